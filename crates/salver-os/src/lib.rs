@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The system calls that serving files needs and std lacks, behind safe functions.
+//!
+//! This crate never decides anything about HTTP, never keeps state between calls (except which
+//! calls the kernel knows), and never blocks where it is told that it must not. It is the only
+//! crate of the workspace that may use `unsafe`.
+
+mod beneath;
+mod metadata;
+mod residency;
+mod socket;
+mod transfer;
+
+pub use beneath::{Directory, Resolver, Symlinks};
+pub use metadata::{Identity, Kind, Metadata, Timestamp};
+pub use residency::{Residency, read_resident, residency};
+pub use socket::{listen, raise_descriptor_limit};
+pub use transfer::{send_file, send_more};
+
+/// Whether a call may wait for a disk, a network file system or a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// The caller has a thread of its own for this.
+    MayWait,
+    /// The caller runs an event loop: what would wait fails with [`std::io::ErrorKind::WouldBlock`].
+    MustNotWait,
+}

@@ -1,0 +1,143 @@
+//! Is a byte range in the page cache, so that reading it does not wait for a disk?
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+
+/// What is known of a range without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residency {
+    /// Every page is in memory (as far as can be told: pages may leave at any moment).
+    Resident,
+    /// At least one page is not in memory, or nobody can tell.
+    Cold,
+}
+
+/// Asks the kernel about `range` of `file`; an empty range is resident.
+///
+/// Linux 6.5 and later answer exactly (`cachestat(2)`); before, the first and last byte are probed
+/// with `preadv2(RWF_NOWAIT)`; elsewhere, and on file systems that cannot tell, it is cold.
+pub fn residency(file: &File, range: &Range<u64>) -> Residency {
+    if range.is_empty() {
+        return Residency::Resident;
+    }
+    match cached_pages(file, range) {
+        Some(true) => Residency::Resident,
+        Some(false) => Residency::Cold,
+        None => {
+            let mut byte = [0u8; 1];
+            let ends = [range.start, range.end.saturating_sub(1)];
+            let resident = ends
+                .iter()
+                .all(|&offset| matches!(read_resident(file, &mut byte, offset), Ok(1)));
+            if resident {
+                Residency::Resident
+            } else {
+                Residency::Cold
+            }
+        }
+    }
+}
+
+/// `Some(all resident)` if the kernel has `cachestat`.
+#[cfg(target_os = "linux")]
+fn cached_pages(file: &File, range: &Range<u64>) -> Option<bool> {
+    use std::os::fd::AsRawFd;
+
+    /// The number of the call on every architecture that got its numbers after 2019.
+    const SYS_CACHESTAT: libc::c_long = 451;
+
+    #[repr(C)]
+    struct CachestatRange {
+        offset: u64,
+        length: u64,
+    }
+
+    #[repr(C)]
+    #[derive(Default)]
+    struct Cachestat {
+        cached: u64,
+        dirty: u64,
+        writeback: u64,
+        evicted: u64,
+        recently_evicted: u64,
+    }
+
+    let page = u64::try_from(rustix::param::page_size()).ok()?;
+    let asked = CachestatRange {
+        offset: range.start,
+        length: range.end - range.start,
+    };
+    let mut answer = Cachestat::default();
+    // SAFETY: both pointers are to live values of the layout that the call expects
+    // (linux/mman.h), it writes only to the second, and the descriptor is open.
+    let result = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            std::ptr::from_ref(&asked),
+            std::ptr::from_mut(&mut answer),
+            0,
+        )
+    };
+    let pages = (range.end - 1) / page - range.start / page + 1;
+    (result == 0).then_some(answer.cached >= pages)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cached_pages(_file: &File, _range: &Range<u64>) -> Option<bool> {
+    None
+}
+
+/// Reads what is in memory already, at most `buffer.len()` bytes from `offset`; 0 is end of file.
+///
+/// # Errors
+/// `WouldBlock` if the first byte would have to be waited for, or if the file system cannot tell.
+pub fn read_resident(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::io::{Errno, ReadWriteFlags, preadv2};
+        let mut slices = [IoSliceMut::new(buffer)];
+        match preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(Errno::AGAIN.into()),
+            result => Ok(result?),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, IoSliceMut::new(buffer), offset);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_was_just_written_is_resident_and_a_hole_is_not() {
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all(&[7; 10_000]).unwrap();
+        assert_eq!(residency(&file, &(0..10_000)), Residency::Resident);
+        assert_eq!(residency(&file, &(9_999..10_000)), Residency::Resident);
+        assert_eq!(residency(&file, &(5..5)), Residency::Resident);
+        file.set_len(1 << 30).unwrap();
+        assert_eq!(residency(&file, &(0..1 << 30)), Residency::Cold);
+        assert_eq!(
+            residency(&file, &(1 << 29..(1 << 29) + 4096)),
+            Residency::Cold
+        );
+    }
+
+    #[test]
+    fn reads_what_is_there() {
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let mut buffer = [0; 4];
+        match read_resident(&file, &mut buffer, 3) {
+            Ok(count) => assert_eq!(buffer.get(..count).unwrap(), &b"3456"[..count]),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Cache-Control for static content (RFC 9111 section 5.2.2).
+
+use crate::coding::ContentCoding;
+use crate::fingerprint;
+use crate::media_type::content_type;
+
+/// For content that never changes under its name: a year, the longest that caches agree on, and
+/// `immutable` (RFC 8246), so that not even a reload asks again.
+pub const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+
+/// For all else: store it, but ask before each use. With a validator the answer is a short 304.
+pub const NO_CACHE: &str = "no-cache";
+
+/// The Cache-Control for a file of this name: [`IMMUTABLE`] if its name carries a fingerprint and
+/// it is not HTML, else [`NO_CACHE`].
+///
+/// HTML is where fingerprinted names are written down: kept for a year, it would name scripts that
+/// are long gone.
+pub fn cache_control(file_name: &[u8]) -> &'static str {
+    if is_fingerprinted(file_name) && !is_html(file_name) {
+        IMMUTABLE
+    } else {
+        NO_CACHE
+    }
+}
+
+/// Whether the name says that the content can't change under it: it carries a hash of the content,
+/// as build tools put it there, before the extensions.
+///
+/// - 8 to 64 lower-case hexadecimal digits with at least one digit and one letter, between dots,
+///   after a hyphen, or all that precedes the extensions (but not the end of a UUID);
+/// - or, after a dot or a hyphen, exactly 8 of `A-Z a-z 0-9 _ -` with letters of both cases, one of
+///   the upper case after the first place (but not words such as `OpenSans` or `iPhone15`).
+///
+/// A hash that is missed costs a revalidation; a word that is taken for one is stale for a year. So
+/// in doubt the answer is no.
+pub fn is_fingerprinted(file_name: &[u8]) -> bool {
+    fingerprint::is_fingerprinted(file_name)
+}
+
+/// Whether the file is HTML, coded or not.
+fn is_html(file_name: &[u8]) -> bool {
+    let decoded = ContentCoding::CODED
+        .into_iter()
+        .filter_map(ContentCoding::extension)
+        .find_map(|extension| file_name.strip_suffix(extension.as_bytes()))
+        .unwrap_or(file_name);
+    let media_type = content_type(decoded);
+    media_type.starts_with("text/html") || media_type.starts_with("application/xhtml+xml")
+}

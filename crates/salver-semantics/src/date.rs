@@ -1,0 +1,330 @@
+//! HTTP-date, both directions (RFC 9110 section 5.6.7).
+
+/// A point in time as HTTP knows it: whole seconds since 1970-01-01T00:00:00Z, leap seconds not
+/// counted. Negative before 1970. Always within the years 0 to 9999 (proleptic Gregorian), because
+/// an HTTP-date has four digits for the year.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HttpDate(i64);
+
+/// 0000-01-01T00:00:00Z.
+const EARLIEST: i64 = -62_167_219_200;
+/// 9999-12-31T23:59:59Z.
+const LATEST: i64 = 253_402_300_799;
+const DAY: i64 = 86_400;
+
+impl HttpDate {
+    /// `seconds` since 1970-01-01T00:00:00Z, moved to the nearest end if outside of the years 0 to
+    /// 9999: a file system may hold any time, and every time must be printable.
+    pub const fn from_unix_seconds(seconds: i64) -> Self {
+        if seconds < EARLIEST {
+            HttpDate(EARLIEST)
+        } else if seconds > LATEST {
+            HttpDate(LATEST)
+        } else {
+            HttpDate(seconds)
+        }
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub const fn unix_seconds(self) -> i64 {
+        self.0
+    }
+
+    /// The date as an IMF-fixdate, the only form that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    pub fn format(self) -> [u8; 29] {
+        let Civil {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        } = Civil::of(self);
+        let [w0, w1, w2] = weekday_name(self.0.div_euclid(DAY));
+        let [m0, m1, m2] = month_name(month);
+        let [y0, y1, y2, y3] = digits(year);
+        let [d0, d1] = digits(day);
+        let [h0, h1] = digits(hour);
+        let [i0, i1] = digits(minute);
+        let [s0, s1] = digits(second);
+        [
+            w0, w1, w2, b',', b' ', d0, d1, b' ', m0, m1, m2, b' ', y0, y1, y2, y3, b' ', h0, h1,
+            b':', i0, i1, b':', s0, s1, b' ', b'G', b'M', b'T',
+        ]
+    }
+
+    /// Reads an HTTP-date in any of its three forms (IMF-fixdate, RFC 850, asctime); `now` decides
+    /// the century of the two-digit year that RFC 850 has.
+    ///
+    /// `None` unless all of `value` is such a date, by the letter: names are case-sensitive, the
+    /// day must exist in its month, the zone is GMT. Second 60 is accepted on any minute (it is
+    /// the next minute's first). The name of the day must be one, but is not held against the
+    /// date: it carries no information, and clients compute it wrongly. Nothing is allocated.
+    pub fn parse(value: &[u8], now: HttpDate) -> Option<HttpDate> {
+        let civil = match value {
+            [_, _, _, b',', ..] => imf_fixdate(value),
+            [_, _, _, b' ', ..] => asctime(value),
+            _ => rfc850(value, now),
+        };
+        civil?.to_date()
+    }
+}
+
+/// A time of the calendar, not necessarily an existing one. The order of the fields makes the
+/// derived order the order of time.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Civil {
+    year: i64,
+    /// 1 to 12.
+    month: i64,
+    /// From 1.
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+}
+
+impl Civil {
+    fn of(date: HttpDate) -> Civil {
+        let seconds = date.0.rem_euclid(DAY);
+        // Days are counted from 1 March of year 0, so that the leap day is the last of its year;
+        // eras are the 400 years after which the calendar repeats.
+        let days = date.0.div_euclid(DAY) + 719_468;
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let month = if month_from_march < 10 {
+            month_from_march + 3
+        } else {
+            month_from_march - 9
+        };
+        Civil {
+            year: era * 400 + year_of_era + i64::from(month <= 2),
+            month,
+            day: day_of_year - (153 * month_from_march + 2) / 5 + 1,
+            hour: seconds / 3_600,
+            minute: seconds / 60 % 60,
+            second: seconds % 60,
+        }
+    }
+
+    /// `None` if there is no such day or time.
+    fn to_date(self) -> Option<HttpDate> {
+        let Civil {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        } = self;
+        let exists = (0..=9_999).contains(&year)
+            && (1..=days_in_month(year, month)).contains(&day)
+            && (0..=23).contains(&hour)
+            && (0..=59).contains(&minute)
+            && (0..=60).contains(&second);
+        if !exists {
+            return None;
+        }
+        let march_year = year - i64::from(month <= 2);
+        let era = march_year.div_euclid(400);
+        let year_of_era = march_year.rem_euclid(400);
+        let month_from_march = if month > 2 { month - 3 } else { month + 9 };
+        let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        let days = era * 146_097 + day_of_era - 719_468;
+        let seconds = days * DAY + hour * 3_600 + minute * 60 + second;
+        Some(HttpDate::from_unix_seconds(seconds))
+    }
+}
+
+/// The number of days; 0 if there is no such month.
+fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        _ => 0,
+    }
+}
+
+/// `day-name "," SP 2DIGIT SP month SP 4DIGIT SP time-of-day SP GMT`.
+fn imf_fixdate(value: &[u8]) -> Option<Civil> {
+    let mut reader = Reader(value);
+    reader.one_of(&WEEKDAYS)?;
+    reader.literal(b", ")?;
+    let day = reader.number(2)?;
+    reader.literal(b" ")?;
+    let month = reader.month()?;
+    reader.literal(b" ")?;
+    let year = reader.number(4)?;
+    reader.literal(b" ")?;
+    let (hour, minute, second) = reader.time_of_day()?;
+    reader.last(b" GMT")?;
+    Some(Civil {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    })
+}
+
+/// `day-name-l "," SP 2DIGIT "-" month "-" 2DIGIT SP time-of-day SP GMT`.
+fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
+    let mut reader = Reader(value);
+    reader.one_of(&LONG_WEEKDAYS)?;
+    reader.literal(b", ")?;
+    let day = reader.number(2)?;
+    reader.literal(b"-")?;
+    let month = reader.month()?;
+    reader.literal(b"-")?;
+    let year = reader.number(2)?;
+    reader.literal(b" ")?;
+    let (hour, minute, second) = reader.time_of_day()?;
+    reader.last(b" GMT")?;
+
+    // RFC 9110 section 5.6.7: what would be more than 50 years in the future is the most recent
+    // year in the past with the same two digits. So: the latest year that is not beyond.
+    let now = Civil::of(now);
+    let beyond = Civil {
+        year: now.year + 50,
+        ..now
+    };
+    let next_century = now.year - now.year % 100 + 100;
+    (0..3)
+        .map(|back| Civil {
+            year: next_century - back * 100 + year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        })
+        .find(|candidate| *candidate <= beyond && candidate.year <= 9_999)
+}
+
+/// `day-name SP month SP ( 2DIGIT / ( SP 1DIGIT ) ) SP time-of-day SP 4DIGIT`.
+fn asctime(value: &[u8]) -> Option<Civil> {
+    let mut reader = Reader(value);
+    reader.one_of(&WEEKDAYS)?;
+    reader.literal(b" ")?;
+    let month = reader.month()?;
+    reader.literal(b" ")?;
+    let day = match reader.literal(b" ") {
+        Some(()) => reader.number(1)?,
+        None => reader.number(2)?,
+    };
+    reader.literal(b" ")?;
+    let (hour, minute, second) = reader.time_of_day()?;
+    reader.literal(b" ")?;
+    let year = reader.number(4)?;
+    reader.last(b"")?;
+    Some(Civil {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    })
+}
+
+/// What is left to read of a date.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn literal(&mut self, expected: &[u8]) -> Option<()> {
+        self.0 = self.0.strip_prefix(expected)?;
+        Some(())
+    }
+
+    /// `expected`, and nothing after it.
+    fn last(&mut self, expected: &[u8]) -> Option<()> {
+        (self.0 == expected).then_some(())
+    }
+
+    /// The index of the name that comes next.
+    fn one_of(&mut self, names: &[&[u8]]) -> Option<usize> {
+        let (index, rest) = names
+            .iter()
+            .enumerate()
+            .find_map(|(index, name)| Some((index, self.0.strip_prefix(*name)?)))?;
+        self.0 = rest;
+        Some(index)
+    }
+
+    /// 1 to 12.
+    fn month(&mut self) -> Option<i64> {
+        let index = self.one_of(&MONTHS)?;
+        i64::try_from(index + 1).ok()
+    }
+
+    fn number(&mut self, length: usize) -> Option<i64> {
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        text.iter().try_fold(0, |sum, byte| {
+            byte.is_ascii_digit()
+                .then(|| sum * 10 + i64::from(byte - b'0'))
+        })
+    }
+
+    fn time_of_day(&mut self) -> Option<(i64, i64, i64)> {
+        let hour = self.number(2)?;
+        self.literal(b":")?;
+        let minute = self.number(2)?;
+        self.literal(b":")?;
+        let second = self.number(2)?;
+        Some((hour, minute, second))
+    }
+}
+
+/// From Thursday, the day of 1970-01-01.
+const WEEKDAYS: [&[u8]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
+const LONG_WEEKDAYS: [&[u8]; 7] = [
+    b"Thursday",
+    b"Friday",
+    b"Saturday",
+    b"Sunday",
+    b"Monday",
+    b"Tuesday",
+    b"Wednesday",
+];
+const MONTHS: [&[u8]; 12] = [
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+];
+
+/// The name of the day that is `days` after 1970-01-01.
+fn weekday_name(days: i64) -> [u8; 3] {
+    name(&WEEKDAYS, days.rem_euclid(7))
+}
+
+/// The name of a month, 1 to 12.
+fn month_name(month: i64) -> [u8; 3] {
+    name(&MONTHS, month - 1)
+}
+
+fn name(names: &[&[u8]], index: i64) -> [u8; 3] {
+    let name = usize::try_from(index)
+        .ok()
+        .and_then(|index| names.get(index).copied());
+    // Callers stay within the table; the default is what that costs without a way to panic.
+    name.and_then(|name| name.try_into().ok())
+        .unwrap_or_default()
+}
+
+/// The last `N` decimal digits of a number that is not negative.
+fn digits<const N: usize>(number: i64) -> [u8; N] {
+    let mut text = [b'0'; N];
+    let mut rest = number;
+    for place in text.iter_mut().rev() {
+        *place += u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+    }
+    text
+}

@@ -1,0 +1,298 @@
+//! The grammar that fields share: optional white space, tokens, lists, weights
+//! (RFC 9110 sections 5.6 and 12.4.2).
+
+/// `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
+///
+/// ```
+/// assert_eq!(salver_semantics::field::trim_ows(b" \ta b\t"), b"a b");
+/// ```
+pub fn trim_ows(value: &[u8]) -> &[u8] {
+    let mut rest = value;
+    while let [b' ' | b'\t', tail @ ..] = rest {
+        rest = tail;
+    }
+    while let [head @ .., b' ' | b'\t'] = rest {
+        rest = head;
+    }
+    rest
+}
+
+/// Whether `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
+pub fn is_token(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().copied().all(is_tchar)
+}
+
+fn is_tchar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// The elements of a comma-separated list (RFC 9110 section 5.6.1), each without the white space
+/// around it.
+///
+/// Empty elements are skipped, as a recipient must (section 5.6.1.2). A comma within a
+/// quoted-string separates nothing; a quoted-string that is never closed runs to the end.
+pub fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    List {
+        rest: value,
+        quoting: Quoting::QuotedString,
+    }
+}
+
+/// What a backslash does between two double quotes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    /// It escapes the next byte (quoted-string, RFC 9110 section 5.6.4).
+    QuotedString,
+    /// It is a byte like any other (opaque-tag, RFC 9110 section 8.8.3).
+    EntityTag,
+}
+
+/// The iterator behind [`list`].
+#[derive(Clone, Debug)]
+pub(crate) struct List<'a> {
+    pub(crate) rest: &'a [u8],
+    pub(crate) quoting: Quoting,
+}
+
+impl<'a> List<'a> {
+    /// Cuts off everything up to the next separating comma.
+    fn take_element(&mut self) -> &'a [u8] {
+        let mut quoted = false;
+        let mut escaped = false;
+        let comma = self.rest.iter().position(|&byte| {
+            if escaped {
+                escaped = false;
+                return false;
+            }
+            match byte {
+                b'"' => quoted = !quoted,
+                b'\\' => escaped = quoted && self.quoting == Quoting::QuotedString,
+                _ => {}
+            }
+            byte == b',' && !quoted
+        });
+        let (element, rest) = match comma.and_then(|at| self.rest.split_at_checked(at)) {
+            Some((element, [_comma, rest @ ..])) => (element, rest),
+            _ => (self.rest, [].as_slice()),
+        };
+        self.rest = rest;
+        element
+    }
+}
+
+impl<'a> Iterator for List<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while !self.rest.is_empty() {
+            let element = trim_ows(self.take_element());
+            if !element.is_empty() {
+                return Some(element);
+            }
+        }
+        None
+    }
+}
+
+/// How much a client wants something: a qvalue in thousandths, 0 to 1000
+/// (RFC 9110 section 12.4.2). Zero means "not acceptable".
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Weight(u16);
+
+impl Weight {
+    /// `q=1`, also what a member without a weight has.
+    pub const MAX: Weight = Weight(1000);
+    /// `q=0`: not acceptable.
+    pub const ZERO: Weight = Weight(0);
+
+    /// Reads a qvalue by the letter of the grammar: `0` or `1`, at most three decimals, nothing
+    /// above 1. `0.` and `1.` are valid. `None` for everything else.
+    pub fn parse(value: &[u8]) -> Option<Weight> {
+        let (whole, decimals) = match value {
+            [whole] => (whole, [].as_slice()),
+            [whole, b'.', decimals @ ..] => (whole, decimals),
+            _ => return None,
+        };
+        if decimals.len() > 3 || !decimals.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        match whole {
+            b'0' => {
+                let padded = decimals.iter().chain(b"000").take(3);
+                Some(Weight(
+                    padded.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')),
+                ))
+            }
+            b'1' if decimals.iter().all(|&digit| digit == b'0') => Some(Weight::MAX),
+            _ => None,
+        }
+    }
+
+    /// The weight in thousandths, 0 to 1000.
+    pub const fn thousandths(self) -> u16 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tokens() {
+        fn check(input: &[u8], expected: bool) {
+            assert_eq!(
+                is_token(input),
+                expected,
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
+        }
+        check(b"", false);
+        check(b"gzip", true);
+        check(b"x-gzip", true);
+        check(b"!#$%&'*+-.^_`|~09azAZ", true);
+        check(b"a b", false);
+        check(b" a", false);
+        check(b"a\t", false);
+        check(b"\xe9", false);
+        check(b"\x7f", false);
+        check(b"a\0", false);
+        for byte in b"\"(),/:;<=>?@[\\]{}" {
+            check(&[*byte], false);
+        }
+    }
+
+    #[test]
+    fn optional_white_space() {
+        fn check(input: &[u8], expected: &[u8]) {
+            assert_eq!(trim_ows(input), expected);
+        }
+        check(b"", b"");
+        check(b" ", b"");
+        check(b"\t \t", b"");
+        check(b"a", b"a");
+        check(b" a b ", b"a b");
+        check(b"\ta\t", b"a");
+        // Only SP and HTAB are white space here.
+        check(b"\r\n a \x0b", b"\r\n a \x0b");
+        check(b"\xa0a\xa0", b"\xa0a\xa0");
+    }
+
+    #[test]
+    fn lists() {
+        fn check(input: &str, expected: &[&str]) {
+            let expected: Vec<&[u8]> = expected.iter().map(|element| element.as_bytes()).collect();
+            assert_eq!(
+                list(input.as_bytes()).collect::<Vec<_>>(),
+                expected,
+                "{input:?}"
+            );
+        }
+        check("", &[]);
+        check(" \t ", &[]);
+        check(",", &[]);
+        check(",,, ,\t,", &[]);
+        check("a", &["a"]);
+        check("a,b", &["a", "b"]);
+        check("a , b", &["a", "b"]);
+        check("\ta\t,\tb\t", &["a", "b"]);
+        check(",a,,b,", &["a", "b"]);
+        check("foo ,bar,charlie", &["foo", "bar", "charlie"]);
+        check("foo , ,bar,charlie", &["foo", "bar", "charlie"]);
+        check("a b,c", &["a b", "c"]);
+        check(r#""a,b",c"#, &[r#""a,b""#, "c"]);
+        check(r#"x="a,b" , c"#, &[r#"x="a,b""#, "c"]);
+        check(r#""a\",b",c"#, &[r#""a\",b""#, "c"]);
+        check(r#""a\\",b"#, &[r#""a\\""#, "b"]);
+        // Outside of quotes a backslash escapes nothing.
+        check(r"a\,b", &[r"a\", "b"]);
+        check(r#"\"a,b"c"#, &[r#"\"a,b"c"#]);
+        check(r#""never closed, a"#, &[r#""never closed, a"#]);
+        check(r#"a, "never closed\"#, &["a", r#""never closed\"#]);
+        check(r#""","#, &[r#""""#]);
+    }
+
+    #[test]
+    fn entity_tag_lists_know_no_escape() {
+        let list = List {
+            rest: br#""a\","b""#,
+            quoting: Quoting::EntityTag,
+        };
+        assert_eq!(list.collect::<Vec<_>>(), [br#""a\""#.as_slice(), br#""b""#]);
+    }
+
+    #[test]
+    fn weights() {
+        fn check(input: &str, expected: Option<u16>) {
+            assert_eq!(
+                Weight::parse(input.as_bytes()).map(Weight::thousandths),
+                expected,
+                "{input}"
+            );
+        }
+        check("0", Some(0));
+        check("1", Some(1000));
+        check("0.", Some(0));
+        check("1.", Some(1000));
+        check("0.5", Some(500));
+        check("0.05", Some(50));
+        check("0.005", Some(5));
+        check("0.001", Some(1));
+        check("0.999", Some(999));
+        check("0.000", Some(0));
+        check("1.0", Some(1000));
+        check("1.00", Some(1000));
+        check("1.000", Some(1000));
+        for malformed in [
+            "", ".", ".5", "00", "01", "2", "10", "0.0000", "1.0000", "1.001", "1.1", "-0", "+1",
+            "0,5", " 1", "1 ", "0. 5", "0.5a", "a", "q", "0x1", "1e0", "0.+5", "0.-1", "0..5",
+            "\u{661}", "NaN", "inf",
+        ] {
+            check(malformed, None);
+        }
+        assert!(Weight::ZERO < Weight::MAX);
+        assert_eq!(Weight::parse(b"0"), Some(Weight::ZERO));
+        assert_eq!(Weight::parse(b"1"), Some(Weight::MAX));
+    }
+
+    #[test]
+    fn every_weight_is_read_back() {
+        for thousandths in 0..=1000_u16 {
+            let text = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+            let weight = Weight::parse(text.as_bytes()).map(Weight::thousandths);
+            assert_eq!(weight, Some(thousandths), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn list_elements_are_trimmed_parts_of_the_value(value in "[a, \t\"\\\\]{0,40}") {
+            for element in list(value.as_bytes()) {
+                prop_assert!(!element.is_empty());
+                prop_assert_eq!(trim_ows(element), element);
+                prop_assert!(value.as_bytes().windows(element.len()).any(|part| part == element));
+            }
+        }
+
+        #[test]
+        fn joining_and_splitting_is_the_identity(
+            elements in prop::collection::vec("[a-z;=]{1,8}", 0..10)
+        ) {
+            let joined = elements.join(", ");
+            let split: Vec<&[u8]> = list(joined.as_bytes()).collect();
+            let expected: Vec<&[u8]> = elements.iter().map(|element| element.as_bytes()).collect();
+            prop_assert_eq!(split, expected);
+        }
+
+        #[test]
+        fn any_weight_is_within_its_bounds(value in prop::collection::vec(any::<u8>(), 0..8)) {
+            if let Some(weight) = Weight::parse(&value) {
+                prop_assert!(weight.thousandths() <= 1000);
+            }
+        }
+    }
+}

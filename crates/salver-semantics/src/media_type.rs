@@ -1,0 +1,127 @@
+//! File name to media type (RFC 9110 section 8.3).
+
+/// What is sent where nothing better is known.
+const UNKNOWN: &str = "application/octet-stream";
+
+/// Longer extensions are in no table.
+const LONGEST_EXTENSION: usize = 24;
+
+/// The Content-Type for a file of this name, by its last extension, in any case.
+///
+/// Text and JavaScript come with `charset=utf-8`. An unknown extension, or none, is
+/// `application/octet-stream`. `.ts` is an MPEG transport stream, which players fetch by the
+/// thousand, and not TypeScript, which browsers don't run. Nothing is allocated.
+pub fn content_type(file_name: &[u8]) -> &'static str {
+    with_extension(file_name, media_type).unwrap_or(UNKNOWN)
+}
+
+/// Whether the name looks like that of an asset: its extension is a known one, `.html` included.
+///
+/// This is the question of the single-page fallback: `/missing.js` is missing, `/users/jo.doe`
+/// is a route of the application. Extensions that are far better known as the end of a domain name
+/// (`/users/jo@example.com`) don't count.
+pub fn has_known_extension(file_name: &[u8]) -> bool {
+    with_extension(file_name, |extension| {
+        let domain = matches!(extension, "com" | "org" | "in" | "me");
+        (!domain && media_type(extension).is_some()).then_some(())
+    })
+    .is_some()
+}
+
+/// Applies `look_up` to the last extension of the last segment, in lower case. A dot at the start
+/// of a name hides the file and starts no extension.
+fn with_extension<T>(file_name: &[u8], look_up: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let segment = file_name.rsplit(|&byte| byte == b'/').next()?;
+    let dot = segment.iter().rposition(|&byte| byte == b'.')?;
+    if dot == 0 {
+        return None;
+    }
+    let (_, extension) = segment.split_at_checked(dot + 1)?;
+    let mut buffer = [0; LONGEST_EXTENSION];
+    let lower = buffer.get_mut(..extension.len())?;
+    lower.copy_from_slice(extension);
+    lower.make_ascii_lowercase();
+    look_up(std::str::from_utf8(lower).ok()?)
+}
+
+/// The media type of an extension in lower case: our own choice first, then the common table.
+fn media_type(extension: &str) -> Option<&'static str> {
+    own(extension).or_else(|| {
+        let guess = mime_guess::from_ext(extension).first_raw()?;
+        Some(with_charset(guess))
+    })
+}
+
+/// Where the common table has nothing, or something outdated or unregistered.
+fn own(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        // The web (RFC 9239 for JavaScript).
+        "html" | "htm" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" | "mjs" | "cjs" => "text/javascript; charset=utf-8",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "wasm" => "application/wasm",
+        "svg" => "image/svg+xml",
+        "xml" | "xsd" | "xsl" | "xslt" => "application/xml",
+        "ndjson" | "jsonl" => "application/x-ndjson",
+        "topojson" => "application/geo+json",
+        // Text (RFC 7763 for Markdown, RFC 9512 for YAML).
+        "txt" | "tsx" | "mdx" | "vue" | "svelte" | "wat" => "text/plain; charset=utf-8",
+        "md" | "markdown" => "text/markdown; charset=utf-8",
+        "vcf" => "text/vcard; charset=utf-8",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "sql" => "application/sql",
+        // Fonts (RFC 8081).
+        "woff" => "font/woff",
+        "woff2" => "font/woff2",
+        "otf" => "font/otf",
+        "ttf" => "font/ttf",
+        // Images, sound and moving images.
+        "avif" => "image/avif",
+        "webp" => "image/webp",
+        "m3u8" => "application/vnd.apple.mpegurl",
+        "ts" | "m2ts" | "mts" => "video/mp2t",
+        "usdz" => "model/vnd.usdz+zip",
+        // Archives. An .svgz is gzip for whoever doesn't declare its coding, and nobody does here.
+        "gz" | "tgz" | "svgz" => "application/gzip",
+        "zst" => "application/zstd",
+        "br" | "whl" | "pbf" => UNKNOWN,
+        "deb" | "udeb" => "application/vnd.debian.binary-package",
+        "rpm" => "application/x-rpm",
+        _ => return None,
+    })
+}
+
+/// `media_type` with `charset=utf-8` if it is one of text.
+fn with_charset(media_type: &'static str) -> &'static str {
+    TEXT.iter()
+        .find(|(plain, _)| *plain == media_type)
+        .map_or(media_type, |(_, with_charset)| *with_charset)
+}
+
+macro_rules! with_charset {
+    ($($media_type:literal)*) => {
+        &[$(($media_type, concat!($media_type, "; charset=utf-8"))),*]
+    };
+}
+
+/// The text types of the common table, with their charset: a string that lives for ever can't be
+/// put together when it is asked for.
+const TEXT: &[(&str, &str)] = with_charset! {
+    "text/cache-manifest" "text/calendar" "text/coffeescript" "text/css" "text/csv" "text/dlm"
+    "text/gemini" "text/h323" "text/html" "text/iuls" "text/jade" "text/javascript" "text/less"
+    "text/markdown" "text/mathml" "text/n3" "text/plain" "text/prs.lines.tag" "text/richtext"
+    "text/scriptlet" "text/sgml" "text/shex" "text/slim" "text/stylus" "text/tab-separated-values"
+    "text/turtle" "text/uri-list" "text/vbscript" "text/vcard" "text/vnd.curl" "text/vnd.curl.dcurl"
+    "text/vnd.curl.mcurl" "text/vnd.curl.scurl" "text/vnd.dvb.subtitle" "text/vnd.fly"
+    "text/vnd.fmi.flexstor" "text/vnd.graphviz" "text/vnd.in3d.3dml" "text/vnd.in3d.spot"
+    "text/vnd.sun.j2me.app-descriptor" "text/vnd.wap.wml" "text/vnd.wap.wmlscript" "text/vtt"
+    "text/webviewhtml" "text/x-c" "text/x-component" "text/x-fortran" "text/x-gherkin"
+    "text/x-handlebars-template" "text/x-hdml" "text/x-html-insertion" "text/x-lua"
+    "text/x-markdown" "text/x-ms-contact" "text/x-ms-group" "text/x-ms-iqy" "text/x-ms-rqy"
+    "text/x-nfo" "text/x-opml" "text/x-pascal" "text/x-processing" "text/x-rust" "text/x-sass"
+    "text/x-scss" "text/x-setext" "text/x-sfv" "text/x-suse-ymp" "text/x-toml" "text/x-uuencode"
+    "text/x-vcard" "text/x-yaml" "text/xml"
+};

@@ -1,0 +1,219 @@
+//! `host [":" port]`, as the Host field and two of the four target forms hold it.
+
+use core::net::Ipv6Addr;
+
+/// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Authority {
+    /// Whether a port number is there; a colon with nothing behind it is not one.
+    pub(crate) has_port: bool,
+}
+
+impl Authority {
+    /// Checks `bytes` against `uri-host [":" port]` (RFC 3986 section 3.2).
+    ///
+    /// Narrower than the grammar in three ways: the host is not empty (RFC 9110 section 4.2.1), a
+    /// port fits into 16 bits, and a comma is refused, for it is what is left of two Host lines
+    /// that somebody joined.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Authority> {
+        let (host_is_valid, port) = if let Some(literal) = bytes.strip_prefix(b"[") {
+            let end = literal.iter().position(|&byte| byte == b']')?;
+            let (literal, port) = literal.split_at_checked(end)?;
+            (is_ip_literal(literal), port.strip_prefix(b"]")?)
+        } else {
+            let end = bytes
+                .iter()
+                .position(|&byte| byte == b':')
+                .unwrap_or(bytes.len());
+            let (name, port) = bytes.split_at_checked(end)?;
+            (is_reg_name(name), port)
+        };
+        if !host_is_valid {
+            return None;
+        }
+        match port {
+            [] | [b':'] => Some(Authority { has_port: false }),
+            [b':', digits @ ..] => is_port(digits).then_some(Authority { has_port: true }),
+            _ => None,
+        }
+    }
+}
+
+/// `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
+fn is_port(digits: &[u8]) -> bool {
+    digits
+        .iter()
+        .try_fold(0u16, |port, byte| {
+            let digit = byte.is_ascii_digit().then(|| u16::from(byte & 0x0f))?;
+            port.checked_mul(10)?.checked_add(digit)
+        })
+        .is_some()
+}
+
+/// A non-empty reg-name or IPv4 address: the latter is, byte for byte, also the former.
+fn is_reg_name(name: &[u8]) -> bool {
+    let mut rest = name;
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'%', [high, low, tail @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                tail
+            }
+            (b',', _) => return false,
+            (&byte, tail) if is_unreserved_or_sub_delim(byte) => tail,
+            _ => return false,
+        };
+    }
+    !name.is_empty()
+}
+
+/// What stands between the brackets: IPv6address or IPvFuture (RFC 3986 section 3.2.2).
+fn is_ip_literal(literal: &[u8]) -> bool {
+    if let [b'v' | b'V', future @ ..] = literal {
+        let Some(dot) = future.iter().position(|&byte| byte == b'.') else {
+            return false;
+        };
+        let Some((version, address)) = future.split_at_checked(dot) else {
+            return false;
+        };
+        let address = address.strip_prefix(b".").unwrap_or_default();
+        return !version.is_empty()
+            && version.iter().all(u8::is_ascii_hexdigit)
+            && !address.is_empty()
+            && address
+                .iter()
+                .all(|&byte| byte == b':' || is_unreserved_or_sub_delim(byte));
+    }
+    // The address is only checked, by the type that knows the grammar: nothing is connected to.
+    core::str::from_utf8(literal).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
+}
+
+/// RFC 3986 section 2.2 and 2.3.
+fn is_unreserved_or_sub_delim(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `expected`: not valid, valid without a port, valid with a port.
+    #[track_caller]
+    fn check(input: &[u8], expected: Option<bool>) {
+        let actual = Authority::parse(input).map(|authority| authority.has_port);
+        assert_eq!(actual, expected, "{}", input.escape_ascii());
+    }
+
+    #[test]
+    fn valid_without_port() {
+        for input in [
+            &b"example.org"[..],
+            b"EXAMPLE.org",
+            b"localhost",
+            b"a",
+            b"under_score.example",
+            b"trailing.dot.",
+            b"127.0.0.1",
+            b"999.999.999.999",
+            b"xn--bcher-kva.example",
+            b"b%C3%BCcher.example",
+            b"a!$&'()*+;=b",
+            b"-._~",
+            b"example.org:",
+            b"[::1]",
+            b"[::1]:",
+            b"[2001:db8::1]",
+            b"[::ffff:192.0.2.1]",
+            b"[v1.fe80::a]",
+            b"[V1f.x]",
+        ] {
+            check(input, Some(false));
+        }
+    }
+
+    #[test]
+    fn valid_with_port() {
+        for input in [
+            &b"example.org:80"[..],
+            b"example.org:0",
+            b"example.org:65535",
+            b"example.org:00080",
+            b"127.0.0.1:8080",
+            b"[::1]:8080",
+            b"[v1.x]:1",
+        ] {
+            check(input, Some(true));
+        }
+    }
+
+    #[test]
+    fn invalid() {
+        for input in [
+            &b""[..],
+            b":",
+            b":80",
+            b" ",
+            b" example.org",
+            b"example.org ",
+            b"exam ple.org",
+            b"example.org\t",
+            b"a,b",
+            b"a, b",
+            b"a,",
+            b"user@example.org",
+            b"user:pass@example.org",
+            b"@",
+            b"example.org/",
+            b"example.org/path",
+            b"/",
+            b"http://example.org",
+            b"example.org?x",
+            b"example.org#x",
+            b"example.org\\x",
+            b"example.org:http",
+            b"example.org:80:80",
+            b"example.org:+80",
+            b"example.org:-1",
+            b"example.org:65536",
+            b"example.org:184467440737095516160",
+            b"example.org: 80",
+            b"example.org:80 ",
+            b"example.org:8\x000",
+            b"exa\x00mple.org",
+            b"exa\x7fmple.org",
+            b"b\xc3\xbccher.example",
+            b"a%",
+            b"a%2",
+            b"a%zz",
+            b"a\"b",
+            b"<a>",
+            b"{a}",
+            b"a|b",
+            b"a^b",
+            b"a`b",
+            b"[",
+            b"]",
+            b"[]",
+            b"[::1",
+            b"::1",
+            b"[::1]x",
+            b"[::1]80",
+            b"[::1]]",
+            b"[[::1]]",
+            b"[127.0.0.1]",
+            b"[::1%25eth0]",
+            b"[::g]",
+            b"[1::2::3]",
+            b"[example.org]",
+            b"[v.x]",
+            b"[v1.]",
+            b"[v1]",
+            b"[vg.x]",
+            b"[v1.x/]",
+            b"[::1]:65536",
+        ] {
+            check(input, None);
+        }
+    }
+}

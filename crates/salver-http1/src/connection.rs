@@ -1,0 +1,227 @@
+//! The state machine of one connection: which bytes are which message (RFC 9112 section 9).
+
+use crate::body::BodyDecoder;
+use crate::error::{ParseError, Refusal};
+use crate::limits::Limits;
+use crate::request::{self, MAX_EMPTY_LINES, RequestHead};
+use crate::request_line;
+
+/// What the bytes so far amount to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<'b> {
+    /// Nothing yet: call again when there is more input.
+    Incomplete,
+    /// A whole request: answer it now.
+    Request(RequestHead<'b>),
+    /// A request whose body follows. Keep the head ([`RequestHead::into_owned`]), go on calling
+    /// [`Connection::receive`] until [`Event::BodyEnd`], then answer it.
+    Body {
+        /// The head of the request.
+        head: RequestHead<'b>,
+        /// Whether [`CONTINUE`](crate::CONTINUE) is to be sent first: the client waits for it.
+        send_continue: bool,
+    },
+    /// The body of the request that was given with [`Event::Body`] has been skipped.
+    BodyEnd,
+    /// Send this answer and close: the connection is finished.
+    Refuse(Refusal),
+}
+
+/// What a connection is doing: it decides which time limit applies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Between requests: no byte of the next head has come.
+    Idle,
+    /// Some bytes of a head have come.
+    Head,
+    /// A body is being skipped.
+    Body,
+    /// No further request will be read.
+    Closed,
+}
+
+/// The receiving side of one connection.
+///
+/// ```text
+///            some bytes              head without a body, persistent
+///      ┌─── Idle ◀───────────────────────────────────┐
+///      │     ▲  └────────────────▶ Head ─────────────┤
+///      │     │                      │ head with a body
+///      │     │ whole, persistent    ▼                │
+///      │     └──────────────────── Body              │ not persistent, or refused
+///      │                            │ whole and      ▼
+///      └────────────────────────────┴─────────▶ Closed
+/// ```
+#[derive(Debug)]
+pub struct Connection {
+    state: State,
+}
+
+/// `Idle` and `Head` are one state here: [`Search::searched`] tells them apart.
+#[derive(Debug)]
+enum State {
+    Head(Search),
+    Body {
+        decoder: BodyDecoder,
+        persistent: bool,
+    },
+    Closed,
+}
+
+/// How far the search for the end of a head has gone.
+///
+/// The bytes of a head that comes in pieces are searched once each; they are parsed when the first
+/// of them come, when the request line has ended, and when the head has ended. So the time that a
+/// head takes is linear in its length, however small the pieces, and what is wrong with a request
+/// line is said without waiting for more.
+#[derive(Default, Debug)]
+struct Search {
+    /// Empty lines that came before the request line.
+    empty_lines: usize,
+    /// Bytes that don't have to be searched again.
+    searched: usize,
+    /// Whether the request line has ended.
+    has_line: bool,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Connection::new()
+    }
+}
+
+impl Connection {
+    /// A connection on which nothing has been received.
+    pub fn new() -> Connection {
+        Connection {
+            state: State::Head(Search::default()),
+        }
+    }
+
+    /// What the connection is doing.
+    pub fn phase(&self) -> Phase {
+        match &self.state {
+            State::Head(Search { searched: 0, .. }) => Phase::Idle,
+            State::Head(_) => Phase::Head,
+            State::Body { .. } => Phase::Body,
+            State::Closed => Phase::Closed,
+        }
+    }
+
+    /// Takes what has been received and not yet been consumed: the bytes of the last call that it
+    /// didn't consume, and those that came since. Returns how many bytes are consumed, and what
+    /// they amount to; the bytes of a head are consumed with its event.
+    ///
+    /// Until the event is [`Event::Incomplete`], call again with what is left: it may hold another
+    /// request. With [`Event::Incomplete`] fewer than `limits.max_head` bytes are left over, so that
+    /// a buffer of that size always has room for more. On a closed connection all input is consumed.
+    ///
+    /// `limits` should be the same in each call.
+    pub fn receive<'b>(&mut self, limits: &Limits, input: &'b [u8]) -> (usize, Event<'b>) {
+        match &mut self.state {
+            State::Head(search) => match search.receive(limits, input) {
+                Ok((consumed, None)) => (consumed, Event::Incomplete),
+                Ok((consumed, Some(head))) => (consumed, self.begin(limits, head)),
+                Err(error) => self.refuse(input, error.into()),
+            },
+            State::Body {
+                decoder,
+                persistent,
+            } => match decoder.skip(input) {
+                Ok((consumed, false)) => (consumed, Event::Incomplete),
+                Ok((consumed, true)) => {
+                    self.state = State::after_request(*persistent);
+                    (consumed, Event::BodyEnd)
+                }
+                Err(refusal) => self.refuse(input, refusal),
+            },
+            State::Closed => (input.len(), Event::Incomplete),
+        }
+    }
+
+    fn begin<'b>(&mut self, limits: &Limits, head: RequestHead<'b>) -> Event<'b> {
+        if head.body == crate::BodyLength::None {
+            self.state = State::after_request(head.persistent);
+            return Event::Request(head);
+        }
+        let decoder = BodyDecoder::new(head.body, limits);
+        self.state = State::Body {
+            decoder,
+            persistent: head.persistent,
+        };
+        Event::Body {
+            send_continue: head.expect_continue,
+            head,
+        }
+    }
+
+    fn refuse<'b>(&mut self, input: &[u8], refusal: Refusal) -> (usize, Event<'b>) {
+        self.state = State::Closed;
+        (input.len(), Event::Refuse(refusal))
+    }
+}
+
+impl State {
+    /// RFC 9112 section 9.6: behind a request that ends the connection none is processed.
+    fn after_request(persistent: bool) -> State {
+        if persistent {
+            State::Head(Search::default())
+        } else {
+            State::Closed
+        }
+    }
+}
+
+impl Search {
+    fn receive<'b>(
+        &mut self,
+        limits: &Limits,
+        input: &'b [u8],
+    ) -> Result<(usize, Option<RequestHead<'b>>), ParseError> {
+        let (lines, rest) = request::skip_empty_lines(input);
+        let skipped = input.len() - rest.len();
+        if lines > 0 {
+            self.searched = 0;
+            self.empty_lines += lines;
+            if self.empty_lines > MAX_EMPTY_LINES {
+                return Err(ParseError::EmptyLines);
+            }
+        }
+        // The first bytes of a head are most often all of it: then there is nothing to search.
+        let first = self.searched == 0;
+        if (first || self.is_worth_parsing(limits, rest))
+            && let Some((head, length)) = request::parse_head(rest, limits)?
+        {
+            return Ok((skipped + length, Some(head)));
+        }
+        if first {
+            self.is_worth_parsing(limits, rest);
+        }
+        Ok((skipped, None))
+    }
+
+    /// Searches the bytes that are new. Says whether parsing them all will say more than last time.
+    fn is_worth_parsing(&mut self, limits: &Limits, input: &[u8]) -> bool {
+        let mut line_ended = false;
+        while let Some(rest) = input.get(self.searched..) {
+            let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
+                self.searched = input.len();
+                break;
+            };
+            line_ended |= !self.has_line;
+            self.has_line = true;
+            match rest.get(end + 1..).unwrap_or_default() {
+                [b'\n', ..] | [b'\r', b'\n', ..] => return true,
+                // The next byte decides: this line end has to be found again.
+                [] | [b'\r'] => {
+                    self.searched += end;
+                    break;
+                }
+                _ => self.searched += end + 1,
+            }
+        }
+        line_ended
+            || input.len() >= limits.max_head
+            || (!self.has_line && input.len() >= request_line::longest(limits.max_target))
+    }
+}

@@ -1,0 +1,150 @@
+//! What only the server knows: its entity tags, learned before a row that needs them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::exchange::{Message, Request, get};
+use crate::transport::Transport;
+
+/// How often a coded answer is asked for while the server checks its siblings off the loop.
+const PATIENCE: usize = 20_000;
+
+/// The entity tags of one server, each asked for once.
+pub(crate) struct Facts<'a> {
+    transport: &'a dyn Transport,
+    known: RefCell<HashMap<String, String>>,
+}
+
+impl<'a> Facts<'a> {
+    /// Knows nothing yet.
+    pub(crate) fn new(transport: &'a dyn Transport) -> Self {
+        Self {
+            transport,
+            known: RefCell::new(HashMap::new()),
+        }
+    }
+
+    /// The text with its templates replaced.
+    pub(crate) fn resolve(&self, text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (template, behind) = after
+                .split_once('}')
+                .ok_or_else(|| format!("an unclosed template: {text}"))?;
+            out.push_str(before);
+            out.push_str(&self.value(template)?);
+            rest = behind;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    /// The message with the templates in its field values replaced.
+    pub(crate) fn resolve_message(&self, message: &Message) -> Result<Message, String> {
+        let Message::Semantic(request) = message else {
+            return Ok(message.clone());
+        };
+        let mut request = request.clone();
+        for (_, value) in &mut request.fields {
+            if let Ok(text) = std::str::from_utf8(value)
+                && text.contains("${")
+            {
+                *value = self.resolve(text)?.into_bytes();
+            }
+        }
+        Ok(Message::Semantic(request))
+    }
+
+    fn value(&self, template: &str) -> Result<String, String> {
+        if let Some(path) = template.strip_prefix("weak:") {
+            let tag = self.entity_tag(path)?;
+            return Ok(format!("W/{}", tag.strip_prefix("W/").unwrap_or(&tag)));
+        }
+        if let Some(path) = template.strip_prefix("opaque:") {
+            let tag = self.entity_tag(path)?;
+            return Ok(tag.trim_start_matches("W/").trim_matches('"').to_owned());
+        }
+        let path = template
+            .strip_prefix("etag:")
+            .ok_or_else(|| format!("what is {template}?"))?;
+        self.entity_tag(path)
+    }
+
+    /// The entity tag of `PATH` or `PATH|CODING`.
+    fn entity_tag(&self, key: &str) -> Result<String, String> {
+        if let Some(known) = self.known.borrow().get(key) {
+            return Ok(known.clone());
+        }
+        let tag = match key.split_once('|') {
+            Some((path, coding)) => self.coded_tag(path, coding)?,
+            None => self.tag_of(&get(key))?.1,
+        };
+        self.known.borrow_mut().insert(key.to_owned(), tag.clone());
+        Ok(tag)
+    }
+
+    /// The content coding and the entity tag of an answer.
+    fn tag_of(&self, request: &Request) -> Result<(Option<String>, String), String> {
+        let response = self.transport.exchange(request)?;
+        let tag = response
+            .text("etag")
+            .ok_or_else(|| format!("no entity tag could be learned from: {response}"))?;
+        Ok((
+            response.text("content-encoding").map(str::to_owned),
+            tag.to_owned(),
+        ))
+    }
+
+    /// Asks until the coding is used: a sibling may be passed over until it has been checked.
+    fn coded_tag(&self, path: &str, coding: &str) -> Result<String, String> {
+        let request = get(path).with("Accept-Encoding", coding);
+        for _ in 0..PATIENCE {
+            let (used, tag) = self.tag_of(&request)?;
+            if used.as_deref() == Some(coding) {
+                return Ok(tag);
+            }
+        }
+        Err(format!("{path} never came in {coding}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::response::Response;
+
+    struct Canned;
+
+    impl Transport for Canned {
+        fn exchange(&self, request: &Request) -> Result<Response, String> {
+            let coding = request.fields.first().map(|(_, value)| value.clone());
+            let path = String::from_utf8_lossy(&request.target).into_owned();
+            let shown = coding.clone().unwrap_or_default();
+            let tag = format!("\"{path}{}\"", String::from_utf8_lossy(&shown));
+            let mut fields = vec![("etag".to_owned(), tag.into_bytes())];
+            fields.extend(coding.map(|coding| ("content-encoding".to_owned(), coding)));
+            Ok(Response {
+                status: 200,
+                fields,
+                content: Vec::new(),
+            })
+        }
+    }
+
+    #[test]
+    fn templates() {
+        let facts = Facts::new(&Canned);
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("${etag:/a}", "\"/a\""),
+            ("\"x\", ${etag:/a|br}", "\"x\", \"/abr\""),
+            ("${weak:/a}, ${etag:/b} ", "W/\"/a\", \"/b\" "),
+            ("\"${opaque:/a}-x\"", "\"/a-x\""),
+        ] {
+            assert_eq!(facts.resolve(text).as_deref(), Ok(expected));
+        }
+        assert!(facts.resolve("${etag:/a").is_err());
+        assert!(facts.resolve("${size:/a}").is_err());
+    }
+}

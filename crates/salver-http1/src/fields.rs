@@ -163,3 +163,215 @@ impl Control<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line<'b>(name: &'b str, value: &'b str) -> httparse::Header<'b> {
+        httparse::Header {
+            name,
+            value: value.as_bytes(),
+        }
+    }
+
+    #[test]
+    fn every_field_has_its_place() {
+        let lines = [
+            line("accept-encoding", "1"),
+            line("If-Match", "2"),
+            line("IF-NONE-MATCH", "3"),
+            line("If-Modified-Since", "4"),
+            line("If-Unmodified-Since", "5"),
+            line("If-Range", "6"),
+            line("rAnGe", "7"),
+            line("Host", "8"),
+            line("Connection", "9"),
+            line("Content-Length", "10"),
+            line("Transfer-Encoding", "11"),
+            line("Expect", "12"),
+        ];
+        let (control, fields) = gather(&lines);
+        let text = |value: &Value<'_>| {
+            assert!(
+                matches!(value, Some(Cow::Borrowed(_))),
+                "one line is borrowed"
+            );
+            String::from_utf8(value.as_deref().unwrap().to_vec()).unwrap()
+        };
+        let actual = [
+            text(&fields.accept_encoding),
+            text(&fields.if_match),
+            text(&fields.if_none_match),
+            text(&fields.if_modified_since),
+            text(&fields.if_unmodified_since),
+            text(&fields.if_range),
+            text(&fields.range),
+            text(&control.host),
+            text(&control.connection),
+            text(&control.content_length),
+            text(&control.transfer_encoding),
+            text(&control.expect),
+        ];
+        assert_eq!(
+            actual,
+            [
+                "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"
+            ]
+        );
+        assert_eq!(fields.reborrow(), fields);
+        assert_eq!(fields.clone().into_owned(), fields);
+    }
+
+    #[test]
+    fn look_alikes_have_none() {
+        for name in [
+            "Hosts",
+            "Hast",
+            "X-Host",
+            "Ranges",
+            "Content_Length",
+            "Content-Lengths",
+            "Transfer",
+            "Transfer_Encoding",
+            "Transfer-Encodin",
+            "If-Match-",
+            "Acceptxencoding",
+            "If-None",
+            "Content-Lengt\u{212a}",
+            "Expect-",
+            "Cookie",
+            "TE",
+            "Trailer",
+            "x",
+        ] {
+            let lines = [line(name, "x")];
+            let (control, fields) = gather(&lines);
+            assert_eq!(fields, Fields::default(), "{name}");
+            let Control {
+                host,
+                connection,
+                content_length,
+                transfer_encoding,
+                expect,
+            } = control;
+            let values = [host, connection, content_length, transfer_encoding, expect];
+            assert!(values.iter().all(Option::is_none), "{name}");
+        }
+    }
+
+    #[test]
+    fn lines_of_one_name_are_joined_in_order() {
+        let lines = [
+            line("Range", "bytes=0-1"),
+            line("If-None-Match", "\"a\""),
+            line("if-none-match", ""),
+            line("IF-NONE-MATCH", "W/\"b\""),
+            line("Range", "bytes=2-3"),
+        ];
+        let (_, fields) = gather(&lines);
+        assert_eq!(
+            fields.if_none_match.as_deref(),
+            Some(&b"\"a\", , W/\"b\""[..])
+        );
+        assert_eq!(fields.range.as_deref(), Some(&b"bytes=0-1, bytes=2-3"[..]));
+    }
+
+    fn control<'b>(name: &'b str, values: &[&'b str]) -> Control<'b> {
+        let lines: Vec<_> = values.iter().map(|value| line(name, value)).collect();
+        gather(&lines).0
+    }
+
+    #[test]
+    fn persistence() {
+        use Version::{Http10, Http11};
+        for (version, values, expected) in [
+            (Http11, &[][..], true),
+            (Http11, &["close"], false),
+            (Http11, &["Close"], false),
+            (Http11, &["CLOSE"], false),
+            (Http11, &["keep-alive"], true),
+            (Http11, &["keep-alive, close"], false),
+            (Http11, &["close, keep-alive"], false),
+            (Http11, &["keep-alive", "close"], false),
+            (Http11, &["upgrade,close"], false),
+            (Http11, &[" , ,close,"], false),
+            (Http11, &["x\t,\tclose\t"], false),
+            (Http11, &["closed"], true),
+            (Http11, &["not-close"], true),
+            (Http11, &["\"close\""], true),
+            (Http11, &["close x"], true),
+            (Http11, &["upgrade"], true),
+            (Http11, &[""], true),
+            (Http10, &[], false),
+            (Http10, &["keep-alive"], true),
+            (Http10, &["Keep-Alive"], true),
+            (Http10, &["x, keep-alive"], true),
+            (Http10, &["x", "keep-alive"], true),
+            (Http10, &["keep-alive, close"], false),
+            (Http10, &["close"], false),
+            (Http10, &["keep-alives"], false),
+            (Http10, &[""], false),
+        ] {
+            let actual = control("Connection", values).is_persistent(version);
+            assert_eq!(actual, expected, "{version:?} {values:?}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        use Version::{Http10, Http11};
+        let missing = Err(ParseError::HostMissing);
+        let invalid = Err(ParseError::HostInvalid);
+        for (values, in_10, in_11) in [
+            (&[][..], Ok(()), missing),
+            (&["example.org"], Ok(()), Ok(())),
+            (&["example.org:8080"], Ok(()), Ok(())),
+            (&[""], invalid, invalid),
+            (&["a", "a"], invalid, invalid),
+            (&["a", "b"], invalid, invalid),
+            (&["", ""], invalid, invalid),
+            (&["a", ""], invalid, invalid),
+            (&["", "a"], invalid, invalid),
+            (&["a, b"], invalid, invalid),
+            (&["a b"], invalid, invalid),
+            (&["a@b"], invalid, invalid),
+            (&["a/b"], invalid, invalid),
+        ] {
+            let control = control("Host", values);
+            assert_eq!(control.check_host(Http10), in_10, "{values:?}");
+            assert_eq!(control.check_host(Http11), in_11, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn expectations() {
+        for (values, expected) in [
+            (&[][..], Ok(false)),
+            (&["100-continue"], Ok(true)),
+            (&["100-Continue"], Ok(true)),
+            (&["100-continue, 100-continue"], Ok(true)),
+            (&["100-continue", "100-CONTINUE"], Ok(true)),
+            (&[""], Ok(false)),
+            (&[" , "], Ok(false)),
+            (&["200-ok"], Err(ParseError::Expectation)),
+            (&["100-continue, x"], Err(ParseError::Expectation)),
+            (&["x", "100-continue"], Err(ParseError::Expectation)),
+            (&["100-continue;q=1"], Err(ParseError::Expectation)),
+            (&["100"], Err(ParseError::Expectation)),
+            (&["\"100-continue\""], Err(ParseError::Expectation)),
+        ] {
+            let control = control("Expect", values);
+            assert_eq!(
+                control.expects_continue(Version::Http11),
+                expected,
+                "{values:?}"
+            );
+            assert_eq!(
+                control.expects_continue(Version::Http10),
+                Ok(false),
+                "{values:?}"
+            );
+        }
+    }
+}

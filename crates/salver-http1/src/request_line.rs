@@ -180,3 +180,234 @@ fn version(input: &[u8]) -> Part<'_, Version> {
         _ => Err(ParseError::Version),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX_TARGET: usize = 16;
+
+    #[track_caller]
+    fn check(input: &[u8], expected: Result<Option<(Method, Version)>, ParseError>) {
+        let actual = parse(input, MAX_TARGET);
+        let actual = actual.map(|line| line.map(|(line, _)| (line.method, line.version)));
+        assert_eq!(actual, expected, "{}", input.escape_ascii());
+    }
+
+    #[test]
+    fn methods() {
+        for (name, method) in [
+            ("GET", Method::Get),
+            ("HEAD", Method::Head),
+            ("OPTIONS", Method::Options),
+            ("POST", Method::Post),
+            ("PUT", Method::Put),
+            ("DELETE", Method::Delete),
+            ("PATCH", Method::Patch),
+            ("TRACE", Method::Trace),
+            ("get", Method::Other),
+            ("Get", Method::Other),
+            ("GETT", Method::Other),
+            ("GE", Method::Other),
+            ("PRI", Method::Other),
+            ("PROPFIND", Method::Other),
+            ("M-SEARCH", Method::Other),
+            ("!#$%&'*+-.^_`|~09azAZ", Method::Other),
+            (&"M".repeat(MAX_METHOD), Method::Other),
+        ] {
+            let line = format!("{name} / HTTP/1.1\r\n");
+            check(line.as_bytes(), Ok(Some((method, Version::Http11))));
+        }
+        check(
+            b"CONNECT a:1 HTTP/1.1\r\n",
+            Ok(Some((Method::Connect, Version::Http11))),
+        );
+    }
+
+    #[test]
+    fn methods_that_are_refused() {
+        for input in [
+            &b" "[..],
+            b" GET / HTTP/1.1\r\n",
+            b"\tGET / HTTP/1.1\r\n",
+            b"GE\x00T / HTTP/1.1\r\n",
+            b"G\xc3\x89T / HTTP/1.1\r\n",
+            b"GET\r\n",
+            b"GET\n",
+            b"GET\t/ HTTP/1.1\r\n",
+            b"G(T / HTTP/1.1\r\n",
+            b"\"GET\" / HTTP/1.1\r\n",
+            b"GET/ HTTP/1.1\r\n",
+            b"GET: / HTTP/1.1\r\n",
+            b"{}",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+            b"\0",
+        ] {
+            check(input, Err(ParseError::Method));
+        }
+        let long = "M".repeat(MAX_METHOD + 1);
+        check(long.as_bytes(), Err(ParseError::MethodTooLong));
+        check(
+            format!("{long} / HTTP/1.1\r\n").as_bytes(),
+            Err(ParseError::MethodTooLong),
+        );
+    }
+
+    #[test]
+    fn versions() {
+        for (version, expected) in [
+            ("HTTP/1.0", Version::Http10),
+            ("HTTP/1.1", Version::Http11),
+            ("HTTP/1.2", Version::Http11),
+            ("HTTP/1.9", Version::Http11),
+        ] {
+            for end in ["\r\n", "\n", "\r\nHost", "\n\n"] {
+                let line = format!("GET / {version}{end}");
+                check(line.as_bytes(), Ok(Some((Method::Get, expected))));
+            }
+        }
+        for version in [
+            "HTTP/2.0", "HTTP/3.0", "HTTP/0.9", "HTTP/0.0", "HTTP/2.1", "HTTP/9.9",
+        ] {
+            let line = format!("GET / {version}\r\n");
+            check(line.as_bytes(), Err(ParseError::VersionUnsupported));
+        }
+        check(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            Err(ParseError::VersionUnsupported),
+        );
+        for version in [
+            "",
+            " ",
+            "\r",
+            "http/1.1",
+            "Http/1.1",
+            "HTTP",
+            "HTTP/",
+            "HTTP/1",
+            "HTTP/1.",
+            "HTTP/.1",
+            "HTTP/11",
+            "HTTP/1.10",
+            "HTTP/1.01",
+            "HTTP/01.1",
+            "HTTP/10.1",
+            "HTTP/1,1",
+            "HTTP/1.x",
+            "HTTP/x.1",
+            "HTTP/+1.1",
+            "HTTP/-1.1",
+            "HTTP 1.1",
+            "HTTP/ 1.1",
+            "HTTP/1. 1",
+            "HTTP/1.1 ",
+            "HTTP/1.1\t",
+            "HTTP/1.1\r",
+            "\rHTTP/1.1",
+            " HTTP/1.1",
+            "HTTP/1.1 x",
+            "HTTP/1.1;",
+            "HTTPS/1.1",
+            "HTCPCP/1.0",
+            "ICY",
+            "HTTP/1.1\0",
+            "/x HTTP/1.1",
+            "HTTP/\u{661}.1",
+            "HTTP/1.1 HTTP/1.1",
+            "HTTP/2.0 ",
+        ] {
+            let line = format!("GET / {version}\r\n");
+            check(line.as_bytes(), Err(ParseError::Version));
+        }
+        // CR as the only line end, as some very old clients had it.
+        check(b"GET / HTTP/1.1\rHost: a\r\r", Err(ParseError::Version));
+    }
+
+    #[test]
+    fn targets_that_are_refused() {
+        for input in [
+            &b"GET  / HTTP/1.1\r\n"[..],
+            b"GET /\0 HTTP/1.1\r\n",
+            b"GET /\t HTTP/1.1\r\n",
+            b"GET /\x01 HTTP/1.1\r\n",
+            b"GET /\x1f HTTP/1.1\r\n",
+            b"GET /\x7f HTTP/1.1\r\n",
+            b"GET /# HTTP/1.1\r\n",
+            b"GET /a#b HTTP/1.1\r\n",
+            b"GET # HTTP/1.1\r\n",
+            b"GET \t/ HTTP/1.1\r\n",
+        ] {
+            check(input, Err(ParseError::TargetByte));
+        }
+        for input in [
+            &b"GET /\r\n"[..],
+            b"GET /\n",
+            b"GET \r\n",
+            b"GET \n",
+            b"GET /\rx",
+        ] {
+            check(input, Err(ParseError::VersionMissing));
+        }
+        check(b"GET /a b HTTP/1.1\r\n", Err(ParseError::Version));
+    }
+
+    #[test]
+    fn every_byte_in_a_target() {
+        for byte in 0..=u8::MAX {
+            let line = [b"GET /", &[byte][..], b"x HTTP/1.1\r\n"].concat();
+            let actual = parse(&line, MAX_TARGET);
+            let expected = match byte {
+                b' ' => Err(ParseError::Version),
+                b'\r' | b'\n' => Err(ParseError::VersionMissing),
+                0..0x20 | 0x7f | b'#' => Err(ParseError::TargetByte),
+                _ => Ok(()),
+            };
+            assert_eq!(
+                actual.map(|line| assert!(line.is_some())),
+                expected,
+                "{byte:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_line() {
+        let target = format!("/{}", "x".repeat(MAX_TARGET - 1));
+        let method = "M".repeat(MAX_METHOD);
+        let line = format!("{method} {target} HTTP/1.1\r\n");
+        assert_eq!(line.len(), longest(MAX_TARGET));
+        check(line.as_bytes(), Ok(Some((Method::Other, Version::Http11))));
+        for line in [
+            format!("GET {target}x HTTP/1.1\r\n"),
+            format!("GET {target}x"),
+            format!("GET {target}/ HTTP/9"),
+            format!("GET {target}x\0"),
+        ] {
+            check(line.as_bytes(), Err(ParseError::TargetTooLong));
+        }
+        check(
+            format!("GET {target}\0").as_bytes(),
+            Err(ParseError::TargetByte),
+        );
+        check(format!("GET {target}").as_bytes(), Ok(None));
+        // A line of that length that has not ended is refused, whatever it is.
+        for byte in [b'M', b'/', b' ', b'\r', b'\0', b'%', 0xff] {
+            let line = [b"GET /".as_slice(), &vec![byte; longest(MAX_TARGET) - 5]].concat();
+            assert!(parse(&line, MAX_TARGET).is_err(), "{byte:#x}");
+            let line = vec![byte; longest(MAX_TARGET)];
+            assert!(parse(&line, MAX_TARGET).is_err(), "{byte:#x}");
+        }
+    }
+
+    #[test]
+    fn what_has_not_ended_is_not_judged() {
+        let line = b"GET /x?y HTTP/1.1\r\n";
+        for end in 0..line.len() {
+            check(&line[..end], Ok(None));
+        }
+        assert_eq!(
+            parse(b"GET / HTTP/1.1\r\nrest", 16).unwrap().unwrap().1,
+            b"rest"
+        );
+    }
+}

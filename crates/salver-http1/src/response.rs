@@ -172,3 +172,153 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+
+    type Lines<'a> = &'a [(&'a str, &'a [u8])];
+
+    fn unprepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
+        let mut out = b"before".to_vec();
+        write_head(&mut out, status, DATE, fields.iter().copied(), connection);
+        out
+    }
+
+    fn prepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
+        let head = RenderedHead::new(status, fields.iter().copied());
+        assert_eq!(head.len(), head.as_bytes().len());
+        let mut out = b"before".to_vec();
+        out.reserve_exact(head.len() + TAIL_AT_MOST);
+        let room = out.capacity();
+        head.write(&mut out, DATE, connection);
+        assert_eq!(out.capacity(), room, "nothing was allocated");
+        assert!(out.starts_with(b"before"));
+        out
+    }
+
+    #[track_caller]
+    fn check(status: u16, fields: Lines<'_>, connection: Persistence, expected: &str) {
+        let expected = format!("before{expected}");
+        for out in [
+            unprepared(status, fields, connection),
+            prepared(status, fields, connection),
+        ] {
+            assert_eq!(
+                out.escape_ascii().to_string(),
+                expected.as_bytes().escape_ascii().to_string()
+            );
+        }
+    }
+
+    #[test]
+    fn heads() {
+        check(
+            200,
+            &[("Content-Length", b"3"), ("ETag", b"\"x\"")],
+            Persistence::KeepAlive,
+            "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             Content-Length: 3\r\nETag: \"x\"\r\n\r\n",
+        );
+        check(
+            304,
+            &[],
+            Persistence::KeepAliveExplicit,
+            "HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             Connection: keep-alive\r\n\r\n",
+        );
+        check(
+            505,
+            &[("Content-Length", b"0")],
+            Persistence::Close,
+            "HTTP/1.1 505 HTTP Version Not Supported\r\n\
+             Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\
+             Connection: close\r\n\r\n",
+        );
+        // No reason phrase, but its space.
+        check(
+            299,
+            &[("X", b"")],
+            Persistence::KeepAlive,
+            "HTTP/1.1 299 \r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nX: \r\n\r\n",
+        );
+    }
+
+    #[test]
+    fn nothing_splits_a_response() {
+        for (value, expected) in [
+            (&b"a\r\nSet-Cookie: b"[..], "a  Set-Cookie: b"),
+            (b"\r\n\r\n<html>", "    <html>"),
+            (b"a\nb\rc\0d", "a b c d"),
+            (b"tab\tand \xff stay", "tab\tand \u{fffd} stay"),
+        ] {
+            let out = unprepared(200, &[("X", value)], Persistence::KeepAlive);
+            let out = String::from_utf8_lossy(&out).into_owned();
+            assert!(
+                out.ends_with(&format!("GMT\r\nX: {expected}\r\n\r\n")),
+                "{out:?}"
+            );
+        }
+        for name in ["", "A\r\nB", "A B", "A:", "A\n", "\0", "\u{e4}"] {
+            let out = unprepared(200, &[(name, b"x"), ("Y", b"y")], Persistence::KeepAlive);
+            assert!(out.ends_with(b"GMT\r\nY: y\r\n\r\n"), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn continue_is_a_whole_head() {
+        assert_eq!(CONTINUE, b"HTTP/1.1 100 Continue\r\n\r\n");
+        assert_eq!(reason_phrase(100), "Continue");
+    }
+
+    #[test]
+    fn reason_phrases_are_phrases() {
+        for status in 0..=u16::MAX {
+            let phrase = reason_phrase(status);
+            assert!(
+                phrase
+                    .bytes()
+                    .all(|byte| byte == b' ' || byte.is_ascii_alphabetic())
+            );
+        }
+        for status in [400, 413, 414, 417, 431, 501, 505] {
+            assert_ne!(
+                reason_phrase(status),
+                "",
+                "a refusal has a phrase: {status}"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_fields_make_one_head(
+            status in 100u16..600,
+            fields in proptest::collection::vec(
+                ("[!-9;-~ \r\n]{0,8}", proptest::collection::vec(any::<u8>(), 0..40)),
+                0..8,
+            ),
+            connection in prop_oneof![
+                Just(Persistence::KeepAlive),
+                Just(Persistence::KeepAliveExplicit),
+                Just(Persistence::Close),
+            ],
+        ) {
+            let fields: Vec<(&str, &[u8])> =
+                fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+            let out = unprepared(status, &fields, connection);
+            prop_assert_eq!(&out, &prepared(status, &fields, connection));
+            let lines = fields.iter().filter(|(name, _)| is_token(name.as_bytes())).count();
+            let expected = 3 + lines + usize::from(connection != Persistence::KeepAlive);
+            prop_assert_eq!(out.windows(2).filter(|end| end == b"\r\n").count(), expected);
+            prop_assert_eq!(out.iter().filter(|byte| b"\r\n\0".contains(byte)).count(), 2 * expected);
+            let end = out.windows(4).position(|end| end == b"\r\n\r\n");
+            prop_assert_eq!(end, Some(out.len() - 4));
+        }
+    }
+}

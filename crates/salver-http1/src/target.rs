@@ -78,3 +78,157 @@ impl<'b> Target<'b> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(method: Method, raw: &[u8], expected: Option<Target<'_>>) {
+        let actual = Target::parse(method, raw);
+        assert_eq!(
+            actual,
+            expected.ok_or(ParseError::Target),
+            "{}",
+            raw.escape_ascii()
+        );
+    }
+
+    fn path<'b>(path: &'b [u8], query: Option<&'b [u8]>) -> Option<Target<'b>> {
+        Some(Target::Path { path, query })
+    }
+
+    #[test]
+    fn origin_form() {
+        for (raw, expected) in [
+            (&b"/"[..], path(b"/", None)),
+            (b"/a/b.html", path(b"/a/b.html", None)),
+            (b"//evil.example/x", path(b"//evil.example/x", None)),
+            (
+                b"/http://evil.example/x",
+                path(b"/http://evil.example/x", None),
+            ),
+            (b"/./../%2e%2E/", path(b"/./../%2e%2E/", None)),
+            (b"/a?", path(b"/a", Some(b""))),
+            (b"/?", path(b"/", Some(b""))),
+            (b"/a?b=c", path(b"/a", Some(b"b=c"))),
+            (b"/a?b?c", path(b"/a", Some(b"b?c"))),
+            (b"/??", path(b"/", Some(b"?"))),
+            (b"/?/x", path(b"/", Some(b"/x"))),
+            (b"/a%3Fb", path(b"/a%3Fb", None)),
+            (b"/\xff\xc3\xbc\x80", path(b"/\xff\xc3\xbc\x80", None)),
+            (b"/\\..\\x", path(b"/\\..\\x", None)),
+            (b"/*", path(b"/*", None)),
+            (b"/<\"{|}^`>", path(b"/<\"{|}^`>", None)),
+        ] {
+            for method in [Method::Get, Method::Head, Method::Options, Method::Other] {
+                check(method, raw, expected);
+            }
+            check(Method::Connect, raw, None);
+        }
+    }
+
+    #[test]
+    fn absolute_form() {
+        for (raw, expected) in [
+            (&b"http://a"[..], path(b"/", None)),
+            (b"http://a/", path(b"/", None)),
+            (b"https://a/", path(b"/", None)),
+            (b"HTTP://A/B", path(b"/B", None)),
+            (b"HttpS://a:8080/b?c", path(b"/b", Some(b"c"))),
+            (b"http://a?b", path(b"/", Some(b"b"))),
+            (b"http://a?", path(b"/", Some(b""))),
+            (b"http://a?/b", path(b"/", Some(b"/b"))),
+            (b"http://a/?b", path(b"/", Some(b"b"))),
+            (b"http://a//b", path(b"//b", None)),
+            (b"http://a/http://b/", path(b"/http://b/", None)),
+            (b"http://[::1]:80/x", path(b"/x", None)),
+            (b"http://a:/x", path(b"/x", None)),
+            (b"http://a/@b", path(b"/@b", None)),
+            (b"http://a/b:c", path(b"/b:c", None)),
+        ] {
+            check(Method::Get, raw, expected);
+            check(Method::Options, raw, expected);
+        }
+        for raw in [
+            &b"http"[..],
+            b"http:",
+            b"http:/",
+            b"http://",
+            b"http:///",
+            b"http:///x",
+            b"http://?x",
+            b"http:/a/x",
+            b"http:a",
+            b"http//a/",
+            b"://a/",
+            b":",
+            b"ftp://a/",
+            b"file:///etc/passwd",
+            b"httpx://a/",
+            b"xhttp://a/",
+            b" http://a/",
+            b"ws://a/",
+            b"javascript:alert(1)",
+            b"http://user@a/",
+            b"http://user:pass@a/",
+            b"http://@a/",
+            b"http://a:b/",
+            b"http://a:99999/",
+            b"http://a,b/",
+            b"http://a\\b/",
+            b"http://\xff/",
+            b"http://a%/",
+            b"http://[::1/",
+            b"http://:80/",
+            b"http://a://b/",
+        ] {
+            check(Method::Get, raw, None);
+        }
+    }
+
+    #[test]
+    fn other_forms() {
+        check(Method::Options, b"*", Some(Target::Asterisk));
+        for method in [
+            Method::Get,
+            Method::Head,
+            Method::Post,
+            Method::Trace,
+            Method::Other,
+        ] {
+            check(method, b"*", None);
+        }
+        check(Method::Connect, b"*", None);
+        for raw in [&b"a:443"[..], b"a.example:80", b"127.0.0.1:1", b"[::1]:443"] {
+            check(Method::Connect, raw, Some(Target::Authority));
+            check(Method::Get, raw, None);
+            check(Method::Options, raw, None);
+        }
+        for raw in [
+            &b"a"[..],
+            b"a:",
+            b":443",
+            b"a:x",
+            b"user@a:443",
+            b"http://a:443/",
+            b"a:443/",
+        ] {
+            check(Method::Connect, raw, None);
+        }
+        for raw in [
+            &b"**"[..],
+            b"*?x",
+            b"*/",
+            b"a",
+            b"index.html",
+            b"?x",
+            b".",
+            b"..",
+            b"a/b",
+        ] {
+            check(Method::Get, raw, None);
+            check(Method::Options, raw, None);
+        }
+    }
+}

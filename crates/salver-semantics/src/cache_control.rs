@@ -48,3 +48,35 @@ fn is_html(file_name: &[u8]) -> bool {
     let media_type = content_type(decoded);
     media_type.starts_with("text/html") || media_type.starts_with("application/xhtml+xml")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy() {
+        fn check(name: &str, expected: &str) {
+            assert_eq!(cache_control(name.as_bytes()), expected, "{name}");
+        }
+        check("app.3f9a1c2b.js", IMMUTABLE);
+        check("index-DiwrgTda.js", IMMUTABLE);
+        check("app.3f9a1c2b.js.map", IMMUTABLE);
+        check("app.3f9a1c2b.css.gz", IMMUTABLE);
+        check("assets/logo-B-3x_aPq.svg", IMMUTABLE);
+        check("app.js", NO_CACHE);
+        check("photo.jpg", NO_CACHE);
+        check("LICENSE", NO_CACHE);
+        check("", NO_CACHE);
+        // HTML never, in no case, and not coded either.
+        check("index.html", NO_CACHE);
+        check("index.3f9a1c2b.html", NO_CACHE);
+        check("index.3f9a1c2b.htm", NO_CACHE);
+        check("index.3f9a1c2b.HTML", NO_CACHE);
+        check("index.3f9a1c2b.xhtml", NO_CACHE);
+        check("index.3f9a1c2b.html.gz", NO_CACHE);
+        check("index.3f9a1c2b.html.br", NO_CACHE);
+        check("index.3f9a1c2b.html.zst", NO_CACHE);
+        check("index-DiwrgTda.html", NO_CACHE);
+        check("3f9a1c2b.html", NO_CACHE);
+    }
+}

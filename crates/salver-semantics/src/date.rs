@@ -3,6 +3,14 @@
 /// A point in time as HTTP knows it: whole seconds since 1970-01-01T00:00:00Z, leap seconds not
 /// counted. Negative before 1970. Always within the years 0 to 9999 (proleptic Gregorian), because
 /// an HTTP-date has four digits for the year.
+///
+/// ```
+/// use salver_semantics::HttpDate;
+///
+/// let date = HttpDate::from_unix_seconds(784_111_777);
+/// assert_eq!(&date.format(), b"Sun, 06 Nov 1994 08:49:37 GMT");
+/// assert_eq!(HttpDate::parse(b"Sun Nov  6 08:49:37 1994", date), Some(date));
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HttpDate(i64);
 
@@ -328,3 +336,6 @@ fn digits<const N: usize>(number: i64) -> [u8; N] {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,17 @@ impl Default for RangeLimits {
 /// Positions may have any number of digits. One syntax error anywhere makes the whole field
 /// ignored. Range-specs that can't be satisfied are dropped; if none is left, the outcome is
 /// [`RangeOutcome::Unsatisfiable`]. For a single range nothing is allocated.
+///
+/// ```
+/// use salver_semantics::{RangeLimits, RangeOutcome, evaluate_range};
+///
+/// let evaluate = |value: &[u8]| evaluate_range(value, 1_000, &RangeLimits::default());
+/// assert_eq!(evaluate(b"bytes=0-99"), RangeOutcome::Single(0..100));
+/// assert_eq!(evaluate(b"bytes=-1"), RangeOutcome::Single(999..1_000));
+/// assert_eq!(evaluate(b"bytes=0-0, 500-"), RangeOutcome::Multiple(vec![0..1, 500..1_000]));
+/// assert_eq!(evaluate(b"bytes=1000-"), RangeOutcome::Unsatisfiable);
+/// assert_eq!(evaluate(b"lines=1-2"), RangeOutcome::Ignore);
+/// ```
 pub fn evaluate_range(value: &[u8], length: u64, limits: &RangeLimits) -> RangeOutcome {
     let Some(set) = byte_range_set(value) else {
         return RangeOutcome::Ignore;
@@ -236,3 +247,6 @@ pub fn content_range(range: &Range<u64>, length: u64) -> String {
 pub fn content_range_unsatisfied(length: u64) -> String {
     format!("bytes */{length}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,9 +103,8 @@ fn is_camel_case(text: &[u8]) -> bool {
     };
     letters
         .chunk_by(|_, next| !next.is_ascii_uppercase())
-        .enumerate()
-        // The i of iPhone.
-        .all(|(at, word)| is_word(word) || (at == 0 && matches!(word, [b'a'..=b'z'])))
+        // Only the first can be a single small letter: the i of iPhone.
+        .all(|word| is_word(word) || matches!(word, [b'a'..=b'z']))
 }
 
 /// Whether it could be spoken: two letters or more, starting as English words do, with a vowel.

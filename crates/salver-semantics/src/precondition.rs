@@ -462,7 +462,9 @@ mod tests {
 
         #[test]
         fn nothing_panics(
-            values in prop::array::uniform4(prop::option::of(prop::collection::vec(any::<u8>(), 0..40))),
+            values in prop::array::uniform4(
+                prop::option::of(prop::collection::vec(any::<u8>(), 0..40))
+            ),
             now in any::<i64>(),
         ) {
             let [a, b, c, d] = &values;

@@ -1,0 +1,351 @@
+//! One load per key, many waiters.
+//!
+//! ```text
+//!            join            join                    land, or the ticket is dropped
+//! (no key) ───────► open ───────────► open + waiter ───────────────► landed: all woken,
+//!           Ticket         Waiter                                    the key is free again
+//! ```
+//!
+//! Whoever joins first gets a [`Ticket`] and must see to the load; all others get a [`Waiter`], a
+//! future of what the load gave. A waiter that is dropped takes its place in the queue with it;
+//! a ticket that is dropped without landing (its holder panicked) lands the value of abandonment,
+//! so nobody waits for ever. Nothing here knows what is loaded.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::sync::{Arc, Lock};
+
+/// The loads that are under way, by key.
+#[derive(Debug)]
+pub(crate) struct Flights<K, T> {
+    open: Arc<Lock<HashMap<K, Arc<Flight<T>>>>>,
+    abandoned: T,
+}
+
+#[derive(Debug)]
+struct Flight<T>(Lock<Progress<T>>);
+
+#[derive(Debug)]
+struct Progress<T> {
+    landed: Option<T>,
+    wakers: slab::Slab<Waker>,
+}
+
+/// What joining a flight gives.
+pub(crate) enum Joined<K: Eq + Hash, T: Clone> {
+    /// Nobody was loading this: now you are.
+    First(Ticket<K, T>),
+    /// Somebody is: wait for what it gives.
+    Later(Waiter<T>),
+}
+
+/// The duty to land one flight.
+pub(crate) struct Ticket<K: Eq + Hash, T: Clone> {
+    open: Arc<Lock<HashMap<K, Arc<Flight<T>>>>>,
+    flight: Arc<Flight<T>>,
+    key: K,
+    /// What lands if nothing else did; `None` once landed.
+    otherwise: Option<T>,
+}
+
+/// A place among those who wait; resolves to what was landed.
+pub(crate) struct Waiter<T> {
+    flight: Arc<Flight<T>>,
+    place: Option<usize>,
+}
+
+impl<K: Eq + Hash + Clone, T: Clone> Flights<K, T> {
+    /// `abandoned` is what waiters get when a ticket is dropped without landing.
+    pub(crate) fn new(abandoned: T) -> Self {
+        Flights {
+            open: Arc::new(Lock::new(HashMap::new())),
+            abandoned,
+        }
+    }
+
+    pub(crate) fn join<Q>(&self, key: &Q) -> Joined<K, T>
+    where
+        K: Borrow<Q> + for<'a> From<&'a Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let mut open = self.open.hold();
+        if let Some(flight) = open.get(key) {
+            return Joined::Later(Waiter {
+                flight: Arc::clone(flight),
+                place: None,
+            });
+        }
+        let key = K::from(key);
+        let ticket = self.ticket(key.clone());
+        open.insert(key, Arc::clone(&ticket.flight));
+        Joined::First(ticket)
+    }
+
+    /// A flight that nobody can join.
+    pub(crate) fn alone(&self, key: K) -> Ticket<K, T> {
+        self.ticket(key)
+    }
+
+    fn ticket(&self, key: K) -> Ticket<K, T> {
+        let flight = Flight(Lock::new(Progress {
+            landed: None,
+            wakers: slab::Slab::new(),
+        }));
+        Ticket {
+            open: Arc::clone(&self.open),
+            flight: Arc::new(flight),
+            key,
+            otherwise: Some(self.abandoned.clone()),
+        }
+    }
+}
+
+impl<K: Eq + Hash, T: Clone> Ticket<K, T> {
+    /// A place among the waiters for whoever holds the ticket.
+    pub(crate) fn waiter(&self) -> Waiter<T> {
+        Waiter {
+            flight: Arc::clone(&self.flight),
+            place: None,
+        }
+    }
+
+    /// Gives `value` to all who wait, and frees the key.
+    pub(crate) fn land(mut self, value: T) {
+        self.otherwise = None;
+        self.settle(value);
+    }
+
+    fn settle(&self, value: T) {
+        // The key goes first: whoever joins from here on starts a load that sees what this one
+        // may have missed.
+        let mut open = self.open.hold();
+        if open
+            .get(&self.key)
+            .is_some_and(|flight| Arc::ptr_eq(flight, &self.flight))
+        {
+            open.remove(&self.key);
+        }
+        drop(open);
+        let mut progress = self.flight.0.hold();
+        progress.landed = Some(value);
+        let wakers = std::mem::take(&mut progress.wakers);
+        drop(progress);
+        // Woken outside of the lock: a waker may run anything.
+        for (_, waker) in wakers {
+            waker.wake();
+        }
+    }
+}
+
+impl<K: Eq + Hash, T: Clone> Drop for Ticket<K, T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.otherwise.take() {
+            self.settle(value);
+        }
+    }
+}
+
+impl<T: Clone> Future for Waiter<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let this = &mut *self;
+        let mut progress = this.flight.0.hold();
+        if let Some(value) = &progress.landed {
+            this.place = None;
+            return Poll::Ready(value.clone());
+        }
+        match this.place.and_then(|place| progress.wakers.get_mut(place)) {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => this.place = Some(progress.wakers.insert(context.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Waiter<T> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            // After landing the queue is empty and the place is nobody's.
+            self.flight.0.hold().wakers.try_remove(place);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn poll<T: Clone>(waiter: &mut Waiter<T>, wakes: &std::sync::Arc<Wakes>) -> Poll<T> {
+        let waker = Waker::from(std::sync::Arc::clone(wakes));
+        Pin::new(waiter).poll(&mut Context::from_waker(&waker))
+    }
+
+    fn first(flights: &Flights<String, u32>) -> Ticket<String, u32> {
+        match flights.join("k") {
+            Joined::First(ticket) => ticket,
+            Joined::Later(_) => panic!("somebody else is loading"),
+        }
+    }
+
+    fn later(flights: &Flights<String, u32>) -> Waiter<u32> {
+        match flights.join("k") {
+            Joined::Later(waiter) => waiter,
+            Joined::First(_) => panic!("nobody is loading"),
+        }
+    }
+
+    #[test]
+    fn one_loads_and_all_get_it() {
+        let flights = Flights::new(0);
+        let wakes = std::sync::Arc::new(Wakes::default());
+        let ticket = first(&flights);
+        let mut waiters: Vec<_> = (0..1000).map(|_| later(&flights)).collect();
+        for waiter in &mut waiters {
+            assert!(poll(waiter, &wakes).is_pending());
+        }
+        ticket.land(7);
+        assert_eq!(wakes.0.load(Ordering::SeqCst), 1000);
+        for waiter in &mut waiters {
+            assert_eq!(poll(waiter, &wakes), Poll::Ready(7));
+        }
+        drop(first(&flights));
+    }
+
+    #[test]
+    fn a_waiter_that_goes_away_harms_nobody_and_leaves_nothing() {
+        let flights = Flights::new(0);
+        let wakes = std::sync::Arc::new(Wakes::default());
+        let ticket = first(&flights);
+        let (mut stays, mut goes) = (later(&flights), later(&flights));
+        assert!(poll(&mut goes, &wakes).is_pending());
+        assert!(poll(&mut stays, &wakes).is_pending());
+        drop(goes);
+        assert_eq!(ticket.flight.0.hold().wakers.len(), 1);
+        ticket.land(3);
+        assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
+        assert_eq!(poll(&mut stays, &wakes), Poll::Ready(3));
+    }
+
+    #[test]
+    fn an_abandoned_load_is_told_and_not_kept() {
+        let flights = Flights::new(99);
+        let wakes = std::sync::Arc::new(Wakes::default());
+        let ticket = first(&flights);
+        let mut waiter = later(&flights);
+        assert!(poll(&mut waiter, &wakes).is_pending());
+        drop(ticket);
+        assert_eq!(poll(&mut waiter, &wakes), Poll::Ready(99));
+        first(&flights).land(1);
+    }
+
+    #[test]
+    fn a_lone_flight_leaves_the_key_to_others() {
+        let flights = Flights::new(0);
+        let alone = flights.alone("k".to_owned());
+        let ticket = first(&flights);
+        alone.land(1);
+        assert!(matches!(flights.join("k"), Joined::Later(_)));
+        ticket.land(2);
+    }
+}
+
+/// Every interleaving, by loom: `RUSTFLAGS="--cfg loom" cargo test -p salver-assets --lib loom`.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::future::block_on;
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+
+    const ABANDONED: u32 = 99;
+
+    fn fetch(flights: &Flights<String, u32>, loads: &AtomicUsize) -> u32 {
+        match flights.join("k") {
+            Joined::First(ticket) => {
+                let waiter = ticket.waiter();
+                loads.fetch_add(1, Ordering::SeqCst);
+                ticket.land(7);
+                block_on(waiter)
+            }
+            Joined::Later(waiter) => block_on(waiter),
+        }
+    }
+
+    #[test]
+    fn loom_nobody_is_left_waiting_and_loads_never_overlap() {
+        loom::model(|| {
+            let flights = Arc::new(Flights::new(ABANDONED));
+            let loads = Arc::new(AtomicUsize::new(0));
+            let threads: Vec<_> = (0..2)
+                .map(|_| {
+                    let (flights, loads) = (Arc::clone(&flights), Arc::clone(&loads));
+                    thread::spawn(move || assert_eq!(fetch(&flights, &loads), 7))
+                })
+                .collect();
+            assert_eq!(fetch(&flights, &loads), 7);
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert!((1..=3).contains(&loads.load(Ordering::SeqCst)));
+            assert!(flights.open.hold().is_empty());
+        });
+    }
+
+    #[test]
+    fn loom_an_abandoned_flight_wakes_its_waiter() {
+        loom::model(|| {
+            let flights = Arc::new(Flights::new(ABANDONED));
+            let Joined::First(ticket) = flights.join("k") else {
+                panic!()
+            };
+            let other = Arc::clone(&flights);
+            let thread = thread::spawn(move || match other.join("k") {
+                Joined::Later(waiter) => assert_eq!(block_on(waiter), ABANDONED),
+                Joined::First(ticket) => ticket.land(1),
+            });
+            drop(ticket);
+            thread.join().unwrap();
+            assert!(flights.open.hold().is_empty());
+        });
+    }
+
+    #[test]
+    fn loom_a_leaving_waiter_races_with_landing() {
+        loom::model(|| {
+            let flights = Arc::new(Flights::new(ABANDONED));
+            let Joined::First(ticket) = flights.join("k") else {
+                panic!()
+            };
+            let Joined::Later(mut leaves) = flights.join("k") else {
+                panic!()
+            };
+            let Joined::Later(stays) = flights.join("k") else {
+                panic!()
+            };
+            let waker = Waker::noop();
+            let early = Pin::new(&mut leaves).poll(&mut Context::from_waker(waker));
+            assert!(early.is_pending());
+            let thread = thread::spawn(move || ticket.land(5));
+            drop(leaves);
+            assert_eq!(block_on(stays), 5);
+            thread.join().unwrap();
+        });
+    }
+}

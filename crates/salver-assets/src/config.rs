@@ -1,0 +1,255 @@
+//! The engine's settings, validated once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use salver_semantics::coding::ContentCoding;
+
+use crate::path::RequestPath;
+use crate::source::Source;
+
+/// A source and where it appears.
+#[derive(Clone, Debug)]
+pub struct Mount {
+    prefix: String,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) target: Target,
+    pub(crate) fallback: Option<String>,
+}
+
+/// What of the source a mount shows.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    Tree,
+    /// The one file of this name in the source's root.
+    File(String),
+}
+
+impl Mount {
+    /// The whole tree of `source` beneath `prefix`: `/` or `/static`, say.
+    pub fn tree(prefix: &str, source: Arc<dyn Source>) -> Self {
+        Mount {
+            prefix: prefix.to_owned(),
+            source,
+            target: Target::Tree,
+            fallback: None,
+        }
+    }
+
+    /// The file called `name` in the root of `source`, exactly at `path`.
+    pub fn file(path: &str, source: Arc<dyn Source>, name: &str) -> Self {
+        let target = Target::File(name.to_owned());
+        Mount {
+            prefix: path.to_owned(),
+            source,
+            target,
+            fallback: None,
+        }
+    }
+
+    /// Answers unknown paths of this tree that do not look like a file with `file` and 200, as
+    /// single-page applications need.
+    pub fn with_fallback(mut self, file: &str) -> Self {
+        self.fallback = Some(file.to_owned());
+        self
+    }
+}
+
+/// What the engine can be told. [`Config::default`] has no mounts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The trees that are served; the longest prefix wins. At least one.
+    pub mounts: Vec<Mount>,
+    /// Names that stand for a directory, the first that is there wins. Default: `index.html`.
+    pub index: Vec<String>,
+    /// Codings of which precompressed siblings are looked for. Default: br, zstd, gzip.
+    pub precompressed: Vec<ContentCoding>,
+    /// Bytes that the memory cache may hold: content, heads and bookkeeping. Default: 256 MiB.
+    pub cache_size: usize,
+    /// The longest content that is kept in memory, in bytes. Default: 1 MiB.
+    pub cache_max_file: u64,
+    /// Whether anything is kept in memory. Default: yes.
+    pub cache: bool,
+    /// A cached answer is compared with the disk at most this long after the last time.
+    /// Default: 1 s.
+    pub revalidate: Duration,
+    /// Whether files and directories whose name begins with a dot are served (`.well-known`
+    /// always is). Default: no.
+    pub dotfiles: bool,
+    /// The longest file whose entity tag is a hash of its content, in bytes; beyond, it is made
+    /// of length and times. Default: 16 MiB.
+    pub hash_up_to: u64,
+    /// Whether requests for what is being loaded share that load. Default: yes.
+    pub coalesce: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            mounts: Vec::new(),
+            index: vec!["index.html".to_owned()],
+            precompressed: ContentCoding::CODED.to_vec(),
+            cache_size: 256 * 1024 * 1024,
+            cache_max_file: 1024 * 1024,
+            cache: true,
+            revalidate: Duration::from_secs(1),
+            dotfiles: false,
+            hash_up_to: 16 * 1024 * 1024,
+            coalesce: true,
+        }
+    }
+}
+
+/// A setting that cannot be used: which, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The mounts, longest prefix first, each prefix normalised: empty for `/`, else without a slash
+/// at its end.
+#[derive(Debug)]
+pub(crate) struct Mounts(Vec<(Vec<u8>, Mount)>);
+
+/// What the mounts say of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A path relative to the mount of this number; ends with `/` or is empty for a directory.
+    Within(usize, Vec<u8>),
+    /// The prefix itself, which is a directory.
+    Redirect,
+    /// No mount has it.
+    Nowhere,
+}
+
+impl Mounts {
+    pub(crate) fn new(mounts: &[Mount]) -> Result<Self, ConfigError> {
+        let mut normal = Vec::new();
+        for mount in mounts {
+            let prefix = &mount.prefix;
+            let wrong = |what: &str| ConfigError(format!("mount prefix {prefix:?} {what}"));
+            let path = RequestPath::parse(prefix.as_bytes())
+                .map_err(|_| wrong("is no absolute path such as /static"))?;
+            let bytes = path.as_bytes();
+            let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
+            if bytes.is_empty() && matches!(mount.target, Target::File(_)) {
+                return Err(wrong("stands for a directory, but a file is mounted there"));
+            }
+            if normal.iter().any(|(other, _)| *other == bytes) {
+                return Err(wrong("is mounted twice"));
+            }
+            normal.push((bytes, mount.clone()));
+        }
+        if normal.is_empty() {
+            return Err(ConfigError(
+                "nothing is mounted: give a directory to serve".to_owned(),
+            ));
+        }
+        normal.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        Ok(Mounts(normal))
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Mount> {
+        self.0.get(number).map(|(_, mount)| mount)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Mount)> {
+        self.0.iter().map(|(prefix, mount)| (&**prefix, mount))
+    }
+
+    /// `path` is normalised.
+    pub(crate) fn place(&self, path: &[u8]) -> Place {
+        for (number, (prefix, mount)) in self.0.iter().enumerate() {
+            let Some(rest) = path.strip_prefix(&**prefix) else {
+                continue;
+            };
+            match (&mount.target, rest) {
+                (Target::File(name), b"") => return Place::Within(number, name.clone().into()),
+                (Target::Tree, b"") => return Place::Redirect,
+                (Target::Tree, [b'/', relative @ ..]) => {
+                    return Place::Within(number, relative.to_vec());
+                }
+                _ => {}
+            }
+        }
+        Place::Nowhere
+    }
+
+    /// The path at which the fallback file of a mount is found.
+    pub(crate) fn fallback(&self, number: usize) -> Option<Vec<u8>> {
+        let (prefix, mount) = self.0.get(number)?;
+        let file = mount.fallback.as_ref()?;
+        Some([prefix, &b"/"[..], file.as_bytes()].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemorySource;
+
+    fn mounts(list: &[(&str, Option<&str>)]) -> Result<Mounts, ConfigError> {
+        let source: Arc<dyn Source> = Arc::new(MemorySource::new());
+        let list: Vec<_> = list
+            .iter()
+            .map(|(prefix, file)| match file {
+                None => Mount::tree(prefix, Arc::clone(&source)),
+                Some(name) => Mount::file(prefix, Arc::clone(&source), name),
+            })
+            .collect();
+        Mounts::new(&list)
+    }
+
+    #[test]
+    fn the_longest_prefix_wins_at_whole_segments() {
+        let mounts = mounts(&[
+            ("/", None),
+            ("/a", None),
+            ("/a/b/", None),
+            ("/r.txt", Some("x")),
+        ])
+        .unwrap();
+        let check = |path: &str, prefix: &str, relative: &str| {
+            let Place::Within(number, rest) = mounts.place(path.as_bytes()) else {
+                panic!("{path}: {:?}", mounts.place(path.as_bytes()))
+            };
+            assert_eq!(String::from_utf8(rest).unwrap(), relative, "{path}");
+            assert_eq!(mounts.0[number].0, prefix.as_bytes(), "{path}");
+        };
+        check("/", "", "");
+        check("/x", "", "x");
+        check("/ab", "", "ab");
+        check("/a/", "/a", "");
+        check("/a/x/", "/a", "x/");
+        check("/a/b/c", "/a/b", "c");
+        check("/r.txt", "/r.txt", "x");
+        check("/r.txt/", "", "r.txt/");
+        check("/r.txtx", "", "r.txtx");
+        assert_eq!(mounts.place(b"/a"), Place::Redirect);
+        assert_eq!(mounts.place(b"/a/b"), Place::Redirect);
+    }
+
+    #[test]
+    fn wrong_mounts_are_named() {
+        fn check(list: &[(&str, Option<&str>)], part: &str) {
+            let error = mounts(list).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        check(&[], "nothing is mounted");
+        check(&[("static", None)], "no absolute path");
+        check(&[("/../x", None)], "no absolute path");
+        check(&[("/a", None), ("/a/", None)], "twice");
+        check(&[("/", Some("f"))], "stands for a directory");
+        assert!(matches!(
+            mounts(&[("/a", None)]).unwrap().place(b"/b"),
+            Place::Nowhere
+        ));
+    }
+}

@@ -1,0 +1,103 @@
+//! What the engine counts. An increment is one relaxed add on a cache line of the thread's own.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// As many lines as a counter has; threads beyond that share.
+const SHARDS: usize = 16;
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter([Padded; SHARDS]);
+
+impl Counter {
+    pub(crate) fn add(&self, amount: u64) {
+        if let Some(shard) = self.0.get(shard()) {
+            shard.0.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// The sum so far; increments that run at the same moment may be missing.
+    pub fn get(&self) -> u64 {
+        self.0
+            .iter()
+            .map(|shard| shard.0.load(Ordering::Relaxed))
+            .sum()
+    }
+}
+
+fn shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static SHARD: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    SHARD.with(|mine| {
+        mine.get().unwrap_or_else(|| {
+            let shard = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
+            mine.set(Some(shard));
+            shard
+        })
+    })
+}
+
+/// Everything that the engine counts since it was made.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests answered from a fresh entry.
+    pub hits: Counter,
+    /// Requests that had to load, or to wait for a load.
+    pub misses: Counter,
+    /// Requests that waited for a load that another one had begun.
+    pub coalesced: Counter,
+    /// Loads performed, of whatever kind.
+    pub loads: Counter,
+    /// Loads that compared a cached entry with the disk and found it unchanged.
+    pub revalidations: Counter,
+    /// Entries pushed out by the byte budget.
+    pub evictions: Counter,
+    /// Bytes read from sources into memory.
+    pub bytes_loaded: Counter,
+}
+
+/// The counters' values at one moment, and what the cache holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// See [`Counters::hits`].
+    pub hits: u64,
+    /// See [`Counters::misses`].
+    pub misses: u64,
+    /// See [`Counters::coalesced`].
+    pub coalesced: u64,
+    /// See [`Counters::loads`].
+    pub loads: u64,
+    /// See [`Counters::revalidations`].
+    pub revalidations: u64,
+    /// See [`Counters::evictions`].
+    pub evictions: u64,
+    /// See [`Counters::bytes_loaded`].
+    pub bytes_loaded: u64,
+    /// Entries held now.
+    pub entries: u64,
+    /// Bytes held now: content, heads and bookkeeping.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_over_threads() {
+        let counter = Counter::default();
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| (0..100).for_each(|_| counter.add(2)));
+            }
+        });
+        assert_eq!(counter.get(), 4000);
+    }
+}

@@ -1,0 +1,287 @@
+//! What the content of a file hashes to, as it is and decoded, remembered by its identity.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use salver_semantics::coding::ContentCoding;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::source::Identity;
+use crate::sync::Lock;
+
+/// XXH3, 128 bits, without a seed: replicas of one tree agree.
+pub(crate) type Digest = u128;
+
+/// Identities remembered in each of two generations; some 100 bytes each.
+const REMEMBERED: usize = 32 * 1024;
+
+/// How much is decoded at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// RFC 9659: a decoder of the `zstd` content coding need not take a window beyond 8 MiB.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+/// What is known of one version of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// Of the bytes as they are.
+    pub(crate) digest: Digest,
+    /// Of what they decode to; `None` if they don't decode, or were not decoded.
+    pub(crate) decoded: Option<Digest>,
+}
+
+/// Digests of files seen before, so that an entry which comes back need not be read again.
+/// Two generations: when the young one is full it becomes the old one, and the old one goes.
+#[derive(Debug)]
+pub(crate) struct Digests(Lock<Generations>);
+
+type Table = HashMap<(Identity, ContentCoding), Known, foldhash::fast::RandomState>;
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: Table,
+    old: Table,
+}
+
+impl Digests {
+    pub(crate) fn new() -> Self {
+        Digests(Lock::new(Generations::default()))
+    }
+
+    /// `coding` is the one that the file was taken for.
+    pub(crate) fn get(&self, identity: &Identity, coding: ContentCoding) -> Option<Known> {
+        let key = (*identity, coding);
+        let mut generations = self.0.hold();
+        if let Some(known) = generations.young.get(&key) {
+            return Some(*known);
+        }
+        let known = generations.old.get(&key).copied()?;
+        generations.put(key, known);
+        Some(known)
+    }
+
+    pub(crate) fn remember(&self, identity: &Identity, coding: ContentCoding, known: Known) {
+        self.0.hold().put((*identity, coding), known);
+    }
+}
+
+impl Generations {
+    fn put(&mut self, key: (Identity, ContentCoding), known: Known) {
+        if self.young.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, known);
+    }
+}
+
+/// The digest of bytes in memory.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Digest {
+    xxhash_rust::xxh3::xxh3_128(bytes)
+}
+
+/// The digest of all that `reader` gives.
+pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
+    let mut hasher = Xxh3::new();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.digest128()),
+            Ok(count) => hasher.update(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Reads a coded file once for both digests. Decoding gives up beyond `length`, the length of the
+/// original, so that no bomb goes off; what does not decode has no decoded digest.
+///
+/// # Errors
+/// Only those of `reader`.
+pub(crate) fn of_coded(
+    reader: &mut impl Read,
+    coding: ContentCoding,
+    length: u64,
+) -> io::Result<Known> {
+    let mut tap = Tap {
+        reader,
+        hasher: Xxh3::new(),
+        passed: 0,
+        failure: None,
+    };
+    let decoded = decode(&mut tap, coding, length);
+    // What the decoder left unread still counts for the digest of the file as it is, and makes
+    // it one that does not decode: clients differ in what they do with trailing bytes.
+    let mut trailing = false;
+    let mut buffer = vec![0; CHUNK];
+    while tap.read(&mut buffer).unwrap_or(0) > 0 {
+        trailing = true;
+    }
+    // Some decoders take nothing at all for an empty stream.
+    let is_stream = tap.passed > 0 && !trailing;
+    match tap.failure {
+        Some(error) => Err(error),
+        None => Ok(Known {
+            digest: tap.hasher.digest128(),
+            decoded: decoded.filter(|_| is_stream),
+        }),
+    }
+}
+
+fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Option<Digest> {
+    // One byte more than the original shows what is longer, and makes the decoder see its own end.
+    let digest = |decoder: &mut dyn Read| {
+        let mut bounded = decoder.take(length.checked_add(1)?);
+        let digest = of_reader(&mut bounded).ok()?;
+        (bounded.limit() > 0).then_some(digest)
+    };
+    match coding {
+        ContentCoding::Identity => None,
+        ContentCoding::Gzip => digest(&mut flate2::read::MultiGzDecoder::new(reader)),
+        ContentCoding::Brotli => digest(&mut brotli::Decompressor::new(reader, CHUNK)),
+        ContentCoding::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::new(reader).ok()?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).ok()?;
+            digest(&mut decoder)
+        }
+    }
+}
+
+/// Hashes what passes, and keeps the file's own errors apart from the decoder's.
+struct Tap<'a, R> {
+    reader: &'a mut R,
+    hasher: Xxh3,
+    passed: usize,
+    failure: Option<io::Error>,
+}
+
+impl<R: Read> Read for Tap<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.failure.is_some() {
+            return Ok(0);
+        }
+        match self.reader.read(buffer) {
+            Ok(count) => {
+                self.hasher.update(buffer.get(..count).unwrap_or_default());
+                self.passed += count;
+                Ok(count)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                self.failure = Some(error);
+                Ok(0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Timestamp;
+    use std::io::Write;
+
+    fn encode(bytes: &[u8], coding: ContentCoding) -> Vec<u8> {
+        match coding {
+            ContentCoding::Identity => bytes.to_vec(),
+            ContentCoding::Gzip => {
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            }
+            ContentCoding::Brotli => {
+                let mut out = Vec::new();
+                let mut encoder = brotli::CompressorWriter::new(&mut out, 4096, 5, 20);
+                encoder.write_all(bytes).unwrap();
+                drop(encoder);
+                out
+            }
+            ContentCoding::Zstd => zstd::encode_all(bytes, 3).unwrap(),
+        }
+    }
+
+    fn known(coded: &[u8], coding: ContentCoding, length: usize) -> Known {
+        of_coded(&mut &*coded, coding, u64::try_from(length).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_decodes_to_the_original_is_recognised() {
+        for coding in ContentCoding::CODED {
+            for length in [0, 1, 1000, 300_000] {
+                let original: Vec<u8> = (0..length).map(|n: u32| (n / 7) as u8).collect();
+                let coded = encode(&original, coding);
+                let check = |what: &str, coded: &[u8], expected: bool| {
+                    let known = known(coded, coding, original.len());
+                    assert_eq!(known.digest, of_bytes(coded), "{coding:?} {length} {what}");
+                    let right = known.decoded == Some(of_bytes(&original));
+                    assert_eq!(right, expected, "{coding:?} {length} {what}");
+                };
+                check("whole", &coded, true);
+                check("another", &encode(b"another", coding), false);
+                check("cut", &coded[..coded.len() - 1], false);
+                check("other", b"no such coding", false);
+                // The Brotli decoder does not look behind a stream without output.
+                if length > 0 || coding != ContentCoding::Brotli {
+                    check(
+                        "trailing",
+                        &[&coded[..], b"trailing garbage"].concat(),
+                        false,
+                    );
+                }
+                let mut longer = original.clone();
+                longer.push(1);
+                check("longer", &encode(&longer, coding), false);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_decoded_no_further_than_the_original() {
+        let bomb = encode(&vec![0; 50_000_000], ContentCoding::Zstd);
+        let known = known(&bomb, ContentCoding::Zstd, 10);
+        assert_eq!(known.decoded, None);
+    }
+
+    #[test]
+    fn the_readers_own_error_is_not_taken_for_a_bad_file() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        }
+        for coding in ContentCoding::CODED {
+            let error = of_coded(&mut Fails, coding, 10).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_keeps_what_is_used() {
+        let digests = Digests::new();
+        let at = Timestamp {
+            seconds: 0,
+            nanoseconds: 0,
+        };
+        let identity = |inode| Identity {
+            device: 0,
+            inode,
+            length: 0,
+            modified: at,
+            changed: at,
+        };
+        let one = Known {
+            digest: 1,
+            decoded: None,
+        };
+        digests.remember(&identity(0), ContentCoding::Identity, one);
+        for inode in 1..u64::try_from(3 * REMEMBERED).unwrap() {
+            digests.remember(&identity(inode), ContentCoding::Identity, one);
+            if inode % 1000 == 0 {
+                assert!(digests.get(&identity(0), ContentCoding::Identity).is_some());
+            }
+        }
+        let generations = digests.0.hold();
+        assert!(generations.young.len() <= REMEMBERED && generations.old.len() <= REMEMBERED);
+    }
+}

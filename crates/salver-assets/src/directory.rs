@@ -1,0 +1,160 @@
+//! A directory of the file system as a [`Source`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use salver_os::{Directory, Resolver, Symlinks};
+
+use crate::source::{Metadata, Opened, Patience, Reader, Source, View};
+use crate::sync::Lock;
+
+/// All files beneath one directory, and nothing outside of it.
+///
+/// The directory's path is resolved anew from time to time: if it is a symbolic link that now
+/// leads elsewhere, the new tree is served.
+#[derive(Debug)]
+pub struct DirectorySource {
+    path: PathBuf,
+    symlinks: Symlinks,
+    resolver: Resolver,
+    reopen_after: Duration,
+    current: Lock<(Arc<DirectoryView>, Instant)>,
+}
+
+#[derive(Debug)]
+struct DirectoryView(Directory);
+
+impl DirectorySource {
+    /// Opens `path`. With `revalidate` zero every view resolves the path anew; else a resolution
+    /// serves for a quarter of it, so that a switched link is seen within little more than that.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotADirectory`, `PermissionDenied`.
+    pub fn open(path: &Path, symlinks: Symlinks, revalidate: Duration) -> io::Result<Self> {
+        Self::open_with(path, symlinks, revalidate, Resolver::Kernel)
+    }
+
+    /// As [`open`](Self::open), with a choice of who walks paths.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        path: &Path,
+        symlinks: Symlinks,
+        revalidate: Duration,
+        resolver: Resolver,
+    ) -> io::Result<Self> {
+        // Absolute from here on: the working directory may change.
+        let path = std::path::absolute(path)?;
+        let directory = Directory::open(&path, symlinks, resolver, Patience::MayWait)?;
+        let current = Lock::new((Arc::new(DirectoryView(directory)), Instant::now()));
+        Ok(DirectorySource {
+            path,
+            symlinks,
+            resolver,
+            reopen_after: revalidate / 4,
+            current,
+        })
+    }
+
+    /// The path it was opened with, made absolute.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Source for DirectorySource {
+    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+        let now = Instant::now();
+        let (view, resolved) = self.current.hold().clone();
+        if now.duration_since(resolved) < self.reopen_after {
+            return Ok(view);
+        }
+        let directory = Directory::open(&self.path, self.symlinks, self.resolver, patience)?;
+        let view = Arc::new(DirectoryView(directory));
+        *self.current.hold() = (Arc::clone(&view), now);
+        Ok(view)
+    }
+}
+
+impl View for DirectoryView {
+    fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        self.0.stat(path, patience).map_err(hide_escapes)
+    }
+
+    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+        let (file, metadata) = self.0.open_file(path, patience).map_err(hide_escapes)?;
+        Ok(Opened {
+            metadata,
+            reader: Reader::File(Arc::new(file)),
+        })
+    }
+
+    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.0.list(path).map_err(hide_escapes)
+    }
+}
+
+/// What may not be followed is as if it were not there.
+fn hide_escapes(error: io::Error) -> io::Error {
+    if Directory::escapes(&error) {
+        io::ErrorKind::NotFound.into()
+    } else {
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::conformance;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn holds_to_what_every_source_must() {
+        let temp = tempfile::tempdir().unwrap();
+        for (path, content) in conformance::FILES {
+            let path = temp.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        for resolver in [Resolver::Kernel, Resolver::Walk] {
+            let source = DirectorySource::open_with(
+                temp.path(),
+                Symlinks::Beneath,
+                Duration::ZERO,
+                resolver,
+            );
+            conformance::check(&source.unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_root_that_is_a_link_is_followed_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let link = temp.path().join("current");
+        for release in ["one", "two"] {
+            std::fs::create_dir(temp.path().join(release)).unwrap();
+            std::fs::write(temp.path().join(release).join("v"), release).unwrap();
+        }
+        symlink("one", &link).unwrap();
+        let source = DirectorySource::open(&link, Symlinks::Beneath, Duration::ZERO).unwrap();
+        let read = |view: &Arc<dyn View>| {
+            let opened = view.open(b"v", Patience::MayWait).unwrap();
+            let mut buffer = [0; 3];
+            opened
+                .reader
+                .read_at(&mut buffer, 0, Patience::MayWait)
+                .unwrap();
+            buffer
+        };
+        let before = source.view(Patience::MayWait).unwrap();
+        symlink("two", temp.path().join("next")).unwrap();
+        std::fs::rename(temp.path().join("next"), &link).unwrap();
+        let after = source.view(Patience::MayWait).unwrap();
+        assert_eq!(&read(&after), b"two");
+        assert_eq!(&read(&before), b"one", "a view stays what it was");
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a load failed, by who must act, and the status that says so to the client.
+
+use std::io;
+
+/// A failed load. It is given to all who wait for it, and not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// The file is there and this process may not read it: the operator's permissions.
+    Forbidden,
+    /// Out of descriptors, memory, or places in the loader's queue: try again.
+    Overloaded,
+    /// The file keeps changing under our hands: try again.
+    Unsettled,
+    /// The storage failed, or the load was given up: the operator's log says more.
+    Failed,
+}
+
+impl LoadError {
+    /// The status and, for those worth trying again, after how many seconds (`Retry-After`).
+    pub fn status(self) -> (u16, Option<&'static str>) {
+        match self {
+            LoadError::Forbidden => (403, None),
+            LoadError::Overloaded | LoadError::Unsettled => (503, Some("1")),
+            LoadError::Failed => (500, None),
+        }
+    }
+}
+
+/// What stops a load before it has a result.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It would wait, and must not.
+    WouldWait,
+    /// The file is no longer what it was a moment ago: begin again.
+    Changed,
+    /// The file keeps changing.
+    Unsettled,
+    /// The storage said no.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => Stop::WouldWait,
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Stop::Changed,
+            _ => Stop::Io(error),
+        }
+    }
+}
+
+impl From<&io::Error> for LoadError {
+    fn from(error: &io::Error) -> Self {
+        // EMFILE and ENFILE have no kind of their own.
+        const PROCESS_HAS_TOO_MANY: i32 = 24;
+        const SYSTEM_HAS_TOO_MANY: i32 = 23;
+        match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::PermissionDenied, _) => LoadError::Forbidden,
+            (io::ErrorKind::OutOfMemory, _)
+            | (_, Some(PROCESS_HAS_TOO_MANY | SYSTEM_HAS_TOO_MANY)) => LoadError::Overloaded,
+            _ => LoadError::Failed,
+        }
+    }
+}
+
+/// Whether an error of a lookup only says that nothing that can be served is there.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    matches!(
+        error.kind(),
+        NotFound | NotADirectory | InvalidFilename | InvalidInput
+    )
+}

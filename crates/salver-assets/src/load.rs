@@ -1,0 +1,234 @@
+//! The part of an answer that touches files: look, compare with what is known, read or open.
+//!
+//! A [`Load`] is a value that anybody may perform: a loop that must not wait tries first, a thread
+//! that may wait does the rest.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use salver_semantics::AcceptEncoding;
+
+use crate::coalesce::Ticket;
+use crate::error::{LoadError, Stop};
+use crate::locate::{Found, locate};
+use crate::policy::Key;
+use crate::representations::{build, open, read};
+use crate::resource::{Entry, Offer, Resource};
+use crate::shared::Shared;
+use crate::snapshot::changes_now;
+use crate::source::{Opened, Patience};
+use crate::strategy::{Situation, Transfer, transfer};
+
+/// A file that changes between looking and opening is looked at again so often.
+const ATTEMPTS: usize = 5;
+
+/// What a load gave, to all who wait for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Landed {
+    /// The resource as it is on disk, with the opened content of one representation if that is
+    /// not in memory.
+    Ready {
+        entry: Arc<Entry>,
+        opened: Option<Arc<(usize, Opened)>>,
+    },
+    /// Nothing.
+    Failed(LoadError),
+}
+
+/// Work that has to be done before a request can be answered. Perform it and give the outcome to
+/// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who
+/// wait for it.
+pub struct Load {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) ticket: Ticket<Key, Landed>,
+    pub(crate) key: Key,
+    pub(crate) mount: usize,
+    pub(crate) relative: Vec<u8>,
+    /// What the cache has; `None` if nothing.
+    pub(crate) previous: Option<Previous>,
+    /// Whose content is needed; `None` if none is.
+    pub(crate) wanted: Option<AcceptEncoding>,
+}
+
+/// The entry that a load is to confirm or replace. While it exists others know that somebody is
+/// looking.
+pub(crate) struct Previous {
+    pub(crate) entry: Arc<Entry>,
+    /// Whether this look was announced at the entry.
+    pub(crate) announced: bool,
+}
+
+impl Drop for Previous {
+    fn drop(&mut self) {
+        if self.announced {
+            self.entry.end_check();
+        }
+    }
+}
+
+/// What performing a load gave. Give it to [`Engine::finish`](crate::Engine::finish).
+pub struct Outcome {
+    pub(crate) landed: Landed,
+    /// When the look at the disk began.
+    pub(crate) began: Duration,
+}
+
+impl Outcome {
+    /// For a load that cannot be performed, because there is no room in a queue, say.
+    pub fn overloaded() -> Self {
+        Outcome {
+            landed: Landed::Failed(LoadError::Overloaded),
+            began: Duration::ZERO,
+        }
+    }
+}
+
+/// Says that a load would have had to wait and was not allowed to. Nothing is lost: perform it
+/// again where it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WouldWait;
+
+impl Load {
+    /// Looks at the files and reads or opens what is needed.
+    ///
+    /// # Errors
+    /// [`WouldWait`] if it must not wait and would have to, or if it would take so long
+    /// (decompressing a sibling to compare it, hashing a large file) that others would.
+    pub fn perform(&self, patience: Patience, now: Instant) -> Result<Outcome, WouldWait> {
+        let began = self.shared.since_epoch(now);
+        let mut landed = Landed::Failed(LoadError::Unsettled);
+        for _ in 0..ATTEMPTS {
+            match self.attempt(patience, began) {
+                Ok(ready) => {
+                    landed = ready;
+                    break;
+                }
+                Err(Stop::WouldWait) if patience == Patience::MustNotWait => return Err(WouldWait),
+                Err(Stop::Changed | Stop::WouldWait) => {}
+                Err(Stop::Unsettled) => {
+                    landed = self.keep_previous();
+                    break;
+                }
+                Err(Stop::Io(error)) => {
+                    let failure = LoadError::from(&error);
+                    if self.shared.said.first((&self.key, failure.status())) {
+                        let path = String::from_utf8_lossy(&self.key);
+                        tracing::warn!("{path}: answering {}: {error}", failure.status().0);
+                    }
+                    landed = Landed::Failed(failure);
+                    break;
+                }
+            }
+        }
+        Ok(Outcome { landed, began })
+    }
+
+    /// A file that is written without a pause has no state that could be sent; the last whole one
+    /// is better than none.
+    fn keep_previous(&self) -> Landed {
+        let path = String::from_utf8_lossy(&self.key);
+        let previous = self.previous.as_ref().map(|previous| &previous.entry);
+        match previous.filter(|entry| matches!(entry.resource, Resource::File(_))) {
+            Some(entry) => {
+                if self.shared.said.first((&self.key, "kept")) {
+                    tracing::warn!(
+                        "{path}: is being rewritten all the time; the last whole version is sent"
+                    );
+                }
+                Landed::Ready {
+                    entry: Arc::clone(entry),
+                    opened: None,
+                }
+            }
+            None => {
+                if self.shared.said.first((&self.key, "unsettled")) {
+                    tracing::warn!("{path}: is being rewritten all the time; answering 503");
+                }
+                Landed::Failed(LoadError::Unsettled)
+            }
+        }
+    }
+
+    fn attempt(&self, patience: Patience, began: Duration) -> Result<Landed, Stop> {
+        let shared = &*self.shared;
+        let Some(mount) = shared.mounts.get(self.mount) else {
+            return Ok(Landed::Failed(LoadError::Failed));
+        };
+        let view = mount.source.view(patience)?;
+        let found = locate(&*view, &self.relative, &shared.config, patience)?;
+        let previous = self.previous.as_ref().map(|previous| &previous.entry);
+        let still = previous.filter(|entry| entry.resource.is_still(&found));
+        let file = match (still, found) {
+            (Some(entry), Found::Directory | Found::Missing) => {
+                return Ok(Landed::Ready {
+                    entry: Arc::clone(entry),
+                    opened: None,
+                });
+            }
+            (None, Found::Directory) => return Ok(self.ready(Resource::Directory, began, None)),
+            (None, Found::Missing) => return Ok(self.ready(Resource::Missing, began, None)),
+            (_, Found::File(file)) => file,
+        };
+        let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
+            Resource::File(offer) => Some(Offer {
+                found: offer.found.clone(),
+                representations: offer.representations.clone(),
+                look_again: offer.look_again,
+            }),
+            _ => None,
+        };
+        let old = previous.and_then(offer_of);
+        let (mut offer, mut changed) = match old {
+            Some(offer) if still.is_some() => (offer, false),
+            old => (build(shared, &*view, file, old.as_ref(), patience)?, true),
+        };
+        let mut opened = None;
+        let selected = self.wanted.and_then(|accept| {
+            let (number, representation) = offer.select(&accept)?;
+            Some((number, Arc::clone(representation)))
+        });
+        if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
+            let identity = &representation.identity;
+            let file = open(&*view, &representation.path, identity, patience)?;
+            let situation = Situation {
+                length: identity.length,
+                keep_up_to: shared.keep_up_to(),
+                changes_now: changes_now(identity),
+            };
+            match transfer(situation) {
+                Transfer::Sendfile => opened = Some(Arc::new((number, file))),
+                Transfer::Read => {
+                    let content = read(shared, &file, patience)?;
+                    if let Some(slot) = offer.representations.get_mut(number) {
+                        *slot = Arc::new(representation.with_content(Some(content)));
+                        changed = true;
+                    }
+                }
+            }
+        }
+        match still.filter(|_| !changed) {
+            Some(entry) => Ok(Landed::Ready {
+                entry: Arc::clone(entry),
+                opened,
+            }),
+            None => Ok(self.ready(Resource::File(offer), began, opened)),
+        }
+    }
+
+    fn ready(
+        &self,
+        resource: Resource,
+        began: Duration,
+        opened: Option<Arc<(usize, Opened)>>,
+    ) -> Landed {
+        let uses = self
+            .previous
+            .as_ref()
+            .map_or(0, |previous| previous.entry.uses());
+        let entry = Entry::new(Arc::clone(&self.key), resource, began, uses);
+        Landed::Ready {
+            entry: Arc::new(entry),
+            opened,
+        }
+    }
+}

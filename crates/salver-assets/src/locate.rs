@@ -1,0 +1,171 @@
+//! From a relative path to the files that could answer it: metadata only, nothing is read.
+
+use salver_semantics::coding::ContentCoding;
+
+use crate::config::Config;
+use crate::error::{Stop, is_absence};
+use crate::path::file_name;
+use crate::source::{Identity, Kind, Patience, View};
+
+/// What is at a path. Two lookups that give the same answer prove that nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A file, or a directory's index.
+    File(FoundFile),
+    /// A directory that was asked for without its slash.
+    Directory,
+    /// Nothing that could be served.
+    Missing,
+}
+
+/// A file and its precompressed siblings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    pub(crate) path: Vec<u8>,
+    pub(crate) identity: Identity,
+    pub(crate) siblings: Vec<(ContentCoding, Identity)>,
+}
+
+impl FoundFile {
+    /// Where the representation in `coding` lies.
+    pub(crate) fn path_of(&self, coding: ContentCoding) -> Vec<u8> {
+        let mut path = self.path.clone();
+        path.extend_from_slice(coding.extension().unwrap_or_default().as_bytes());
+        path
+    }
+}
+
+/// Looks up `relative`, which ends with `/` (or is empty) to ask for a directory.
+pub(crate) fn locate(
+    view: &dyn View,
+    relative: &[u8],
+    config: &Config,
+    patience: Patience,
+) -> Result<Found, Stop> {
+    let directory = match relative {
+        b"" => Some(relative),
+        _ => relative.strip_suffix(b"/"),
+    };
+    let Some(directory) = directory else {
+        return match stat(view, relative, patience)? {
+            Some((Kind::File, identity)) => {
+                with_siblings(view, relative.to_vec(), identity, config, patience)
+            }
+            Some((Kind::Directory, _)) => Ok(Found::Directory),
+            Some((Kind::Other, _)) | None => Ok(Found::Missing),
+        };
+    };
+    for name in &config.index {
+        let mut path = directory.to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name.as_bytes());
+        if let Some((Kind::File, identity)) = stat(view, &path, patience)? {
+            return with_siblings(view, path, identity, config, patience);
+        }
+    }
+    Ok(Found::Missing)
+}
+
+fn with_siblings(
+    view: &dyn View,
+    path: Vec<u8>,
+    identity: Identity,
+    config: &Config,
+    patience: Patience,
+) -> Result<Found, Stop> {
+    let mut found = FoundFile {
+        path,
+        identity,
+        siblings: Vec::new(),
+    };
+    if is_coded(file_name(&found.path)) {
+        return Ok(Found::File(found));
+    }
+    for &coding in &config.precompressed {
+        match stat(view, &found.path_of(coding), patience) {
+            Ok(Some((Kind::File, identity))) => found.siblings.push((coding, identity)),
+            // A sibling that may not be looked at is no reason to withhold the original.
+            Ok(_) => {}
+            Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            Err(stop) => return Err(stop),
+        }
+    }
+    Ok(Found::File(found))
+}
+
+/// Whether a name says that the file itself is coded.
+pub(crate) fn is_coded(name: &[u8]) -> bool {
+    ContentCoding::CODED
+        .iter()
+        .filter_map(|coding| coding.extension())
+        .any(|extension| name.ends_with(extension.as_bytes()))
+}
+
+fn stat(
+    view: &dyn View,
+    path: &[u8],
+    patience: Patience,
+) -> Result<Option<(Kind, Identity)>, Stop> {
+    match view.stat(path, patience) {
+        Ok(metadata) => Ok(Some((metadata.kind, metadata.identity))),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemorySource;
+    use crate::source::Source;
+
+    #[test]
+    fn what_is_at_a_path() {
+        let source = MemorySource::new();
+        for path in [
+            "a.js",
+            "a.js.br",
+            "a.js.gz",
+            "d/home.htm",
+            "d/index.html",
+            "e/x",
+            "b.gz",
+        ] {
+            source.insert(path, path.as_bytes().to_vec(), 0);
+        }
+        let config = Config {
+            index: vec!["index.html".into(), "home.htm".into()],
+            ..Config::default()
+        };
+        let check = |relative: &str, expected: &str| {
+            let view = source.view(Patience::MayWait).unwrap();
+            let found = locate(&*view, relative.as_bytes(), &config, Patience::MayWait).unwrap();
+            let text = match found {
+                Found::File(file) => {
+                    let names = file.siblings.iter().map(|(coding, _)| coding.name());
+                    let names: Vec<_> = names.collect();
+                    format!(
+                        "{} {}",
+                        String::from_utf8(file.path).unwrap(),
+                        names.join(",")
+                    )
+                }
+                other => format!("{other:?}"),
+            };
+            assert_eq!(text.trim(), expected, "{relative:?}");
+        };
+        check("a.js", "a.js br,gzip");
+        check("a.js.gz", "a.js.gz");
+        check("b.gz", "b.gz");
+        check("d", "Directory");
+        check("d/", "d/index.html");
+        check("e/", "Missing");
+        check("", "Missing");
+        check("a.js/", "Missing");
+        check("nothing", "Missing");
+        source.remove("d/index.html");
+        check("d/", "d/home.htm");
+    }
+}

@@ -1,0 +1,295 @@
+//! The path of a request target, decoded once and free of anything that could lead elsewhere.
+
+use std::borrow::Cow;
+
+/// A decoded, normalised path: parsing it is the check.
+///
+/// Begins with `/`; has no empty, `.` or `..` segment and no NUL; ends with `/` exactly if it asks
+/// for a directory. Segments are bytes, as file names are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPath<'a> {
+    bytes: Cow<'a, [u8]>,
+    has_dot_segment: bool,
+}
+
+/// Why a path names nothing that could be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathError {
+    /// Does not begin with `/`.
+    NotAbsolute,
+    /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
+    BadEscape,
+    /// A NUL, which no file name holds.
+    Nul,
+    /// `..` beyond the root.
+    AboveRoot,
+    /// An encoded `/` within a segment: syntactically right, but no file name holds one.
+    EncodedSlash,
+}
+
+impl<'a> RequestPath<'a> {
+    /// Decodes and normalises the path component of a request target, without its query.
+    ///
+    /// Dot segments are removed as RFC 3986 section 5.2.4 says (their percent-encoded forms are
+    /// the same segments: section 6.2.2.2), repeated slashes collapse. Borrows what is clean.
+    ///
+    /// # Errors
+    /// [`PathError`] says what is wrong; `..` above the root is an error rather than the root.
+    pub fn parse(raw: &'a [u8]) -> Result<Self, PathError> {
+        if raw.first() != Some(&b'/') {
+            return Err(PathError::NotAbsolute);
+        }
+        if is_clean(raw) {
+            return Ok(RequestPath {
+                bytes: Cow::Borrowed(raw),
+                has_dot_segment: false,
+            });
+        }
+        let mut bytes = Vec::with_capacity(raw.len());
+        let mut wants_directory = false;
+        for segment in raw.split(|&byte| byte == b'/').skip(1) {
+            let segment = decode(segment)?;
+            wants_directory = true;
+            match &*segment {
+                b"" | b"." => {}
+                b".." => {
+                    let parent = bytes.iter().rposition(|&byte| byte == b'/');
+                    bytes.truncate(parent.ok_or(PathError::AboveRoot)?);
+                }
+                name => {
+                    wants_directory = false;
+                    bytes.push(b'/');
+                    bytes.extend_from_slice(name);
+                }
+            }
+        }
+        if wants_directory {
+            bytes.push(b'/');
+        }
+        let has_dot_segment = bytes.windows(2).any(|pair| pair == b"/.");
+        Ok(RequestPath {
+            bytes: Cow::Owned(bytes),
+            has_dot_segment,
+        })
+    }
+
+    /// The whole path.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether any segment begins with a dot.
+    pub fn has_dot_segment(&self) -> bool {
+        self.has_dot_segment
+    }
+}
+
+/// Whether a relative path has a segment that begins with a dot, other than `.well-known`
+/// (RFC 8615) in first place.
+pub(crate) fn is_hidden(relative: &[u8]) -> bool {
+    let mut segments = relative.split(|&byte| byte == b'/');
+    let first = segments.next().unwrap_or_default();
+    (first.starts_with(b".") && first != b".well-known")
+        || segments.any(|segment| segment.starts_with(b"."))
+}
+
+/// The last segment; empty for a directory.
+pub(crate) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+/// Percent-encodes a decoded path for a URI reference. With a single leading slash, as
+/// [`RequestPath`] has, it can never be read as an authority.
+pub(crate) fn encode_path(path: &[u8], out: &mut String) {
+    encode(path, b"-._~!$&'()*+,;=:@/", out);
+}
+
+/// Repeats a raw query: what RFC 3986 section 3.4 lets stand stays as it came.
+pub(crate) fn encode_query(query: &[u8], out: &mut String) {
+    encode(query, b"-._~!$&'()*+,;=:@/?%[]", out);
+}
+
+fn encode(bytes: &[u8], safe: &[u8], out: &mut String) {
+    const HEX: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
+    ];
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || safe.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.extend(HEX.get(usize::from(byte >> 4)));
+            out.extend(HEX.get(usize::from(byte & 15)));
+        }
+    }
+}
+
+/// No escape, no empty segment, no segment that begins with a dot, no NUL.
+fn is_clean(raw: &[u8]) -> bool {
+    let mut after_slash = false;
+    for &byte in raw {
+        match byte {
+            b'%' | 0 => return false,
+            b'/' | b'.' if after_slash => return false,
+            _ => after_slash = byte == b'/',
+        }
+    }
+    true
+}
+
+fn decode(segment: &[u8]) -> Result<Cow<'_, [u8]>, PathError> {
+    if segment.contains(&0) {
+        return Err(PathError::Nul);
+    }
+    if !segment.contains(&b'%') {
+        return Ok(Cow::Borrowed(segment));
+    }
+    let mut out = Vec::with_capacity(segment.len());
+    let mut bytes = segment.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || bytes.next().and_then(|&byte| char::from(byte).to_digit(16));
+        let (high, low) = (digit(), digit());
+        let value = high
+            .zip(low)
+            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        match value.ok_or(PathError::BadEscape)? {
+            0 => return Err(PathError::Nul),
+            b'/' => return Err(PathError::EncodedSlash),
+            byte => out.push(byte),
+        }
+    }
+    Ok(Cow::Owned(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PathError::{AboveRoot, BadEscape, EncodedSlash, NotAbsolute, Nul};
+    use proptest::prelude::*;
+
+    #[test]
+    fn paths() {
+        fn check(raw: &str, expected: Result<&str, PathError>) {
+            let parsed = RequestPath::parse(raw.as_bytes());
+            let parsed = parsed.map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned());
+            assert_eq!(parsed, expected.map(str::to_owned), "{raw:?}");
+        }
+        for (raw, expected) in [
+            ("/", "/"),
+            ("/a", "/a"),
+            ("/a/b.c", "/a/b.c"),
+            ("/a/", "/a/"),
+            ("//", "/"),
+            ("//evil.com", "/evil.com"),
+            ("///a//b///", "/a/b/"),
+            ("/./Packages", "/Packages"),
+            ("/a/.", "/a/"),
+            ("/a/./", "/a/"),
+            ("/a/..", "/"),
+            ("/a/../b", "/b"),
+            ("/a/b/..", "/a/"),
+            ("/a/b/../..", "/"),
+            ("/a/%2e%2E/b", "/b"),
+            ("/a/.%2e/b", "/b"),
+            ("/%2e/b", "/b"),
+            ("/a%20b", "/a b"),
+            ("/%61", "/a"),
+            ("/%2561", "/%61"),
+            ("/%252e%252e/x", "/%2e%2e/x"),
+            ("/..a/b..", "/..a/b.."),
+            ("/...", "/..."),
+            ("/.well-known/x", "/.well-known/x"),
+            ("/a\\..\\b", "/a\\..\\b"),
+            ("/..%5c..%5cx", "/..\\..\\x"),
+            ("/%3F%23", "/?#"),
+            ("/a;b=c", "/a;b=c"),
+        ] {
+            check(raw, Ok(expected));
+        }
+        for (raw, expected) in [
+            ("", NotAbsolute),
+            ("a", NotAbsolute),
+            ("*", NotAbsolute),
+            ("/..", AboveRoot),
+            ("/../etc/passwd", AboveRoot),
+            ("/a/../../b", AboveRoot),
+            ("/%2e%2e/x", AboveRoot),
+            ("//../x", AboveRoot),
+            ("/%", BadEscape),
+            ("/%4", BadEscape),
+            ("/%4/1", BadEscape),
+            ("/%zz", BadEscape),
+            ("/%+1", BadEscape),
+            ("/%00", Nul),
+            ("/a%00.txt", Nul),
+            ("/a\0b", Nul),
+            ("/a%2Fb", EncodedSlash),
+            ("/..%2f..%2fetc", EncodedSlash),
+        ] {
+            check(raw, Err(expected));
+        }
+        let overlong = RequestPath::parse(b"/%c0%ae%c0%ae/%c0%afx").unwrap();
+        assert_eq!(overlong.as_bytes(), b"/\xc0\xae\xc0\xae/\xc0\xafx");
+    }
+
+    #[test]
+    fn hidden_segments() {
+        fn check(relative: &str, expected: bool) {
+            assert_eq!(is_hidden(relative.as_bytes()), expected, "{relative}");
+            let absolute = format!("/{relative}");
+            let path = RequestPath::parse(absolute.as_bytes()).unwrap();
+            assert!(path.has_dot_segment() || !expected);
+        }
+        check("", false);
+        check("a.b/c.d", false);
+        check(".git/config", true);
+        check("a/.env", true);
+        check(".well-known/acme", false);
+        check(".well-known/", false);
+        check("a/.well-known/x", true);
+        check(".well-known/.secret", true);
+        check("...", true);
+    }
+
+    #[test]
+    fn locations() {
+        fn check(path: &[u8], expected: &str) {
+            let mut out = String::new();
+            encode_path(path, &mut out);
+            assert_eq!(out, expected);
+        }
+        check(b"/a/b/", "/a/b/");
+        check(b"/a b/", "/a%20b/");
+        check(b"/\\evil.com/", "/%5Cevil.com/");
+        check(b"/a?b#c%/", "/a%3Fb%23c%25/");
+        check(b"/x\r\nSet-Cookie: a/", "/x%0D%0ASet-Cookie:%20a/");
+        check("/é/".as_bytes(), "/%C3%A9/");
+        let mut out = String::new();
+        encode_query(b"a=%20&b=\"<\xff", &mut out);
+        assert_eq!(out, "a=%20&b=%22%3C%FF");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn what_parses_is_normal_and_stays_so(raw in "/(%2[eEfF]|%5c|\\.|/|[a-c%é\\\\]){0,24}") {
+            let Ok(path) = RequestPath::parse(raw.as_bytes()) else { return Ok(()) };
+            let bytes = path.as_bytes();
+            prop_assert_eq!(bytes.first(), Some(&b'/'));
+            let inner = bytes.strip_suffix(b"/").unwrap_or(bytes);
+            for segment in inner.split(|&byte| byte == b'/').skip(1) {
+                prop_assert!(!matches!(segment, b"" | b"." | b".."));
+            }
+            let mut encoded = String::new();
+            encode_path(bytes, &mut encoded);
+            prop_assert!(!encoded.starts_with("//"));
+            let again = RequestPath::parse(encoded.as_bytes()).unwrap();
+            prop_assert_eq!(again.as_bytes(), bytes);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! An answer as a value: status, fields and content. Carrying it out is the driver's part.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::representation::{Field, Head, Prepared, Representation, vary};
+use crate::source::{Identity, Opened, Reader};
+
+/// What to answer. `Date` and the connection's own fields are the driver's to add.
+#[derive(Debug)]
+pub struct ResponsePlan {
+    /// The status code.
+    pub status: u16,
+    head: PlannedHead,
+    /// What follows the head; already left out for HEAD.
+    pub content: Content,
+}
+
+#[derive(Debug)]
+enum PlannedHead {
+    /// That of a 200 for the representation as it is.
+    Whole(Arc<Representation>),
+    /// That of a 304 for it.
+    NotModified(Arc<Representation>),
+    /// Made for this answer.
+    Made(Vec<Field>),
+}
+
+/// The content of an answer. Its length is what the head's `Content-Length` says.
+#[derive(Debug)]
+pub enum Content {
+    /// None.
+    Empty,
+    /// In memory.
+    Memory(Bytes),
+    /// In a file.
+    File(FileContent),
+    /// Pieces one after the other (`multipart/byteranges`).
+    Parts(Vec<Piece>),
+}
+
+/// A piece of content.
+#[derive(Debug)]
+pub enum Piece {
+    /// In memory.
+    Memory(Bytes),
+    /// In a file.
+    File(FileContent),
+}
+
+/// Bytes of an open file.
+#[derive(Clone, Debug)]
+pub struct FileContent {
+    /// The file; others may read from the same handle, so read at offsets.
+    pub file: Arc<File>,
+    /// Which bytes; not empty.
+    pub range: Range<u64>,
+    /// What the file must still be while its bytes leave: if not, end the connection.
+    pub identity: Identity,
+}
+
+impl FileContent {
+    /// Whether the file still has the content that the head promised. A file that was changed in
+    /// place has not; one that lost its name has.
+    ///
+    /// # Errors
+    /// What `fstat(2)` gives.
+    pub fn is_unchanged(&self) -> std::io::Result<bool> {
+        let now = salver_os::Metadata::of(&*self.file)?.identity;
+        Ok(crate::snapshot::same_content(&self.identity, &now))
+    }
+}
+
+impl ResponsePlan {
+    /// An answer with fields of its own.
+    pub(crate) fn made(status: u16, fields: Vec<Field>, content: Content) -> Self {
+        ResponsePlan {
+            status,
+            head: PlannedHead::Made(fields),
+            content,
+        }
+    }
+
+    pub(crate) fn whole(representation: &Arc<Representation>, content: Content) -> Self {
+        let head = PlannedHead::Whole(Arc::clone(representation));
+        ResponsePlan {
+            status: 200,
+            head,
+            content,
+        }
+    }
+
+    pub(crate) fn not_modified(representation: &Arc<Representation>) -> Self {
+        let head = PlannedHead::NotModified(Arc::clone(representation));
+        ResponsePlan {
+            status: 304,
+            head,
+            content: Content::Empty,
+        }
+    }
+
+    /// An answer that only says what went wrong, in a short text. It is not to be stored.
+    /// `more` are fields besides those of the text.
+    pub fn error(status: u16, text: &str, more: Vec<Field>) -> Self {
+        let text = Bytes::from(format!("{status} {text}\n"));
+        let mut fields: Vec<Field> = vec![
+            (
+                "Content-Type",
+                Bytes::from_static(b"text/plain; charset=utf-8"),
+            ),
+            ("Content-Length", text.len().to_string().into()),
+            ("Cache-Control", Bytes::from_static(b"no-cache")),
+        ];
+        fields.extend(more);
+        Self::made(status, fields, Content::Memory(text))
+    }
+
+    /// As [`error`](Self::error), where another `Accept-Encoding` might have had another answer.
+    pub(crate) fn negotiated_error(status: u16, text: &str, mut more: Vec<Field>) -> Self {
+        more.push(vary());
+        Self::error(status, text, more)
+    }
+
+    /// Drops the content: the answer to HEAD is that to GET without it (RFC 9110 section 9.3.2).
+    pub(crate) fn without_content(mut self) -> Self {
+        self.content = Content::Empty;
+        self
+    }
+
+    /// The fields of the head.
+    pub fn fields(&self) -> &[Field] {
+        match &self.head {
+            PlannedHead::Whole(representation) => &representation.head.fields,
+            PlannedHead::NotModified(representation) => &representation.not_modified.fields,
+            PlannedHead::Made(fields) => fields,
+        }
+    }
+
+    /// Where a rendered form of the head is kept; `None` for a head made for this answer alone.
+    pub fn prepared(&self) -> Option<&Prepared> {
+        let head: &Head = match &self.head {
+            PlannedHead::Whole(representation) => &representation.head,
+            PlannedHead::NotModified(representation) => &representation.not_modified,
+            PlannedHead::Made(_) => return None,
+        };
+        Some(&head.prepared)
+    }
+}
+
+/// Where the bytes of a representation come from, for one answer.
+pub(crate) enum Bytestream<'a> {
+    Memory(&'a Bytes),
+    Opened(&'a Opened),
+}
+
+impl Bytestream<'_> {
+    /// The bytes of `range`.
+    pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
+        let (bytes, opened) = match self {
+            Bytestream::Memory(bytes) => (*bytes, None),
+            Bytestream::Opened(opened) => match &opened.reader {
+                Reader::Memory(bytes) => (bytes, None),
+                Reader::File(file) => (&const { Bytes::new() }, Some((file, opened))),
+            },
+        };
+        if let Some((file, opened)) = opened.filter(|_| !range.is_empty()) {
+            let identity = opened.metadata.identity;
+            return Piece::File(FileContent {
+                file: Arc::clone(file),
+                range,
+                identity,
+            });
+        }
+        let start = usize::try_from(range.start)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
+        let end = usize::try_from(range.end)
+            .unwrap_or(usize::MAX)
+            .clamp(start, bytes.len());
+        Piece::Memory(bytes.slice(start..end))
+    }
+
+    pub(crate) fn content(&self, range: Range<u64>) -> Content {
+        match self.piece(range) {
+            Piece::Memory(bytes) if bytes.is_empty() => Content::Empty,
+            Piece::Memory(bytes) => Content::Memory(bytes),
+            Piece::File(file) => Content::File(file),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Loading what there is before anybody asks.
+
+use std::time::Instant;
+
+use salver_semantics::HttpDate;
+
+use crate::config::Target;
+use crate::engine::{Engine, Now, Step};
+use crate::locate::is_coded;
+use crate::path::{encode_path, is_hidden};
+use crate::request::{Request, RequestFields};
+use crate::source::{Kind, Patience, View};
+
+/// What a walk has loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prewarmed {
+    /// Files looked at.
+    pub files: u64,
+    /// Bytes that the cache holds afterwards.
+    pub bytes: u64,
+    /// Whether the cache was full before the trees were done.
+    pub full: bool,
+}
+
+/// The part of the budget that is filled; the rest is for what is asked for.
+const FILL_TENTHS: usize = 9;
+
+/// A browser's choice; the smallest that is there.
+const ACCEPT: &[u8] = b"br, zstd, gzip";
+
+impl Engine {
+    /// Walks all trees and loads each file in the coding that a browser would get, until nine
+    /// tenths of the cache are full. Waits for the disk: not for an event loop.
+    pub fn prewarm(&self) -> Prewarmed {
+        let mut done = Prewarmed::default();
+        if !self.config().cache {
+            return done;
+        }
+        let budget = self.config().cache_size / 10 * FILL_TENTHS;
+        for (prefix, mount) in self.mounts().iter() {
+            if let Target::File(_) = mount.target {
+                done.files += u64::from(self.warm(prefix));
+                continue;
+            }
+            let Ok(view) = mount.source.view(Patience::MayWait) else {
+                continue;
+            };
+            let mut directories = vec![Vec::new()];
+            while let Some(directory) = directories.pop() {
+                for path in self.children(&*view, &directory, &mut directories) {
+                    if usize::try_from(self.statistics().bytes).unwrap_or(usize::MAX) >= budget {
+                        done.full = true;
+                        break;
+                    }
+                    done.files += u64::from(self.warm(&[prefix, b"/", &path].concat()));
+                }
+            }
+        }
+        done.bytes = self.statistics().bytes;
+        done
+    }
+
+    /// The paths of the files in a directory as they would be asked for; its directories are
+    /// added to the list. Links are not followed into directories: they could lead in circles.
+    fn children(
+        &self,
+        view: &dyn View,
+        directory: &[u8],
+        directories: &mut Vec<Vec<u8>>,
+    ) -> Vec<Vec<u8>> {
+        let mut names = view.list(directory).unwrap_or_default();
+        names.sort();
+        let slash: &[u8] = if directory.is_empty() { b"" } else { b"/" };
+        let mut files = Vec::new();
+        let index = &self.config().index;
+        let index = index
+            .iter()
+            .find(|index| names.iter().any(|n| n == index.as_bytes()));
+        for name in &names {
+            let path = [directory, slash, name].concat();
+            if is_hidden(&path) && !self.config().dotfiles {
+                continue;
+            }
+            match view
+                .stat(&path, Patience::MayWait)
+                .map(|metadata| metadata.kind)
+            {
+                Ok(Kind::Directory) if path.len() < 4096 => directories.push(path),
+                Ok(Kind::File) if index.is_some_and(|index| index.as_bytes() == &**name) => {
+                    files.push([directory, slash].concat());
+                }
+                // Siblings come with their originals.
+                Ok(Kind::File) if !is_coded(name) => files.push(path),
+                _ => {}
+            }
+        }
+        files
+    }
+
+    /// Loads one path; whether it was new.
+    fn warm(&self, path: &[u8]) -> bool {
+        let mut encoded = String::new();
+        encode_path(path, &mut encoded);
+        let fields = RequestFields {
+            accept_encoding: Some(ACCEPT.into()),
+            ..RequestFields::default()
+        };
+        let request = Request {
+            fields,
+            ..Request::get(encoded.as_bytes())
+        };
+        let instant = Instant::now();
+        let now = Now {
+            instant,
+            date: HttpDate::from_unix_seconds(0),
+        };
+        match self.begin(&request, now) {
+            Step::Load(load, _) => match load.perform(Patience::MayWait, instant) {
+                Ok(outcome) => {
+                    self.finish(load, outcome);
+                    true
+                }
+                Err(_) => false,
+            },
+            Step::Respond(_) | Step::Wait(_) => false,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One representation of a resource: where it lies, how long it is, its coding, its validators
+//! and the fields that go with it, as one value.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use salver_semantics::coding::ContentCoding;
+use salver_semantics::{EntityTag, HttpDate, Validators, cache_control, content_type};
+
+use crate::digest::Digest;
+use crate::path::file_name;
+use crate::source::Identity;
+
+/// A field name and value, as they go into an answer.
+pub type Field = (&'static str, Bytes);
+
+/// The transports for which heads are rendered ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.x: bytes.
+    Http1,
+    /// HTTP/2.
+    Http2,
+    /// HTTP/3.
+    Http3,
+}
+
+/// A head that is rendered at first use, once per protocol, and then kept with the fields.
+/// What a rendered head is, the driver knows.
+#[derive(Debug, Default)]
+pub struct Prepared([OnceLock<Box<dyn Any + Send + Sync>>; 3]);
+
+impl Prepared {
+    /// The head for `protocol`, made by `render` if it has not been yet.
+    ///
+    /// `None` only if two drivers of one protocol render into different types.
+    pub fn head<T: Any + Send + Sync>(
+        &self,
+        protocol: Protocol,
+        render: impl FnOnce() -> T,
+    ) -> Option<&T> {
+        let [http1, http2, http3] = &self.0;
+        let slot = match protocol {
+            Protocol::Http1 => http1,
+            Protocol::Http2 => http2,
+            Protocol::Http3 => http3,
+        };
+        slot.get_or_init(|| Box::new(render())).downcast_ref()
+    }
+}
+
+/// A set of fields with its rendered forms.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The fields, without `Date` and those of the connection.
+    pub(crate) fields: Vec<Field>,
+    /// Their rendered forms.
+    pub(crate) prepared: Prepared,
+}
+
+impl Head {
+    fn new(fields: Vec<Field>) -> Self {
+        Head {
+            fields,
+            prepared: Prepared::default(),
+        }
+    }
+
+    /// Bytes of memory, with room for a rendered form.
+    fn weight(&self) -> usize {
+        let field = |(name, value): &Field| 2 * (name.len() + value.len() + 4) + 40;
+        std::mem::size_of::<Self>() + self.fields.iter().map(field).sum::<usize>() + 64
+    }
+}
+
+/// One representation.
+#[derive(Debug)]
+pub(crate) struct Representation {
+    pub(crate) coding: ContentCoding,
+    pub(crate) path: Vec<u8>,
+    pub(crate) identity: Identity,
+    /// With its quotes; always strong.
+    pub(crate) entity_tag: Bytes,
+    pub(crate) last_modified: HttpDate,
+    /// Of a 200, and of a 206 but for the length.
+    pub(crate) head: Head,
+    /// Of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
+    pub(crate) not_modified: Head,
+    /// Invariant: exactly `identity.length` bytes whose validators are these.
+    pub(crate) content: Option<Bytes>,
+}
+
+impl Representation {
+    /// `original` is the path of the file whose name decides type and caching.
+    pub(crate) fn new(
+        coding: ContentCoding,
+        path: Vec<u8>,
+        original: &[u8],
+        identity: Identity,
+        digest: Option<Digest>,
+        negotiable: bool,
+    ) -> Self {
+        let name = file_name(original);
+        let entity_tag = entity_tag(coding, &identity, digest);
+        let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
+        let cache_control = Bytes::from_static(cache_control(name).as_bytes());
+        let mut fields: Vec<Field> = vec![
+            (
+                "Content-Type",
+                Bytes::from_static(content_type(name).as_bytes()),
+            ),
+            ("Content-Length", identity.length.to_string().into()),
+            (
+                "Last-Modified",
+                Bytes::copy_from_slice(&last_modified.format()),
+            ),
+            ("ETag", entity_tag.clone()),
+            ("Accept-Ranges", Bytes::from_static(b"bytes")),
+            ("Cache-Control", cache_control.clone()),
+        ];
+        let mut not_modified: Vec<Field> = vec![
+            ("ETag", entity_tag.clone()),
+            ("Cache-Control", cache_control),
+        ];
+        if coding != ContentCoding::Identity {
+            fields.push((
+                "Content-Encoding",
+                Bytes::from_static(coding.name().as_bytes()),
+            ));
+        }
+        if negotiable {
+            fields.push(vary());
+            not_modified.push(vary());
+        }
+        Representation {
+            coding,
+            path,
+            identity,
+            entity_tag,
+            last_modified,
+            head: Head::new(fields),
+            not_modified: Head::new(not_modified),
+            content: None,
+        }
+    }
+
+    /// The same representation with its content at hand. Rendered heads are rendered again.
+    pub(crate) fn with_content(&self, content: Option<Bytes>) -> Self {
+        Representation {
+            coding: self.coding,
+            path: self.path.clone(),
+            identity: self.identity,
+            entity_tag: self.entity_tag.clone(),
+            last_modified: self.last_modified,
+            head: Head::new(self.head.fields.clone()),
+            not_modified: Head::new(self.not_modified.fields.clone()),
+            content: content.or_else(|| self.content.clone()),
+        }
+    }
+
+    /// Length in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.identity.length
+    }
+
+    pub(crate) fn validators(&self) -> Validators<'_> {
+        Validators {
+            entity_tag: EntityTag::parse(&self.entity_tag),
+            last_modified: Some(self.last_modified),
+        }
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.path.len()
+            + self.entity_tag.len()
+            + self.head.weight()
+            + self.not_modified.weight()
+            + self.content.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// Every answer that depends on `Accept-Encoding` says so (RFC 9110 section 12.5.5).
+pub(crate) fn vary() -> Field {
+    ("Vary", Bytes::from_static(b"Accept-Encoding"))
+}
+
+/// Strong: of the content, or above the length to which content is hashed, of everything that
+/// tells one version from another. Each coding has its own (RFC 9110 section 8.8.3.3).
+fn entity_tag(coding: ContentCoding, identity: &Identity, digest: Option<Digest>) -> Bytes {
+    let core = match digest {
+        Some(digest) => format!("{digest:032x}"),
+        None => {
+            let Identity {
+                length,
+                modified,
+                changed,
+                ..
+            } = identity;
+            format!(
+                "{length:x}-{:x}.{:x}-{:x}.{:x}",
+                modified.seconds, modified.nanoseconds, changed.seconds, changed.nanoseconds
+            )
+        }
+    };
+    match coding {
+        ContentCoding::Identity => format!("\"{core}\"").into(),
+        coded => format!("\"{core}-{}\"", coded.name()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Timestamp;
+
+    fn identity(seconds: i64) -> Identity {
+        let at = Timestamp {
+            seconds,
+            nanoseconds: 0,
+        };
+        Identity {
+            device: 1,
+            inode: 2,
+            length: 5,
+            modified: at,
+            changed: at,
+        }
+    }
+
+    fn lines(head: &Head) -> Vec<String> {
+        let line = |(name, value): &Field| format!("{name}: {}", String::from_utf8_lossy(value));
+        head.fields.iter().map(line).collect()
+    }
+
+    #[test]
+    fn fields_of_a_coded_representation() {
+        let representation = Representation::new(
+            ContentCoding::Brotli,
+            b"d/app.3f9a1c2b.js.br".to_vec(),
+            b"d/app.3f9a1c2b.js",
+            identity(-1),
+            Some(255),
+            true,
+        );
+        let tag = "ETag: \"000000000000000000000000000000ff-br\"";
+        let immutable = "Cache-Control: public, max-age=31536000, immutable";
+        assert_eq!(
+            lines(&representation.head),
+            [
+                "Content-Type: text/javascript; charset=utf-8",
+                "Content-Length: 5",
+                "Last-Modified: Wed, 31 Dec 1969 23:59:59 GMT",
+                tag,
+                "Accept-Ranges: bytes",
+                immutable,
+                "Content-Encoding: br",
+                "Vary: Accept-Encoding",
+            ]
+        );
+        assert_eq!(
+            lines(&representation.not_modified),
+            [tag, immutable, "Vary: Accept-Encoding"]
+        );
+    }
+
+    #[test]
+    fn large_files_are_told_apart_by_length_and_times() {
+        let tag = |seconds| entity_tag(ContentCoding::Identity, &identity(seconds), None);
+        assert_ne!(tag(1), tag(2));
+        assert!(EntityTag::parse(&tag(-5)).is_some_and(|tag| !tag.weak()));
+    }
+
+    #[test]
+    fn a_head_is_rendered_once_per_protocol() {
+        let prepared = Prepared::default();
+        assert_eq!(prepared.head(Protocol::Http1, || 1u8), Some(&1));
+        assert_eq!(prepared.head(Protocol::Http1, || 2u8), Some(&1));
+        assert_eq!(prepared.head(Protocol::Http2, || 3u8), Some(&3));
+        assert_eq!(prepared.head(Protocol::Http1, || "other"), None);
+    }
+}

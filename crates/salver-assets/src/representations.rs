@@ -1,0 +1,223 @@
+//! From found files to representations: entity tags, and which siblings can be trusted.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use salver_semantics::coding::ContentCoding;
+
+use crate::digest::{self, Digest, Known};
+use crate::error::Stop;
+use crate::locate::FoundFile;
+use crate::representation::Representation;
+use crate::resource::Offer;
+use crate::shared::Shared;
+use crate::snapshot::{Cursor, may_change_unseen, steady};
+use crate::source::{Identity, Opened, Patience, View};
+
+/// What an event loop may read and hash without being missed, in bytes.
+pub(crate) const AT_ONCE: u64 = 64 * 1024;
+
+/// Builds what `file` offers. Content that happened to be read, or that `previous` holds and that
+/// is still right, comes with it.
+pub(crate) fn build(
+    shared: &Shared,
+    view: &dyn View,
+    file: FoundFile,
+    previous: Option<&Offer>,
+    patience: Patience,
+) -> Result<Offer, Stop> {
+    let hash_up_to = shared.config.hash_up_to;
+    let look_again = may_change_unseen(&file.identity)
+        || file
+            .siblings
+            .iter()
+            .any(|(_, identity)| may_change_unseen(identity));
+    let (digest, content) = if file.identity.length <= hash_up_to {
+        let (known, content) = original(shared, view, &file, patience)?;
+        (Some(known.digest), content)
+    } else {
+        (None, None)
+    };
+    let mut siblings = Vec::with_capacity(file.siblings.len());
+    for &(coding, identity) in &file.siblings {
+        match sibling(shared, view, &file, digest, coding, identity, patience)? {
+            Trust::Fits(digest) => siblings.push((coding, identity, digest)),
+            Trust::Not(why) => {
+                if shared.said.first((&file.path, coding, identity)) {
+                    tracing::warn!(
+                        "{}: passed over, {why}",
+                        String::from_utf8_lossy(&file.path_of(coding))
+                    );
+                }
+            }
+        }
+    }
+    let negotiable = !siblings.is_empty();
+    let mut representations = Vec::with_capacity(1 + siblings.len());
+    let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
+    for (coding, identity, digest) in all {
+        let path = file.path_of(coding);
+        let representation =
+            Representation::new(coding, path, &file.path, identity, digest, negotiable);
+        let held = previous
+            .and_then(|offer| {
+                offer
+                    .representations
+                    .iter()
+                    .find(|old| old.coding == coding)
+            })
+            .filter(|old| old.identity == identity && !look_again)
+            .and_then(|old| old.content.clone());
+        let content = held.or_else(|| {
+            content
+                .clone()
+                .filter(|_| coding == ContentCoding::Identity && !negotiable)
+        });
+        representations.push(Arc::new(match content {
+            None => representation,
+            content => representation.with_content(content),
+        }));
+    }
+    Ok(Offer {
+        found: file,
+        representations,
+        look_again,
+    })
+}
+
+enum Trust {
+    Fits(Option<Digest>),
+    Not(&'static str),
+}
+
+/// The original's digest, and its content if it was read and may be kept.
+fn original(
+    shared: &Shared,
+    view: &dyn View,
+    file: &FoundFile,
+    patience: Patience,
+) -> Result<(Known, Option<Bytes>), Stop> {
+    let coding = ContentCoding::Identity;
+    if !may_change_unseen(&file.identity)
+        && let Some(known) = shared.digests.get(&file.identity, coding)
+    {
+        return Ok((known, None));
+    }
+    let opened = open(view, &file.path, &file.identity, patience)?;
+    let (digest, content) = if file.identity.length <= shared.keep_up_to() {
+        let bytes = read(shared, &opened, patience)?;
+        (digest::of_bytes(&bytes), Some(bytes))
+    } else {
+        (hash(shared, &opened, patience)?, None)
+    };
+    let known = Known {
+        digest,
+        decoded: None,
+    };
+    shared.digests.remember(&file.identity, coding, known);
+    Ok((known, content))
+}
+
+/// Whether a sibling holds the original, and its own digest.
+fn sibling(
+    shared: &Shared,
+    view: &dyn View,
+    file: &FoundFile,
+    original: Option<Digest>,
+    coding: ContentCoding,
+    identity: Identity,
+    patience: Patience,
+) -> Result<Trust, Stop> {
+    let hash_up_to = shared.config.hash_up_to;
+    let path = file.path_of(coding);
+    let Some(original) = original else {
+        if identity.modified < file.identity.modified {
+            return Ok(Trust::Not("it is older than the original"));
+        }
+        if identity.length > hash_up_to {
+            return Ok(Trust::Fits(None));
+        }
+        let opened = open(view, &path, &identity, patience)?;
+        return Ok(Trust::Fits(Some(hash(shared, &opened, patience)?)));
+    };
+    if identity.length > hash_up_to {
+        return Ok(Trust::Not("it is far longer than the original"));
+    }
+    let remembered = shared.digests.get(&identity, coding);
+    let known = match remembered.filter(|_| !may_change_unseen(&identity)) {
+        Some(known) => known,
+        None => {
+            // Decoding takes longer than a loop has.
+            if patience == Patience::MustNotWait {
+                return Err(Stop::WouldWait);
+            }
+            let opened = match open(view, &path, &identity, patience) {
+                Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    return Ok(Trust::Not("it may not be read"));
+                }
+                result => result?,
+            };
+            let length = file.identity.length;
+            let known = steady(&opened, patience, |cursor| {
+                digest::of_coded(cursor, coding, length)
+            })?;
+            shared.counters.bytes_loaded.add(identity.length);
+            shared.digests.remember(&identity, coding, known);
+            known
+        }
+    };
+    if known.decoded == Some(original) {
+        Ok(Trust::Fits(Some(known.digest)))
+    } else {
+        Ok(Trust::Not("it does not decode to the original"))
+    }
+}
+
+/// Opens the file that was found a moment ago.
+pub(crate) fn open(
+    view: &dyn View,
+    path: &[u8],
+    identity: &Identity,
+    patience: Patience,
+) -> Result<Opened, Stop> {
+    let opened = view
+        .open(path, patience)
+        .map_err(|error| match error.kind() {
+            // It is a directory or a FIFO now.
+            std::io::ErrorKind::InvalidInput => Stop::Changed,
+            _ => error.into(),
+        })?;
+    if opened.metadata.identity == *identity {
+        Ok(opened)
+    } else {
+        Err(Stop::Changed)
+    }
+}
+
+/// The whole content of one version.
+pub(crate) fn read(shared: &Shared, opened: &Opened, patience: Patience) -> Result<Bytes, Stop> {
+    let length = within_patience(opened, patience)?;
+    let bytes = steady(opened, patience, |cursor: &mut Cursor<'_>| {
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        cursor.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })?;
+    shared.counters.bytes_loaded.add(length);
+    Ok(bytes.into())
+}
+
+fn hash(shared: &Shared, opened: &Opened, patience: Patience) -> Result<Digest, Stop> {
+    let length = within_patience(opened, patience)?;
+    let digest = steady(opened, patience, |cursor| digest::of_reader(cursor))?;
+    shared.counters.bytes_loaded.add(length);
+    Ok(digest)
+}
+
+fn within_patience(opened: &Opened, patience: Patience) -> Result<u64, Stop> {
+    let length = opened.metadata.identity.length;
+    if patience == Patience::MustNotWait && length > AT_ONCE {
+        return Err(Stop::WouldWait);
+    }
+    Ok(length)
+}

@@ -1,0 +1,217 @@
+//! What one path offers, and when that was last compared with the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use salver_semantics::AcceptEncoding;
+
+use crate::locate::{Found, FoundFile};
+use crate::policy::{Key, MAX_USES};
+use crate::representation::Representation;
+
+/// What a table, a queue node and the counters of an allocator cost, about.
+const BOOKKEEPING: usize = 320;
+
+/// The state of one path at the moment of the last look.
+#[derive(Debug)]
+pub(crate) enum Resource {
+    /// At least one representation, the original first.
+    File(Offer),
+    /// A directory that was asked for without its slash.
+    Directory,
+    /// Nothing.
+    Missing,
+}
+
+/// The representations of one file, and what proves that they are still right.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// What was found, siblings that turned out wrong included.
+    pub(crate) found: FoundFile,
+    /// Invariant: not empty, the original first.
+    pub(crate) representations: Vec<Arc<Representation>>,
+    /// Set if an equal identity may hide a change: then the next look reads again.
+    pub(crate) look_again: bool,
+}
+
+impl Offer {
+    /// Whether there is a choice.
+    pub(crate) fn is_negotiable(&self) -> bool {
+        self.representations.len() > 1
+    }
+
+    /// The representation that `accept` prefers; `None` if it accepts none of them.
+    pub(crate) fn select(&self, accept: &AcceptEncoding) -> Option<(usize, &Arc<Representation>)> {
+        let offered = self.representations.iter().map(|r| (r.coding, r.length()));
+        let number = accept.select(offered)?;
+        Some((number, self.representations.get(number)?))
+    }
+}
+
+impl Resource {
+    /// Whether a new look that gave `found` proves this still right.
+    pub(crate) fn is_still(&self, found: &Found) -> bool {
+        match (self, found) {
+            (Resource::File(offer), Found::File(file)) => !offer.look_again && offer.found == *file,
+            (Resource::Directory, Found::Directory) | (Resource::Missing, Found::Missing) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A resource in the cache, with the times and counts that change without it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) resource: Resource,
+    /// Bytes that this costs, content and bookkeeping.
+    pub(crate) weight: usize,
+    /// When the last look at the disk *began*, in microseconds since the engine's epoch.
+    checked: AtomicU64,
+    check: AtomicU8,
+    uses: AtomicU8,
+}
+
+/// Nobody is looking.
+const IDLE: u8 = 0;
+/// Somebody is; the others may keep the old answer, which was confirmed a moment ago.
+const CHECKING_RECENT: u8 = 1;
+/// Somebody is, after a long pause: the old answer may be of any age, so the others wait.
+const CHECKING_OLD: u8 = 2;
+
+/// What a request may do with an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Answer from it.
+    Use,
+    /// Look at the disk first: you are the one.
+    Check,
+    /// Somebody is looking: wait for what they see.
+    Wait,
+}
+
+impl Entry {
+    pub(crate) fn new(key: Key, resource: Resource, checked: Duration, uses: u8) -> Self {
+        let weight = BOOKKEEPING
+            + std::mem::size_of::<Self>()
+            + key.len()
+            + match &resource {
+                Resource::File(offer) => {
+                    let found = offer.found.path.len() + offer.found.siblings.len() * 80;
+                    found
+                        + offer
+                            .representations
+                            .iter()
+                            .map(|r| r.weight())
+                            .sum::<usize>()
+                }
+                Resource::Directory | Resource::Missing => 0,
+            };
+        Entry {
+            key,
+            resource,
+            weight,
+            checked: AtomicU64::new(micros(checked)),
+            check: AtomicU8::new(IDLE),
+            uses: AtomicU8::new(uses),
+        }
+    }
+
+    /// `now` and `revalidate` as durations since the engine's epoch.
+    pub(crate) fn standing(&self, now: Duration, revalidate: Duration) -> Standing {
+        let age = micros(now).saturating_sub(self.checked.load(Ordering::Acquire));
+        let revalidate = micros(revalidate);
+        if age < revalidate {
+            return Standing::Use;
+        }
+        let recent = age < revalidate.saturating_mul(2);
+        let check = if recent {
+            CHECKING_RECENT
+        } else {
+            CHECKING_OLD
+        };
+        match self
+            .check
+            .compare_exchange(IDLE, check, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Ok(_) => Standing::Check,
+            Err(CHECKING_RECENT) => Standing::Use,
+            Err(_) => Standing::Wait,
+        }
+    }
+
+    /// The look that began at `began` confirmed the entry.
+    pub(crate) fn confirm(&self, began: Duration) {
+        self.checked.store(micros(began), Ordering::Release);
+    }
+
+    /// The look is over, however it ended.
+    pub(crate) fn end_check(&self) {
+        self.check.store(IDLE, Ordering::Release);
+    }
+
+    /// Counts a use; saturates, so that a hot entry is only read.
+    pub(crate) fn touch(&self) {
+        let uses = self.uses.load(Ordering::Relaxed);
+        if uses < MAX_USES {
+            self.uses.store(uses + 1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn uses(&self) -> u8 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_uses(&self, uses: u8) {
+        self.uses.store(uses, Ordering::Relaxed);
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(checked: u64) -> Entry {
+        let checked = Duration::from_millis(checked);
+        Entry::new(Arc::from(&b"/x"[..]), Resource::Missing, checked, 0)
+    }
+
+    #[test]
+    fn one_looks_and_the_others_keep_what_was_confirmed_a_moment_ago() {
+        let entry = entry(1000);
+        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
+        assert_eq!(ask(1999), Standing::Use);
+        assert_eq!(ask(2000), Standing::Check);
+        assert_eq!(ask(2000), Standing::Use);
+        assert_eq!(ask(9000), Standing::Use, "as long as the look takes");
+        entry.confirm(Duration::from_millis(2000));
+        entry.end_check();
+        assert_eq!(ask(2500), Standing::Use);
+    }
+
+    #[test]
+    fn after_a_pause_all_wait_for_the_look() {
+        let entry = entry(0);
+        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
+        assert_eq!(ask(2000), Standing::Check);
+        assert_eq!(ask(2000), Standing::Wait);
+        entry.end_check();
+        assert_eq!(
+            ask(2000),
+            Standing::Check,
+            "a look that failed proves nothing"
+        );
+    }
+
+    #[test]
+    fn with_no_time_at_all_every_request_looks_or_waits() {
+        let entry = entry(5);
+        let ask = || entry.standing(Duration::from_millis(5), Duration::ZERO);
+        assert_eq!((ask(), ask()), (Standing::Check, Standing::Wait));
+    }
+}

@@ -1,0 +1,56 @@
+//! What all parts of one engine share.
+
+use std::time::{Duration, Instant};
+
+use crate::coalesce::Flights;
+use crate::config::{Config, ConfigError, Mounts};
+use crate::counters::Counters;
+use crate::digest::Digests;
+use crate::error::LoadError;
+use crate::load::Landed;
+use crate::log::Said;
+use crate::memory::Memory;
+use crate::policy::Key;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) mounts: Mounts,
+    pub(crate) memory: Memory,
+    pub(crate) flights: Flights<Key, Landed>,
+    pub(crate) digests: Digests,
+    pub(crate) counters: Counters,
+    pub(crate) said: Said,
+    epoch: Instant,
+}
+
+/// A file may take at most this share of the cache.
+const MOST_OF_CACHE: usize = 4;
+
+impl Shared {
+    pub(crate) fn new(config: Config, epoch: Instant) -> Result<Self, ConfigError> {
+        Ok(Shared {
+            mounts: Mounts::new(&config.mounts)?,
+            memory: Memory::new(config.cache_size),
+            flights: Flights::new(Landed::Failed(LoadError::Failed)),
+            digests: Digests::new(),
+            counters: Counters::default(),
+            said: Said::default(),
+            config,
+            epoch,
+        })
+    }
+
+    /// The longest content that is kept in memory, in bytes.
+    pub(crate) fn keep_up_to(&self) -> u64 {
+        if !self.config.cache {
+            return 0;
+        }
+        let most = u64::try_from(self.config.cache_size / MOST_OF_CACHE).unwrap_or(u64::MAX);
+        self.config.cache_max_file.min(most)
+    }
+
+    pub(crate) fn since_epoch(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.epoch)
+    }
+}

@@ -1,0 +1,48 @@
+//! The one lock type of the engine, so that tests can count it and loom can explore it.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{Arc, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A mutex that outlives a panic of its holder: what it guards is valid after every statement.
+#[derive(Debug)]
+pub(crate) struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Lock(Mutex::new(value))
+    }
+
+    pub(crate) fn hold(&self) -> MutexGuard<'_, T> {
+        #[cfg(test)]
+        taken::count();
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Lock::new(T::default())
+    }
+}
+
+/// How many locks this thread has taken, so that a test can show that a hit takes none.
+#[cfg(test)]
+pub(crate) mod taken {
+    use std::cell::Cell;
+
+    thread_local! {
+        static TAKEN: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        TAKEN.with(|taken| taken.set(taken.get() + 1));
+    }
+
+    pub(crate) fn so_far() -> u64 {
+        TAKEN.with(Cell::get)
+    }
+}

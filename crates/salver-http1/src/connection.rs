@@ -225,3 +225,162 @@ impl Search {
             || (!self.has_line && input.len() >= request_line::longest(limits.max_target))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n";
+
+    #[test]
+    fn is_small() {
+        assert!(size_of::<Connection>() <= 64, "{}", size_of::<Connection>());
+    }
+
+    /// What a driver has after each read of `step` bytes, if nothing is consumed.
+    fn reads(input: &[u8], step: usize) -> impl Iterator<Item = usize> {
+        (step..input.len()).step_by(step).chain([input.len()])
+    }
+
+    /// How often parsing is worth it if `input` comes in steps of `step` bytes.
+    fn parses(input: &[u8], step: usize) -> usize {
+        let limits = Limits::default();
+        let mut search = Search::default();
+        reads(input, step)
+            .filter(|&end| search.is_worth_parsing(&limits, &input[..end]))
+            .count()
+    }
+
+    #[test]
+    fn a_head_in_pieces_is_parsed_when_its_parts_end() {
+        let head = [HEAD, &b"X: 1234567890\r\n".repeat(90), b"\r\n"].concat();
+        for step in [1, 2, 3, 5, 7, 100] {
+            assert_eq!(parses(&head, step), 2, "{step}");
+        }
+        assert_eq!(parses(&head, head.len()), 1);
+        assert_eq!(
+            parses(&head[..head.len() - 1], 1),
+            1,
+            "the end has not come"
+        );
+        // Line ends that could be the beginning of the end, and are not.
+        let head = b"A\r\nB\n\rC\r\r\n\rD\n\r\n";
+        for step in 1..8 {
+            assert_eq!(parses(head, step), 2, "{step}");
+        }
+    }
+
+    #[test]
+    fn each_byte_is_searched_once() {
+        let limits = Limits::default();
+        let mut search = Search::default();
+        let input = [HEAD, &b"x".repeat(10_000)].concat();
+        for end in 1..input.len() {
+            search.is_worth_parsing(&limits, &input[..end]);
+            let left = end - search.searched;
+            assert!(left <= 2, "at {end}, {left} bytes are to be searched again");
+        }
+    }
+
+    #[test]
+    fn phases() {
+        let limits = Limits::default();
+        let mut connection = Connection::new();
+        let mut check = |input: &[u8], consumed: usize, event: &str, phase: Phase| {
+            let (actual, got) = connection.receive(&limits, input);
+            let got = format!("{got:?}");
+            assert!(got.starts_with(event), "{got}");
+            assert_eq!(
+                (actual, connection.phase()),
+                (consumed, phase),
+                "{}",
+                input.escape_ascii()
+            );
+        };
+        let whole = [HEAD, b"\r\n"].concat();
+        check(b"", 0, "Incomplete", Phase::Idle);
+        check(b"\r\n", 2, "Incomplete", Phase::Idle);
+        check(b"\r", 0, "Incomplete", Phase::Head);
+        check(b"\r\n", 2, "Incomplete", Phase::Idle);
+        check(b"G", 0, "Incomplete", Phase::Head);
+        check(HEAD, 0, "Incomplete", Phase::Head);
+        check(HEAD, 0, "Incomplete", Phase::Head);
+        check(&whole, whole.len(), "Request", Phase::Idle);
+        check(b"", 0, "Incomplete", Phase::Idle);
+        let sized = [HEAD, b"Content-Length: 3\r\nConnection: close\r\n\r\n"].concat();
+        check(&sized, sized.len(), "Body", Phase::Body);
+        check(b"", 0, "Incomplete", Phase::Body);
+        check(b"xx", 2, "Incomplete", Phase::Body);
+        check(b"xGET", 1, "BodyEnd", Phase::Closed);
+        check(&whole, whole.len(), "Incomplete", Phase::Closed);
+        connection = Connection::new();
+        let mut check = |input: &[u8], event: &str, phase: Phase| {
+            let (consumed, got) = connection.receive(&limits, input);
+            assert!(format!("{got:?}").starts_with(event), "{got:?}");
+            assert_eq!((consumed, connection.phase()), (input.len(), phase));
+        };
+        let chunked = [HEAD, b"Transfer-Encoding: chunked\r\n\r\n"].concat();
+        check(&chunked, "Body", Phase::Body);
+        check(b"0\r\n\r\n", "BodyEnd", Phase::Idle);
+        check(&chunked, "Body", Phase::Body);
+        check(b"x\r\n", "Refuse", Phase::Closed);
+        check(&whole, "Incomplete", Phase::Closed);
+    }
+
+    #[test]
+    fn empty_lines_are_counted_over_calls() {
+        let limits = Limits::default();
+        let whole = [HEAD, b"\r\n"].concat();
+        let mut connection = Connection::new();
+        for _ in 0..3 {
+            for _ in 0..MAX_EMPTY_LINES {
+                assert_eq!(connection.receive(&limits, b"\r\n"), (2, Event::Incomplete));
+            }
+            let (consumed, event) = connection.receive(&limits, &whole);
+            assert!(consumed == whole.len() && matches!(event, Event::Request(_)));
+        }
+        for _ in 0..MAX_EMPTY_LINES {
+            connection.receive(&limits, b"\n");
+        }
+        let (_, event) = connection.receive(&limits, b"\n");
+        assert!(
+            matches!(event, Event::Refuse(Refusal { status: 400, .. })),
+            "{event:?}"
+        );
+    }
+
+    #[test]
+    fn what_can_be_refused_early_is() {
+        let limits = Limits::default();
+        let target = b"/".repeat(limits.max_target + 100);
+        for (input, status) in [
+            (b"GET /\r\n".to_vec(), 400),
+            (b"GET / HTTP/2.0\r\n".to_vec(), 505),
+            (b"PRI * HTTP/2.0\r\n".to_vec(), 505),
+            ([b"GET ", target.as_slice()].concat(), 414),
+            (
+                [
+                    b"GET ",
+                    &target[..100],
+                    b" HTTP/1.1\r\n",
+                    &b"X: y\r\n".repeat(3000),
+                ]
+                .concat(),
+                431,
+            ),
+            ([HEAD, &b"x".repeat(limits.max_head)].concat(), 431),
+        ] {
+            for step in [input.len(), 1, 7] {
+                let mut connection = Connection::new();
+                let refused = reads(&input, step).find_map(|end| {
+                    match connection.receive(&limits, &input[..end]) {
+                        (0, Event::Incomplete) => None,
+                        (_, Event::Refuse(refusal)) => Some(refusal.status),
+                        other => panic!("{other:?}"),
+                    }
+                });
+                assert_eq!(refused, Some(status), "in steps of {step}");
+            }
+        }
+    }
+}

@@ -206,3 +206,253 @@ fn finish<'b>(
     };
     Ok(Some((head, length)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    #[track_caller]
+    fn head<'b>(input: &'b [u8], limits: &Limits) -> RequestHead<'b> {
+        let (head, length) = parse(input, limits).unwrap().unwrap();
+        assert_eq!(length, input.len());
+        head
+    }
+
+    #[track_caller]
+    fn check(input: &[u8], limits: &Limits, expected: Result<bool, u16>) {
+        let actual = parse(input, limits).map(|head| head.is_some());
+        let actual = actual.map_err(|refusal| refusal.status);
+        assert_eq!(actual, expected, "{}", input.escape_ascii());
+    }
+
+    #[test]
+    fn a_whole_request() {
+        let input = b"\r\nGET /a?b HTTP/1.1\r\nHost: a\r\nAccept-Encoding:\t br, gzip \r\n\
+            If-None-Match: \"1\"\r\nIf-None-Match: \"2\"\r\nContent-Length: 3\r\n\
+            Expect: 100-continue\r\nConnection: close\r\n\r\n";
+        let expected = RequestHead {
+            method: Method::Get,
+            target: Target::Path {
+                path: b"/a",
+                query: Some(b"b"),
+            },
+            version: Version::Http11,
+            persistent: false,
+            fields: Fields {
+                accept_encoding: Some(Cow::Borrowed(b"br, gzip")),
+                if_none_match: Some(Cow::Borrowed(b"\"1\", \"2\"")),
+                ..Fields::default()
+            },
+            body: BodyLength::Sized(3),
+            expect_continue: true,
+        };
+        let head = head(input, &Limits::default());
+        assert_eq!(head, expected);
+        assert!(matches!(
+            head.fields.accept_encoding,
+            Some(Cow::Borrowed(_))
+        ));
+        let next = [input.as_slice(), b"xyzGET /"].concat();
+        let pipelined = parse(&next, &Limits::default());
+        assert_eq!(pipelined, Ok(Some((expected, input.len()))));
+    }
+
+    #[test]
+    fn owned_heads_say_the_same() {
+        for input in [
+            &b"GET /a?b HTTP/1.1\r\nHost: a\r\nRange: bytes=0-\r\nIf-Range: \"x\"\r\n\r\n"[..],
+            b"HEAD /a HTTP/1.0\r\n\r\n",
+            b"PUT /? HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n",
+        ] {
+            let head = head(input, &Limits::default());
+            assert_eq!(head.clone().into_owned().borrow(), head);
+        }
+    }
+
+    #[test]
+    fn expect_continue_needs_a_body() {
+        for (input, expected) in [
+            (
+                &b"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"[..],
+                false,
+            ),
+            (
+                b"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n",
+                false,
+            ),
+            (
+                b"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+                true,
+            ),
+            (
+                b"GET / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+                false,
+            ),
+            (
+                b"GET / HTTP/1.0\r\nExpect: else\r\nContent-Length: 1\r\n\r\n",
+                false,
+            ),
+            (
+                b"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\
+                  Transfer-Encoding: chunked\r\n\r\n",
+                true,
+            ),
+        ] {
+            let head = head(input, &Limits::default());
+            assert_eq!(head.expect_continue, expected, "{}", input.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn head_length_is_bounded() {
+        let limits = Limits {
+            max_head: 64,
+            max_target: 16,
+            max_fields: 8,
+            max_body: 1,
+        };
+        let fitting = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(32));
+        assert_eq!(fitting.len(), 64);
+        head(fitting.as_bytes(), &limits);
+        let too_long = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(33));
+        check(too_long.as_bytes(), &limits, Err(431));
+        for end in 0..64 {
+            check(&fitting.as_bytes()[..end], &limits, Ok(false));
+            check(&too_long.as_bytes()[..end], &limits, Ok(false));
+        }
+        check(&too_long.as_bytes()[..64], &limits, Err(431));
+        // An error within the limit goes first, one behind it is not seen.
+        check(too_long.replace("X:", "X :").as_bytes(), &limits, Err(400));
+        check(
+            format!("{}\0", &too_long[..64]).as_bytes(),
+            &limits,
+            Err(431),
+        );
+        // The empty lines before the request line don't count.
+        check(format!("\r\n\r\n{fitting}").as_bytes(), &limits, Ok(true));
+        // Limits that contradict each other refuse, and nothing else.
+        let limits = Limits {
+            max_head: 16,
+            ..limits
+        };
+        check(b"GET /aaaaaaaaaaaaaaaa", &limits, Err(431));
+        check(
+            b"G",
+            &Limits {
+                max_head: 0,
+                ..limits
+            },
+            Err(431),
+        );
+        check(
+            b"",
+            &Limits {
+                max_head: 0,
+                ..limits
+            },
+            Ok(false),
+        );
+    }
+
+    #[test]
+    fn field_lines_are_counted() {
+        let request = |lines: usize| {
+            format!(
+                "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+                "X: y\r\n".repeat(lines - 1)
+            )
+        };
+        for (max_fields, at_most) in [
+            (1, 1),
+            (2, 2),
+            (31, 31),
+            (32, 32),
+            (33, 33),
+            (100, 100),
+            (128, 128),
+            (1000, 128),
+        ] {
+            let limits = Limits {
+                max_fields,
+                ..Limits::default()
+            };
+            check(request(at_most).as_bytes(), &limits, Ok(true));
+            check(request(at_most + 1).as_bytes(), &limits, Err(431));
+        }
+        let none = Limits {
+            max_fields: 0,
+            ..Limits::default()
+        };
+        check(b"GET / HTTP/1.0\r\n\r\n", &none, Ok(true));
+        check(b"GET / HTTP/1.0\r\nA: b\r\n\r\n", &none, Err(431));
+    }
+
+    #[test]
+    fn every_byte_in_a_field_value() {
+        // At each place, for the parser looks at many bytes at once.
+        for byte in 0..=u8::MAX {
+            for before in 0..40 {
+                let before = "x".repeat(before);
+                let line = [b"A: ", before.as_bytes(), &[byte], b"yzyzyzyzyzyzyzyzyzy"].concat();
+                let input = [b"GET / HTTP/1.0\r\n", line.as_slice(), b"\r\n\r\n"].concat();
+                let expected = match byte {
+                    b'\t' | b' '..=b'~' | 0x80.. => Ok(true),
+                    // A line end: the next line has no colon.
+                    _ => Err(400),
+                };
+                check(&input, &Limits::default(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_in_a_field_name() {
+        for byte in 0..=u8::MAX {
+            for before in 0..40 {
+                let before = "x".repeat(before);
+                let line = [before.as_bytes(), &[byte], b"yzyzyzyzyzyzyzyz:"].concat();
+                let input = [b"GET / HTTP/1.0\r\n", line.as_slice(), b"\r\n\r\n"].concat();
+                let is_name = salver_semantics::field::is_token(&[byte])
+                    || (byte == b':' && !before.is_empty());
+                // At the start of a line, LF ends the head; what follows is not looked at.
+                let expected = if is_name || (byte == b'\n' && before.is_empty()) {
+                    Ok(true)
+                } else {
+                    Err(400)
+                };
+                check(&input, &Limits::default(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn empty_lines() {
+        let request = "GET / HTTP/1.0\r\n\r\n";
+        for end in ["\r\n", "\n"] {
+            let lines = end.repeat(MAX_EMPTY_LINES);
+            head(format!("{lines}{request}").as_bytes(), &Limits::default());
+            check(lines.as_bytes(), &Limits::default(), Ok(false));
+            check(
+                format!("{lines}{end}").as_bytes(),
+                &Limits::default(),
+                Err(400),
+            );
+            check(
+                format!("{lines}{end}{request}").as_bytes(),
+                &Limits::default(),
+                Err(400),
+            );
+        }
+        for input in ["\r\r\n", "\rG", " \r\n", "\t\r\n", "\0\r\n", "\r\n "] {
+            check(
+                format!("{input}{request}").as_bytes(),
+                &Limits::default(),
+                Err(400),
+            );
+        }
+        check(b"\r", &Limits::default(), Ok(false));
+    }
+}

@@ -91,7 +91,11 @@ fn is_ip_literal(literal: &[u8]) -> bool {
 
 /// RFC 3986 section 2.2 and 2.3.
 fn is_unreserved_or_sub_delim(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+    matches!(
+        byte,
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~'
+        | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+    )
 }
 
 #[cfg(test)]

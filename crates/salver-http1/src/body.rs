@@ -114,8 +114,9 @@ impl BodyDecoder {
     }
 
     fn add_digit(&mut self, state: State, byte: u8) -> Result<(), ParseError> {
+        // `remaining` is zero here: the chunk before, if there was one, is skipped.
         if state == State::SizeStart {
-            (self.remaining, self.digits) = (0, 0);
+            self.digits = 0;
         }
         if self.digits == MAX_SIZE_DIGITS {
             return Err(ParseError::ChunkSize);

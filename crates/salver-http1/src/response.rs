@@ -1,5 +1,6 @@
 //! A response's status line and field section to bytes (RFC 9112 sections 4 and 5).
 
+use crate::request_line::Version;
 use salver_semantics::field::is_token;
 
 /// The interim response that lets a client send its content (RFC 9110 section 15.2.1).
@@ -20,6 +21,15 @@ pub enum Persistence {
 }
 
 impl Persistence {
+    /// What to say to a client that spoke `version`, on a connection that lasts or doesn't.
+    pub const fn new(version: Version, lasts: bool) -> Persistence {
+        match (version, lasts) {
+            (_, false) => Persistence::Close,
+            (Version::Http11, true) => Persistence::KeepAlive,
+            (Version::Http10, true) => Persistence::KeepAliveExplicit,
+        }
+    }
+
     /// The last field line, if there is one, and the empty line.
     const fn tail(self) -> &'static [u8] {
         match self {
@@ -265,6 +275,20 @@ mod tests {
         for name in ["", "A\r\nB", "A B", "A:", "A\n", "\0", "\u{e4}"] {
             let out = unprepared(200, &[(name, b"x"), ("Y", b"y")], Persistence::KeepAlive);
             assert!(out.ends_with(b"GMT\r\nY: y\r\n\r\n"), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn persistence_is_said_where_it_is_not_the_default() {
+        for (version, lasts, expected) in [
+            (Version::Http11, true, "\r\n"),
+            (Version::Http11, false, "Connection: close\r\n\r\n"),
+            (Version::Http10, true, "Connection: keep-alive\r\n\r\n"),
+            (Version::Http10, false, "Connection: close\r\n\r\n"),
+        ] {
+            let persistence = Persistence::new(version, lasts);
+            assert_eq!(persistence.tail(), expected.as_bytes());
+            assert!(persistence.tail().len() <= TAIL_AT_MOST);
         }
     }
 

@@ -1,1 +1,43 @@
-//! Placeholder.
+//! A thread-per-core HTTP server over the engine of Salver.
+//!
+//! Each worker is one thread with its own event loop and its own listening socket; connections
+//! never move between them. A loop carries out the plans of the engine and decides nothing about
+//! HTTP beyond the message framing of the protocol it speaks.
+//!
+//! A loop never waits for a disk: loads are tried without waiting and handed to a bounded pool of
+//! threads otherwise. It never holds a buffer for an idle connection, never sends a byte that
+//! `transmit.rs` does not send, and never writes a line to the log for each of many events.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+//! use salver_server::{Server, Settings};
+//!
+//! let config = Config::default();
+//! let site = DirectorySource::open("site".as_ref(), Symlinks::Beneath, config.revalidate)?;
+//! let engine = Engine::new(Config { mounts: vec![Mount::tree("/", Arc::new(site))], ..config })?;
+//! let server = Server::bind(engine, Settings::default())?;
+//! println!("serving on http://{}", server.addresses()[0]);
+//! server.run()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod clock;
+mod context;
+mod deadlines;
+mod http1;
+mod listener;
+mod loader;
+mod occasional;
+mod outbox;
+mod server;
+mod settings;
+mod shutdown;
+mod transmit;
+mod worker;
+
+pub use listener::BindError;
+pub use server::Server;
+pub use settings::Settings;
+pub use shutdown::Handle;

@@ -1,0 +1,112 @@
+//! What the connections of one loop share.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use salver_assets::Engine;
+use salver_http1::Limits;
+
+use crate::clock::Clock;
+use crate::deadlines::Deadlines;
+use crate::loader::Loader;
+use crate::occasional::Occasional;
+use crate::outbox::Outbox;
+use crate::settings::Settings;
+
+/// What all loops share.
+pub(crate) struct Common {
+    pub(crate) engine: Engine,
+    pub(crate) settings: Settings,
+    pub(crate) loader: Loader,
+    pub(crate) said: Said,
+    connections: AtomicUsize,
+    started: Instant,
+}
+
+/// What is worth a line in the log, but not one each time.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) connections_full: Occasional,
+    pub(crate) descriptors_exhausted: Occasional,
+    pub(crate) peers_stall: Occasional,
+    pub(crate) files_change: Occasional,
+}
+
+/// One of the connections that the server may have; free again when dropped.
+pub(crate) struct Seat(Arc<Common>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Common {
+    pub(crate) fn new(engine: Engine, settings: Settings) -> Arc<Self> {
+        Arc::new(Common {
+            loader: Loader::new(settings.loader_threads, settings.loader_queue),
+            engine,
+            settings,
+            said: Said {
+                connections_full: Occasional::new(),
+                descriptors_exhausted: Occasional::new(),
+                peers_stall: Occasional::new(),
+                files_change: Occasional::new(),
+            },
+            connections: AtomicUsize::new(0),
+            started: Instant::now(),
+        })
+    }
+
+    /// A seat for one more connection, if there is one.
+    pub(crate) fn seat(self: &Arc<Self>) -> Option<Seat> {
+        let taken = self.connections.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat(Arc::clone(self));
+        (taken < self.settings.max_connections).then_some(seat)
+    }
+
+    /// For [`Occasional::now`].
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// What one loop has.
+pub(crate) struct Context {
+    pub(crate) common: Arc<Common>,
+    pub(crate) clock: Clock,
+    pub(crate) deadlines: Rc<Deadlines>,
+    pub(crate) limits: Limits,
+    /// Set when no further request is to be answered on any connection.
+    pub(crate) draining: Cell<bool>,
+    pub(crate) scratch: RefCell<Scratch>,
+}
+
+/// Buffers that a connection uses while it runs and gives back before it waits: an idle one holds
+/// none.
+pub(crate) struct Scratch {
+    pub(crate) input: Box<[u8]>,
+    pub(crate) outbox: Outbox,
+}
+
+/// What one `recv` takes at most; a head fits.
+const INPUT: usize = 16 * 1024;
+
+impl Context {
+    pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
+        Rc::new(Context {
+            common,
+            clock: Clock::new(),
+            deadlines: Rc::default(),
+            limits: Limits::default(),
+            draining: Cell::new(false),
+            scratch: RefCell::new(Scratch {
+                input: vec![0; INPUT].into_boxed_slice(),
+                outbox: Outbox::default(),
+            }),
+        })
+    }
+}

@@ -1,0 +1,552 @@
+//! One HTTP/1.1 connection: what was received goes through the parser and the engine into an
+//! outbox; what can be answered at once is, in one turn with one `recv` and one send.
+//!
+//! ```text
+//!                    ┌──────────────────────────── answered ────────────────────────────┐
+//!                    ▼                                                                   │
+//! accepted ──► turn: send what is left, receive, answer ── needs a load or a file ──► slow
+//!                    │                      │
+//!                    │ no longer persistent │ refused, late head
+//!                    ▼                      ▼
+//!                  over ◄─────────────── linger
+//! ```
+//!
+//! An idle connection holds no buffer: input and output are the loop's until a turn leaves
+//! something over.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use salver_assets::{
+    Arrived, Content, Method, Now, Patience, Pending, Protocol, Request, RequestFields,
+    ResponsePlan, Step,
+};
+use salver_http1::{
+    CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RenderedHead, RequestHead, Target,
+    Version, write_head,
+};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::context::{Context as Loop, Seat};
+use crate::deadlines::Deadline;
+use crate::outbox::Outbox;
+use crate::transmit::{Transmission, poll_send};
+
+/// More than this in the outbox is sent before further requests are looked at.
+const ENOUGH: usize = 256 * 1024;
+
+/// How long a peer may take to read the last answer before the connection is dropped on it.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Memory that the loop's outbox keeps between turns.
+const KEPT: usize = 256 * 1024;
+
+/// A connection.
+pub(crate) struct Connection {
+    shared: Rc<Loop>,
+    stream: TcpStream,
+    parser: salver_http1::Connection,
+    /// Received and not consumed.
+    carry: Vec<u8>,
+    /// Whether `carry` may hold a whole request.
+    carries_more: bool,
+    /// Answers that the socket had no room for.
+    unsent: Option<Box<Outbox>>,
+    /// The request whose body is being skipped.
+    held: Option<Box<OwnedRequestHead>>,
+    deadline: Deadline,
+    /// For which phase the deadline was set.
+    waits_in: Phase,
+    /// What is to be done once everything is sent.
+    then: Then,
+    _seat: Seat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Close,
+    /// Closing at once could destroy the last answer on its way (RFC 9112 section 9.6).
+    Linger,
+}
+
+/// How a turn ends.
+enum Turn {
+    Over,
+    Linger,
+    Slow(Box<Slow>),
+}
+
+/// Why answering stopped.
+enum Flow {
+    /// All input is looked at.
+    NeedsInput,
+    /// There is enough to send.
+    Enough,
+    /// No further request.
+    Ends(Then),
+    Slow(Box<Slow>),
+}
+
+/// An answer that does not come out of memory at once.
+struct Slow {
+    /// The answers before it.
+    outbox: Outbox,
+    answer: Answer,
+    persistence: Persistence,
+}
+
+enum Answer {
+    Ready(ResponsePlan),
+    Awaited(Request<'static>, Pending),
+}
+
+impl Connection {
+    pub(crate) fn new(shared: Rc<Loop>, stream: TcpStream, seat: Seat) -> Self {
+        let idle = shared.common.settings.idle_timeout;
+        let deadline = shared.deadlines.add(Instant::now() + idle);
+        Connection {
+            shared,
+            stream,
+            parser: salver_http1::Connection::new(),
+            carry: Vec::new(),
+            carries_more: false,
+            unsent: None,
+            held: None,
+            deadline,
+            waits_in: Phase::Idle,
+            then: Then::GoOn,
+            _seat: seat,
+        }
+    }
+
+    /// Serves until the connection ends.
+    pub(crate) async fn serve(mut self) {
+        loop {
+            match std::future::poll_fn(|context| self.poll_turn(context)).await {
+                Turn::Over => return,
+                Turn::Linger => return Box::pin(self.linger()).await,
+                Turn::Slow(slow) => {
+                    // Boxed, so that an idle connection is small.
+                    if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
+                        return self.report(&error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
+        self.deadline.register(context);
+        let shared = Rc::clone(&self.shared);
+        let now = shared.clock.now();
+        loop {
+            if let Some(unsent) = &mut self.unsent {
+                let before = unsent.left();
+                match poll_send(&mut self.stream, context, unsent) {
+                    Poll::Ready(Ok(())) => self.unsent = None,
+                    Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
+                    Poll::Pending => {
+                        if unsent.left() < before {
+                            self.deadline
+                                .set(now.instant + shared.common.settings.send_timeout);
+                        } else if self.deadline.has_passed(now.instant) {
+                            self.report(&io::ErrorKind::TimedOut.into());
+                            return Poll::Ready(Turn::Over);
+                        }
+                        return Poll::Pending;
+                    }
+                }
+                self.wait_for_request(now);
+            }
+            match self.then {
+                Then::GoOn => {}
+                Then::Close => return Poll::Ready(Turn::Over),
+                Then::Linger => return Poll::Ready(Turn::Linger),
+            }
+            let mut scratch = shared.scratch.borrow_mut();
+            let scratch = &mut *scratch;
+            let received = if self.carries_more {
+                0
+            } else {
+                let mut buffer = ReadBuf::new(&mut scratch.input);
+                match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                    Poll::Pending => match self.wait(now) {
+                        Wait::On => return Poll::Pending,
+                        Wait::NoLonger => return Poll::Ready(Turn::Over),
+                        Wait::TooLate => {
+                            let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
+                            let date = &shared.clock.date();
+                            push_head(&mut scratch.outbox, &plan, date, Persistence::Close);
+                            push_content(&mut scratch.outbox, &plan);
+                            self.then = Then::Linger;
+                            self.hand_over(&mut scratch.outbox, now);
+                            continue;
+                        }
+                    },
+                    Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
+                    Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                        return Poll::Ready(Turn::Over);
+                    }
+                    Poll::Ready(Ok(())) => buffer.filled().len(),
+                }
+            };
+            let received = scratch.input.get(..received).unwrap_or_default();
+            let mut carry = std::mem::take(&mut self.carry);
+            let input = if carry.is_empty() {
+                received
+            } else {
+                carry.extend_from_slice(received);
+                &carry
+            };
+            let (consumed, flow) = self.answer_all(input, &mut scratch.outbox, now);
+            let rest = input.get(consumed..).unwrap_or_default();
+            // A copy of what is left: in the common case there is nothing, and nothing is held.
+            self.carry = rest.to_vec();
+            self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
+            match flow {
+                Flow::NeedsInput | Flow::Enough => {}
+                Flow::Ends(then) => self.then = then,
+                Flow::Slow(mut slow) => {
+                    slow.outbox = std::mem::take(&mut scratch.outbox);
+                    return Poll::Ready(Turn::Slow(slow));
+                }
+            }
+            if scratch.outbox.is_empty() {
+                continue;
+            }
+            match poll_send(&mut self.stream, context, &mut scratch.outbox) {
+                Poll::Ready(Ok(())) => {
+                    if scratch.outbox.capacity() > KEPT {
+                        scratch.outbox = Outbox::default();
+                    }
+                    self.wait_for_request(now);
+                }
+                Poll::Ready(Err(_)) => {
+                    scratch.outbox.clear();
+                    return Poll::Ready(Turn::Over);
+                }
+                Poll::Pending => {
+                    self.hand_over(&mut scratch.outbox, now);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Keeps for this connection what the loop's outbox still holds.
+    fn hand_over(&mut self, outbox: &mut Outbox, now: Now) {
+        self.unsent = Some(Box::new(std::mem::take(outbox)));
+        self.deadline
+            .set(now.instant + self.shared.common.settings.send_timeout);
+    }
+
+    /// An answer is out: the time for the next request begins.
+    fn wait_for_request(&mut self, now: Now) {
+        self.waits_in = Phase::Idle;
+        self.deadline
+            .set(now.instant + self.shared.common.settings.idle_timeout);
+    }
+
+    /// What to do when nothing more can be received now.
+    fn wait(&mut self, now: Now) -> Wait {
+        let phase = self.parser.phase();
+        let settings = &self.shared.common.settings;
+        if phase != self.waits_in {
+            self.waits_in = phase;
+            self.deadline.set(
+                now.instant
+                    + match phase {
+                        Phase::Head => settings.header_timeout,
+                        Phase::Idle | Phase::Body | Phase::Closed => settings.idle_timeout,
+                    },
+            );
+            return Wait::On;
+        }
+        let idle = matches!(phase, Phase::Idle | Phase::Closed);
+        if idle && self.shared.draining.get() {
+            return Wait::NoLonger;
+        }
+        match (self.deadline.has_passed(now.instant), idle) {
+            (false, _) => Wait::On,
+            (true, true) => Wait::NoLonger,
+            (true, false) => Wait::TooLate,
+        }
+    }
+
+    /// Answers the requests in `input`; how much of it is consumed, and why it stopped.
+    fn answer_all(&mut self, input: &[u8], outbox: &mut Outbox, now: Now) -> (usize, Flow) {
+        let mut at = 0;
+        loop {
+            let rest = input.get(at..).unwrap_or_default();
+            if rest.is_empty() {
+                return (at, Flow::NeedsInput);
+            }
+            let (consumed, event) = self.parser.receive(&self.shared.limits, rest);
+            at += consumed;
+            let flow = match event {
+                Event::Incomplete => return (at, Flow::NeedsInput),
+                Event::Request(head) => self.answer(head, outbox, now),
+                Event::Body {
+                    head,
+                    send_continue,
+                } => {
+                    if send_continue && method(&head) == Method::NotAllowed {
+                        // The client asked whether to send the body; it need not (RFC 9110
+                        // section 10.1.1), and if it does all the same nobody reads it.
+                        let head = RequestHead {
+                            persistent: false,
+                            ..head
+                        };
+                        self.answer(head, outbox, now);
+                        return (input.len(), Flow::Ends(Then::Linger));
+                    }
+                    if send_continue {
+                        outbox.write(|buffer| buffer.extend_from_slice(CONTINUE));
+                    }
+                    self.held = Some(Box::new(head.into_owned()));
+                    None
+                }
+                Event::BodyEnd => self
+                    .held
+                    .take()
+                    .and_then(|held| self.answer(held.borrow(), outbox, now)),
+                Event::Refuse(refusal) => {
+                    let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
+                    push_head(outbox, &plan, &self.shared.clock.date(), Persistence::Close);
+                    push_content(outbox, &plan);
+                    return (input.len(), Flow::Ends(Then::Linger));
+                }
+            };
+            if let Some(flow) = flow {
+                return (at, flow);
+            }
+            if outbox.left() > ENOUGH {
+                return (at, Flow::Enough);
+            }
+        }
+    }
+
+    /// Answers one request; `None` if the answer is in the outbox and others may follow.
+    fn answer(&self, head: RequestHead<'_>, outbox: &mut Outbox, now: Now) -> Option<Flow> {
+        let persistence = self.persistence(&head);
+        let request = request(head);
+        let engine = &self.shared.common.engine;
+        let mut step = engine.begin(&request, now);
+        let pending = loop {
+            match step {
+                Step::Respond(plan) => {
+                    push_head(outbox, &plan, &self.shared.clock.date(), persistence);
+                    if let Content::File(_) | Content::Parts(_) = plan.content {
+                        return Some(slow(Answer::Ready(plan), persistence));
+                    }
+                    push_content(outbox, &plan);
+                    return (persistence == Persistence::Close).then_some(Flow::Ends(Then::Close));
+                }
+                Step::Load(load, pending) => {
+                    // What does not have to wait costs no thread.
+                    match load.perform(Patience::MustNotWait, now.instant) {
+                        Ok(outcome) => engine.finish(load, outcome),
+                        Err(_) => self.shared.common.loader.load(engine, load),
+                    }
+                    match poll_once(pending) {
+                        Ok(arrived) => step = engine.resume(&request, arrived, now),
+                        Err(pending) => break pending,
+                    }
+                }
+                Step::Wait(pending) => break pending,
+            }
+        };
+        Some(slow(
+            Answer::Awaited(request.into_owned(), pending),
+            persistence,
+        ))
+    }
+
+    fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
+        match head.version {
+            _ if !head.persistent || self.shared.draining.get() => Persistence::Close,
+            Version::Http10 => Persistence::KeepAliveExplicit,
+            Version::Http11 => Persistence::KeepAlive,
+        }
+    }
+
+    async fn answer_slowly(&mut self, slow: Slow) -> io::Result<()> {
+        let Slow {
+            outbox,
+            answer,
+            persistence,
+        } = slow;
+        let shared = Rc::clone(&self.shared);
+        let common = &*shared.common;
+        let mut transmission = Transmission {
+            common,
+            stream: &mut self.stream,
+            deadline: &self.deadline,
+            outbox,
+        };
+        let plan = match answer {
+            Answer::Ready(plan) => plan,
+            Answer::Awaited(request, pending) => {
+                // The answers before it need not wait for this one.
+                transmission.flush().await?;
+                let plan = wait_for_plan(&shared, &request, pending).await;
+                let date = &shared.clock.date();
+                push_head(&mut transmission.outbox, &plan, date, persistence);
+                plan
+            }
+        };
+        transmission.send(&plan.content).await?;
+        if persistence == Persistence::Close {
+            self.then = Then::Close;
+        }
+        self.wait_for_request(shared.clock.now());
+        Ok(())
+    }
+
+    /// Tells the peer that nothing follows, and reads what it still sends until it has seen that.
+    async fn linger(mut self) {
+        self.deadline.set(Instant::now() + LINGER);
+        if self.stream.shutdown().await.is_err() {
+            return;
+        }
+        let shared = Rc::clone(&self.shared);
+        std::future::poll_fn(|context| {
+            self.deadline.register(context);
+            let mut scratch = shared.scratch.borrow_mut();
+            loop {
+                if self.deadline.has_passed(shared.clock.now().instant) {
+                    return Poll::Ready(());
+                }
+                let mut buffer = ReadBuf::new(&mut scratch.input);
+                match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                    Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                    Poll::Ready(_) => return Poll::Ready(()),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Says in the log why an answer was cut short, if the operator could do something about it.
+    fn report(&self, error: &io::Error) {
+        let common = &self.shared.common;
+        match error.kind() {
+            io::ErrorKind::TimedOut if common.said.peers_stall.now(common.uptime()) => {
+                tracing::info!(
+                    "a client took nothing of its answer for {:?} and was dropped \
+                     (said at most once a minute)",
+                    common.settings.send_timeout
+                );
+            }
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+                if common.said.files_change.now(common.uptime()) =>
+            {
+                tracing::warn!(
+                    "a file changed in place while it was sent, and the connection was ended: \
+                     replace files by renaming (said at most once a minute)"
+                );
+            }
+            _ => tracing::debug!("a connection ended: {error}"),
+        }
+    }
+}
+
+enum Wait {
+    On,
+    NoLonger,
+    TooLate,
+}
+
+fn slow(answer: Answer, persistence: Persistence) -> Flow {
+    Flow::Slow(Box::new(Slow {
+        outbox: Outbox::default(),
+        answer,
+        persistence,
+    }))
+}
+
+async fn wait_for_plan(shared: &Loop, request: &Request<'_>, pending: Pending) -> ResponsePlan {
+    let common = &*shared.common;
+    let mut pending = pending;
+    loop {
+        let arrived = pending.await;
+        pending = match common.engine.resume(request, arrived, shared.clock.now()) {
+            Step::Respond(plan) => return plan,
+            Step::Load(load, pending) => {
+                common.loader.load(&common.engine, load);
+                pending
+            }
+            Step::Wait(pending) => pending,
+        };
+    }
+}
+
+/// What a load that was just finished gave.
+fn poll_once(mut pending: Pending) -> Result<Arrived, Pending> {
+    match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(arrived) => Ok(arrived),
+        Poll::Pending => Err(pending),
+    }
+}
+
+fn method(head: &RequestHead<'_>) -> Method {
+    use salver_http1::Method as Sent;
+    match head.method {
+        Sent::Get => Method::Get,
+        Sent::Head => Method::Head,
+        Sent::Options => Method::Options,
+        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
+            Method::NotAllowed
+        }
+        Sent::Other => Method::NotImplemented,
+    }
+}
+
+fn request(head: RequestHead<'_>) -> Request<'_> {
+    let method = method(&head);
+    let (path, query) = match head.target {
+        Target::Path { path, query } => (path, query),
+        Target::Asterisk | Target::Authority => (&b"*"[..], None),
+    };
+    let fields = head.fields;
+    Request {
+        method,
+        path: path.into(),
+        query: query.map(Into::into),
+        fields: RequestFields {
+            accept_encoding: fields.accept_encoding,
+            if_match: fields.if_match,
+            if_none_match: fields.if_none_match,
+            if_modified_since: fields.if_modified_since,
+            if_unmodified_since: fields.if_unmodified_since,
+            if_range: fields.if_range,
+            range: fields.range,
+        },
+    }
+}
+
+fn push_head(outbox: &mut Outbox, plan: &ResponsePlan, date: &[u8; 29], persistence: Persistence) {
+    let fields = || plan.fields().iter().map(|(name, value)| (*name, &**value));
+    let render = || RenderedHead::new(plan.status, fields());
+    let rendered = plan
+        .prepared()
+        .and_then(|heads| heads.head(Protocol::Http1, render));
+    outbox.write(|buffer| match rendered {
+        Some(head) => head.write(buffer, date, persistence),
+        None => write_head(buffer, plan.status, date, fields(), persistence),
+    });
+}
+
+/// Content that is in memory; other content is [`Transmission`]'s.
+fn push_content(outbox: &mut Outbox, plan: &ResponsePlan) {
+    if let Content::Memory(bytes) = &plan.content {
+        outbox.push(bytes);
+    }
+}

@@ -1,0 +1,113 @@
+//! Binding the addresses, once for each worker.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+/// An address that cannot be listened on: which, why, and what to do.
+#[derive(Debug)]
+pub struct BindError {
+    address: SocketAddr,
+    error: io::Error,
+}
+
+impl BindError {
+    /// Why.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.error.kind()
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BindError { address, error } = self;
+        match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "{address} is taken by another program: stop it or choose another port"
+                )
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                write!(
+                    f,
+                    "{address} is no address of this machine: choose another host"
+                )
+            }
+            io::ErrorKind::PermissionDenied => write!(
+                f,
+                "{address} may not be listened on: ports below 1024 need the right to bind them"
+            ),
+            _ => write!(f, "cannot listen on {address}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+/// For each of `workers` one listener per address; the addresses have their real ports.
+pub(crate) type Listeners = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
+
+/// Binds every address for every worker.
+///
+/// # Errors
+/// The first address that cannot be bound.
+pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindError> {
+    let mut all: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
+    let mut real = Vec::new();
+    for &address in addresses {
+        let wrap = |error| BindError { address, error };
+        let mut address = address;
+        // Sockets that share a port would also share it with another server of this user that
+        // happens to run: this one, which does not share, finds that out.
+        let alone = salver_os::listen(address, false).map_err(wrap)?;
+        if workers > 1 {
+            drop(alone);
+            for listeners in &mut all {
+                let listener = salver_os::listen(address, true).map_err(wrap)?;
+                // Port 0 has become a real one, which the others are to share.
+                address = listener.local_addr().map_err(wrap)?;
+                listeners.push(listener);
+            }
+        } else {
+            address = alone.local_addr().map_err(wrap)?;
+            all.iter_mut()
+                .take(1)
+                .for_each(|listeners| listeners.extend(alone.try_clone()));
+        }
+        real.push(address);
+    }
+    Ok((all, real))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_gets_every_address() {
+        for workers in [1, 2, 3] {
+            let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+            let (all, real) = bind(&[any, any], workers).unwrap();
+            assert_eq!((all.len(), real.len()), (workers, 2));
+            for listeners in &all {
+                let bound: Vec<_> = listeners.iter().map(|l| l.local_addr().unwrap()).collect();
+                assert_eq!(bound, real);
+            }
+            assert!(real.iter().all(|address| address.port() != 0));
+        }
+    }
+
+    #[test]
+    fn a_port_that_another_server_shares_is_taken_too() {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        for workers in [1, 2] {
+            let (_listeners, real) = bind(&[any], workers).unwrap();
+            for again in [1, 2] {
+                let error = bind(&real, again).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+                assert!(error.to_string().contains("is taken"), "{error}");
+            }
+        }
+    }
+}

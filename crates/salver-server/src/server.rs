@@ -1,0 +1,101 @@
+//! A server from its settings to its end.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use salver_assets::Engine;
+
+use crate::context::Common;
+use crate::listener::{self, BindError};
+use crate::settings::Settings;
+use crate::shutdown::Handle;
+use crate::worker;
+
+/// Descriptors that are kept for listeners, loops, logs and files that are being loaded.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+/// A server that is bound and not yet running.
+pub struct Server {
+    common: Arc<Common>,
+    listeners: Vec<Vec<TcpListener>>,
+    addresses: Vec<SocketAddr>,
+    handle: Handle,
+}
+
+impl Server {
+    /// Binds the addresses; connections queue in the kernel until [`run`](Self::run). Raises the
+    /// process's limit on descriptors as far as it may, and lowers `max_connections` to what that
+    /// allows.
+    ///
+    /// # Errors
+    /// The first address that cannot be bound.
+    pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
+        let descriptors = salver_os::raise_descriptor_limit().saturating_sub(OTHER_DESCRIPTORS);
+        let most = usize::try_from(descriptors).unwrap_or(usize::MAX).max(1);
+        if settings.max_connections > most {
+            tracing::warn!(
+                "{most} connections at most instead of {}: the limit on open files allows no more",
+                settings.max_connections
+            );
+            settings.max_connections = most;
+        }
+        settings.workers = settings.workers.max(1);
+        let (listeners, addresses) = listener::bind(&settings.addresses, settings.workers)?;
+        let common = Common::new(engine, settings);
+        Ok(Server {
+            common,
+            listeners,
+            addresses,
+            handle: Handle::new(),
+        })
+    }
+
+    /// Where it listens, with real port numbers.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Ends the server from elsewhere.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Serves until [`Handle::shut_down`], on as many threads as there are workers.
+    ///
+    /// # Errors
+    /// If a loop cannot be set up; the others are then ended too.
+    pub fn run(self) -> io::Result<()> {
+        let Server {
+            common,
+            listeners,
+            handle,
+            ..
+        } = self;
+        let mut workers = Vec::new();
+        let mut result = Ok(());
+        for (number, listeners) in listeners.into_iter().enumerate() {
+            let (common, stage, ends) = (Arc::clone(&common), handle.watch(), handle.clone());
+            let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
+            let started = worker.spawn(move || {
+                let result = worker::run(listeners, common, stage);
+                if result.is_err() {
+                    ends.shut_down();
+                }
+                result
+            });
+            match started {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    handle.shut_down();
+                    result = Err(error);
+                }
+            }
+        }
+        for worker in workers {
+            let ended = worker.join();
+            result = result.and(ended.unwrap_or_else(|_| Err(io::Error::other("a loop panicked"))));
+        }
+        result
+    }
+}

@@ -1,0 +1,44 @@
+//! What the server can be told, with measured or customary defaults.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// The server's settings; see each field for its default.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen. Port 0 takes any free one. Default: 127.0.0.1:8080.
+    pub addresses: Vec<SocketAddr>,
+    /// Threads with an event loop of their own. Default: as many as the process may use cores.
+    pub workers: usize,
+    /// Connections of the whole server; further ones are answered 503 and closed. Default: 10,000.
+    pub max_connections: usize,
+    /// How long a connection may wait for its next request, or take over a request's body.
+    /// Default: 60 s.
+    pub idle_timeout: Duration,
+    /// How long a request's head may take from its first byte to its last. Default: 10 s.
+    pub header_timeout: Duration,
+    /// How long a client may take nothing of an answer that is being sent. Default: 30 s.
+    pub send_timeout: Duration,
+    /// How long a shutdown waits for answers that are under way. Default: 10 s.
+    pub grace: Duration,
+    /// Threads that may wait for disks. Default: 32.
+    pub loader_threads: usize,
+    /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
+    pub loader_queue: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            max_connections: 10_000,
+            idle_timeout: Duration::from_secs(60),
+            header_timeout: Duration::from_secs(10),
+            send_timeout: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+            loader_threads: 32,
+            loader_queue: 4096,
+        }
+    }
+}

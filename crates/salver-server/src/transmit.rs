@@ -1,0 +1,195 @@
+//! The only file that sends content: from memory with as few calls as possible, from files
+//! without passing through memory where the bytes are at hand, through the loader where they are
+//! not.
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use salver_assets::{Content, FileContent, Piece};
+use salver_os::Residency;
+use tokio::io::{AsyncWrite, Interest};
+use tokio::net::TcpStream;
+
+use crate::context::Common;
+use crate::deadlines::Deadline;
+use crate::outbox::{Outbox, SLICES};
+
+/// What one connection may send from a file before others have their turn, and how far residency
+/// is asked about and read ahead at a time.
+const WINDOW: u64 = 256 * 1024;
+
+/// Sends what `outbox` holds. `Pending` if the socket is full: then its waker is registered.
+///
+/// # Errors
+/// The socket's.
+pub(crate) fn poll_send(
+    stream: &mut TcpStream,
+    context: &mut Context<'_>,
+    outbox: &mut Outbox,
+) -> Poll<io::Result<()>> {
+    while !outbox.is_empty() {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let used = outbox.slices(&mut slices);
+        let slices = slices.get(..used).unwrap_or_default();
+        match Pin::new(&mut *stream).poll_write_vectored(context, slices) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(Ok(count)) => outbox.advance(count),
+        }
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// One answer on its way.
+pub(crate) struct Transmission<'a> {
+    pub(crate) common: &'a Common,
+    pub(crate) stream: &'a mut TcpStream,
+    pub(crate) deadline: &'a Deadline,
+    /// What goes before the content: earlier answers and the head.
+    pub(crate) outbox: Outbox,
+}
+
+impl Transmission<'_> {
+    /// Sends everything.
+    ///
+    /// # Errors
+    /// `TimedOut` if the client took nothing for too long; `InvalidData` if a file is no longer
+    /// what the head said; else the socket's or the file's error. After any of them the connection
+    /// must end: the answer is not whole.
+    pub(crate) async fn send(mut self, content: &Content) -> io::Result<()> {
+        match content {
+            Content::Empty => {}
+            Content::Memory(bytes) => self.outbox.push(bytes),
+            Content::File(file) => self.send_file(file).await?,
+            Content::Parts(pieces) => {
+                for piece in pieces {
+                    match piece {
+                        Piece::Memory(bytes) => self.outbox.push(bytes),
+                        Piece::File(file) => self.send_file(file).await?,
+                    }
+                }
+            }
+        }
+        self.flush().await
+    }
+
+    /// Sends the outbox.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        self.extend_deadline();
+        std::future::poll_fn(|context| {
+            let before = self.outbox.left();
+            let result = poll_send(self.stream, context, &mut self.outbox);
+            if self.outbox.left() < before {
+                self.extend_deadline();
+            }
+            self.unless_late(context, result)
+        })
+        .await
+    }
+
+    async fn send_file(&mut self, content: &FileContent) -> io::Result<()> {
+        let Range { mut start, end } = content.range;
+        let mut kernel_sends = true;
+        while start < end {
+            let window = start..end.min(start.saturating_add(WINDOW));
+            start = window.end;
+            if kernel_sends && salver_os::residency(&content.file, &window) == Residency::Resident {
+                check(content)?;
+                self.flush_ahead().await?;
+                kernel_sends = self.send_window(content, window.clone()).await?;
+                if kernel_sends {
+                    // The socket may take everything at once: others have their turn all the same.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            }
+            self.flush().await?;
+            let bytes = self.common.loader.read(&content.file, window).await?;
+            check(content)?;
+            self.outbox.push(&bytes);
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the outbox in such a way that it leaves with what follows.
+    async fn flush_ahead(&mut self) -> io::Result<()> {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        if let (1, [head, ..]) = (self.outbox.slices(&mut slices), &slices) {
+            let send = || salver_os::send_more(&*self.stream, head);
+            match self.stream.try_io(Interest::WRITABLE, send) {
+                Ok(count) => self.outbox.advance(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.outbox.is_empty() {
+            Ok(())
+        } else {
+            self.flush().await
+        }
+    }
+
+    /// `false` if the kernel cannot send from this file; then nothing of the window was sent.
+    async fn send_window(&mut self, content: &FileContent, window: Range<u64>) -> io::Result<bool> {
+        let mut at = window.start;
+        while at < window.end {
+            let count = usize::try_from(window.end - at).unwrap_or(usize::MAX);
+            let send = || salver_os::send_file(&*self.stream, &*content.file, at, count);
+            match self.stream.try_io(Interest::WRITABLE, send) {
+                // The file has become shorter: never pad.
+                Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
+                Ok(count) => {
+                    at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+                    self.extend_deadline();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::future::poll_fn(|context| {
+                        let ready = self.stream.poll_write_ready(context);
+                        self.unless_late(context, ready)
+                    })
+                    .await?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Unsupported && at == window.start => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn extend_deadline(&self) {
+        self.deadline
+            .set(std::time::Instant::now() + self.common.settings.send_timeout);
+    }
+
+    fn unless_late(
+        &self,
+        context: &Context<'_>,
+        result: Poll<io::Result<()>>,
+    ) -> Poll<io::Result<()>> {
+        if result.is_pending() {
+            self.deadline.register(context);
+            if self.deadline.has_passed(std::time::Instant::now()) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        result
+    }
+}
+
+/// A file that was changed in place is no longer the one that the head describes.
+fn check(content: &FileContent) -> io::Result<()> {
+    if content.is_unchanged()? {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}

@@ -1,0 +1,162 @@
+//! One core's loop: accepts, serves, sweeps deadlines, drains.
+
+use std::fs::File;
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use salver_assets::ResponsePlan;
+use salver_http1::{Persistence, write_head};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::context::{Common, Context};
+use crate::deadlines::SWEEP_INTERVAL;
+use crate::http1::Connection;
+use crate::shutdown::Stage;
+
+/// How long accepting pauses when there is no descriptor for another connection.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often a draining loop looks whether it is done.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a client that finds no seat may take to read that.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// Clients that are being told so at the same time; beyond, connections are just closed.
+const REFUSALS: usize = 128;
+
+/// Runs one loop on this thread until the server is drained.
+///
+/// # Errors
+/// If the loop cannot be set up.
+pub(crate) fn run(
+    listeners: Vec<StdListener>,
+    common: Arc<Common>,
+    stage: watch::Receiver<Stage>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    LocalSet::new().block_on(&runtime, serve(listeners, common, stage))
+}
+
+async fn serve(
+    listeners: Vec<StdListener>,
+    common: Arc<Common>,
+    mut stage: watch::Receiver<Stage>,
+) -> io::Result<()> {
+    let context = Context::new(common);
+    let mut accepting = Vec::new();
+    for listener in listeners {
+        let listener = TcpListener::from_std(listener)?;
+        accepting.push(spawn_local(accept(Rc::clone(&context), listener)));
+    }
+    let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
+    while *stage.borrow_and_update() == Stage::Running {
+        tokio::select! {
+            changed = stage.changed() => if changed.is_err() { break },
+            _ = sweep.tick() => context.deadlines.sweep(Instant::now()),
+        }
+    }
+    for task in accepting {
+        // The listener goes with its task: new connections are refused from here on.
+        task.abort();
+    }
+    context.draining.set(true);
+    context.deadlines.wake_all();
+    let end = Instant::now() + context.common.settings.grace;
+    while context.deadlines.len() > 0 && *stage.borrow() != Stage::Ended {
+        let now = Instant::now();
+        if now >= end {
+            tracing::warn!(
+                "{} connections did not end in time",
+                context.deadlines.len()
+            );
+            break;
+        }
+        context.deadlines.sweep(now);
+        tokio::time::sleep(DRAIN_INTERVAL).await;
+    }
+    Ok(())
+}
+
+async fn accept(context: Rc<Context>, listener: TcpListener) {
+    let common = Arc::clone(&context.common);
+    let refusals = Rc::new(());
+    // Given up for a moment when descriptors run out, so that a waiting client can be turned away
+    // instead of being left hanging.
+    let mut reserve = File::open("/dev/null").ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => match common.seat() {
+                Some(seat) => {
+                    // Linux hands the listener's setting down; others do not.
+                    #[cfg(not(target_os = "linux"))]
+                    let _ = stream.set_nodelay(true);
+                    spawn_local(Connection::new(Rc::clone(&context), stream, seat).serve());
+                }
+                None => {
+                    if common.said.connections_full.now(common.uptime()) {
+                        tracing::warn!(
+                            "all {} connections are in use: further ones are answered 503 \
+                             (said at most once a minute; see --max-connections)",
+                            common.settings.max_connections
+                        );
+                    }
+                    if Rc::strong_count(&refusals) <= REFUSALS {
+                        let refusals = Rc::clone(&refusals);
+                        let date = context.clock.now().date.format();
+                        spawn_local(async move {
+                            let _one = refusals;
+                            let _ = tokio::time::timeout(REFUSAL, refuse(stream, date)).await;
+                        });
+                    }
+                }
+            },
+            Err(error) if lacks_resources(&error) => {
+                if common.said.descriptors_exhausted.now(common.uptime()) {
+                    tracing::warn!(
+                        "cannot accept connections: {error} \
+                         (said at most once a minute; raise the limit on open files)"
+                    );
+                }
+                if reserve.take().is_some() {
+                    let turned_away = tokio::time::timeout(PAUSE, listener.accept()).await;
+                    drop(turned_away);
+                }
+                tokio::time::sleep(PAUSE).await;
+                reserve = File::open("/dev/null").ok();
+            }
+            // The client went away before it was accepted.
+            Err(_) => {}
+        }
+    }
+}
+
+/// EMFILE, ENFILE, ENOBUFS, ENOMEM (accept(2)); what else fails concerns that connection alone.
+fn lacks_resources(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(24 | 23 | 105 | 55 | 12))
+}
+
+/// Says that there is no room, and waits until that has been read.
+async fn refuse(mut stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
+    let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
+    let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
+    let mut head = Vec::new();
+    let fields = plan.fields().iter().map(|(name, value)| (*name, &**value));
+    write_head(&mut head, plan.status, &date, fields, Persistence::Close);
+    if let salver_assets::Content::Memory(text) = &plan.content {
+        head.extend_from_slice(text);
+    }
+    stream.write_all(&head).await?;
+    stream.shutdown().await?;
+    let mut ignored = [0; 1024];
+    while stream.read(&mut ignored).await? > 0 {}
+    Ok(())
+}

@@ -9,7 +9,7 @@ use crate::response::{Response, parse_head};
 use crate::transport::Transport;
 
 /// How long an answer, or the end of a connection, may take before it counts as missing.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// A head longer than this is a mistake.
 const MAX_HEAD: usize = 64 * 1024;
 

@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use crate::exchange::{Message, Request, get};
 use crate::transport::Transport;
 
-/// How often a coded answer is asked for while the server checks its siblings off the loop.
-const PATIENCE: usize = 20_000;
+/// How long a coded answer is asked for while the server checks its siblings off the loop.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The entity tags of one server, each asked for once.
 pub(crate) struct Facts<'a> {
     transport: &'a dyn Transport,
-    known: RefCell<HashMap<String, String>>,
+    known: RefCell<HashMap<String, Result<String, String>>>,
 }
 
 impl<'a> Facts<'a> {
@@ -74,14 +75,14 @@ impl<'a> Facts<'a> {
     /// The entity tag of `PATH` or `PATH|CODING`.
     fn entity_tag(&self, key: &str) -> Result<String, String> {
         if let Some(known) = self.known.borrow().get(key) {
-            return Ok(known.clone());
+            return known.clone();
         }
         let tag = match key.split_once('|') {
-            Some((path, coding)) => self.coded_tag(path, coding)?,
-            None => self.tag_of(&get(key))?.1,
+            Some((path, coding)) => self.coded_tag(path, coding),
+            None => self.tag_of(&get(key)).map(|(_, tag)| tag),
         };
         self.known.borrow_mut().insert(key.to_owned(), tag.clone());
-        Ok(tag)
+        tag
     }
 
     /// The content coding and the entity tag of an answer.
@@ -99,13 +100,16 @@ impl<'a> Facts<'a> {
     /// Asks until the coding is used: a sibling may be passed over until it has been checked.
     fn coded_tag(&self, path: &str, coding: &str) -> Result<String, String> {
         let request = get(path).with("Accept-Encoding", coding);
-        for _ in 0..PATIENCE {
+        let start = Instant::now();
+        loop {
             let (used, tag) = self.tag_of(&request)?;
             if used.as_deref() == Some(coding) {
                 return Ok(tag);
             }
+            if start.elapsed() > PATIENCE {
+                return Err(format!("{path} never came in {coding}"));
+            }
         }
-        Err(format!("{path} never came in {coding}"))
     }
 }
 

@@ -178,6 +178,7 @@ impl<T> Drop for Waiter<T> {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::panic, reason = "clippy takes this cfg for production code")]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -268,6 +269,11 @@ mod tests {
 
 /// Every interleaving, by loom: `RUSTFLAGS="--cfg loom" cargo test -p salver-assets --lib loom`.
 #[cfg(all(test, loom))]
+#[allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "clippy takes this cfg for production code"
+)]
 mod loom_tests {
     use super::*;
     use loom::future::block_on;

@@ -214,7 +214,8 @@ mod tests {
     fn what_decodes_to_the_original_is_recognised() {
         for coding in ContentCoding::CODED {
             for length in [0, 1, 1000, 300_000] {
-                let original: Vec<u8> = (0..length).map(|n: u32| (n / 7) as u8).collect();
+                let original: Vec<u8> =
+                    (0..length).map(|n: u32| (n / 7).to_le_bytes()[0]).collect();
                 let coded = encode(&original, coding);
                 let check = |what: &str, coded: &[u8], expected: bool| {
                     let known = known(coded, coding, original.len());

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use salver_semantics::HttpDate;
+use salver_semantics::{HttpDate, RequestFields};
 
 use crate::config::Target;
 use crate::engine::{Engine, Now, Step};
 use crate::locate::is_coded;
 use crate::path::{encode_path, is_hidden};
-use crate::request::{Request, RequestFields};
+use crate::request::Request;
 use crate::source::{Kind, Patience, View};
 
 /// What a walk has loaded.

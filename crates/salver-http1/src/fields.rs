@@ -5,62 +5,12 @@ use std::borrow::Cow;
 use crate::authority::Authority;
 use crate::error::ParseError;
 use crate::request_line::Version;
+use salver_semantics::RequestFields;
 use salver_semantics::field::list;
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
 type Value<'b> = Option<Cow<'b, [u8]>>;
-
-/// The request fields that select and condition a representation. Names are RFC 9110's.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Fields<'b> {
-    /// Accept-Encoding (RFC 9110 section 12.5.3).
-    pub accept_encoding: Option<Cow<'b, [u8]>>,
-    /// If-Match (RFC 9110 section 13.1.1).
-    pub if_match: Option<Cow<'b, [u8]>>,
-    /// If-None-Match (RFC 9110 section 13.1.2).
-    pub if_none_match: Option<Cow<'b, [u8]>>,
-    /// If-Modified-Since (RFC 9110 section 13.1.3).
-    pub if_modified_since: Option<Cow<'b, [u8]>>,
-    /// If-Unmodified-Since (RFC 9110 section 13.1.4).
-    pub if_unmodified_since: Option<Cow<'b, [u8]>>,
-    /// If-Range (RFC 9110 section 13.1.5).
-    pub if_range: Option<Cow<'b, [u8]>>,
-    /// Range (RFC 9110 section 14.2).
-    pub range: Option<Cow<'b, [u8]>>,
-}
-
-impl Fields<'_> {
-    /// The same fields with no tie to the bytes they were read from.
-    pub fn into_owned(self) -> Fields<'static> {
-        let own = |value: Value<'_>| value.map(|value| Cow::Owned(value.into_owned()));
-        Fields {
-            accept_encoding: own(self.accept_encoding),
-            if_match: own(self.if_match),
-            if_none_match: own(self.if_none_match),
-            if_modified_since: own(self.if_modified_since),
-            if_unmodified_since: own(self.if_unmodified_since),
-            if_range: own(self.if_range),
-            range: own(self.range),
-        }
-    }
-
-    /// The same fields, borrowed from these.
-    pub(crate) fn reborrow(&self) -> Fields<'_> {
-        fn borrow<'a>(value: &'a Value<'_>) -> Value<'a> {
-            value.as_deref().map(Cow::Borrowed)
-        }
-        Fields {
-            accept_encoding: borrow(&self.accept_encoding),
-            if_match: borrow(&self.if_match),
-            if_none_match: borrow(&self.if_none_match),
-            if_modified_since: borrow(&self.if_modified_since),
-            if_unmodified_since: borrow(&self.if_unmodified_since),
-            if_range: borrow(&self.if_range),
-            range: borrow(&self.range),
-        }
-    }
-}
 
 /// The fields that say how the message itself is to be handled.
 #[derive(Default, Debug)]
@@ -76,9 +26,9 @@ pub(crate) struct Control<'b> {
 ///
 /// Joining the lines of one name also settles what repeated lines mean where only one is allowed:
 /// a Host or a Content-Length with a comma in it is not valid.
-pub(crate) fn gather<'b>(lines: &[httparse::Header<'b>]) -> (Control<'b>, Fields<'b>) {
+pub(crate) fn gather<'b>(lines: &[httparse::Header<'b>]) -> (Control<'b>, RequestFields<'b>) {
     let mut control = Control::default();
-    let mut fields = Fields::default();
+    let mut fields = RequestFields::default();
     for line in lines {
         let Some(slot) = slot(line.name.as_bytes(), &mut control, &mut fields) else {
             continue;
@@ -100,7 +50,7 @@ pub(crate) fn gather<'b>(lines: &[httparse::Header<'b>]) -> (Control<'b>, Fields
 fn slot<'a, 'b>(
     name: &[u8],
     control: &'a mut Control<'b>,
-    fields: &'a mut Fields<'b>,
+    fields: &'a mut RequestFields<'b>,
 ) -> Option<&'a mut Value<'b>> {
     let is = |candidate: &[u8]| name.eq_ignore_ascii_case(candidate);
     Some(match name.len() {
@@ -247,7 +197,7 @@ mod tests {
         ] {
             let lines = [line(name, "x")];
             let (control, fields) = gather(&lines);
-            assert_eq!(fields, Fields::default(), "{name}");
+            assert_eq!(fields, RequestFields::default(), "{name}");
             let Control {
                 host,
                 connection,

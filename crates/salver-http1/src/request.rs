@@ -1,11 +1,12 @@
 //! Bytes to a request head (RFC 9112 sections 2 to 6).
 
 use crate::error::{ParseError, Refusal};
-use crate::fields::{self, Fields};
+use crate::fields;
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
 use crate::request_line::{self, Method, RequestLine, Version};
 use crate::target::Target;
+use salver_semantics::RequestFields;
 
 /// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).
 pub(crate) const MAX_EMPTY_LINES: usize = 4;
@@ -27,7 +28,7 @@ pub struct RequestHead<'b> {
     /// is concerned.
     pub persistent: bool,
     /// The fields that select and condition a representation.
-    pub fields: Fields<'b>,
+    pub fields: RequestFields<'b>,
     /// What follows the head.
     pub body: BodyLength,
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 section
@@ -239,10 +240,10 @@ mod tests {
             },
             version: Version::Http11,
             persistent: false,
-            fields: Fields {
+            fields: RequestFields {
                 accept_encoding: Some(Cow::Borrowed(b"br, gzip")),
                 if_none_match: Some(Cow::Borrowed(b"\"1\", \"2\"")),
-                ..Fields::default()
+                ..RequestFields::default()
             },
             body: BodyLength::Sized(3),
             expect_continue: true,

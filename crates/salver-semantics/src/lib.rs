@@ -22,6 +22,7 @@ pub mod range;
 pub mod validator;
 
 mod fingerprint;
+mod request_fields;
 
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_fingerprinted};
 pub use coding::{AcceptEncoding, ContentCoding};
@@ -32,4 +33,5 @@ pub use precondition::{Preconditions, Verdict, if_range};
 pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,
 };
+pub use request_fields::RequestFields;
 pub use validator::{EntityTag, Validators, entity_tags};

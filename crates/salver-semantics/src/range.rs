@@ -32,7 +32,7 @@ pub struct RangeLimits {
     pub max_parts: usize,
     /// In bytes: ranges with a smaller gap than this are merged into one, because a part of its
     /// own costs about as much (RFC 9110 section 15.3.7.2). Ranges that overlap or touch always
-    /// are. Default 80.
+    /// are. Default 0: nobody gets bytes that were not asked for.
     pub merge_gap: u64,
 }
 
@@ -41,7 +41,7 @@ impl Default for RangeLimits {
         RangeLimits {
             max_specs: 100,
             max_parts: 32,
-            merge_gap: 80,
+            merge_gap: 0,
         }
     }
 }

@@ -22,12 +22,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use salver_assets::{
-    Arrived, Content, Method, Now, Patience, Pending, Protocol, Request, RequestFields,
-    ResponsePlan, Step,
+    Arrived, Content, Method, Now, Patience, Pending, Protocol, Request, ResponsePlan, Step,
 };
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RenderedHead, RequestHead, Target,
-    Version, write_head,
+    write_head,
 };
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -369,11 +368,8 @@ impl Connection {
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
-        match head.version {
-            _ if !head.persistent || self.shared.draining.get() => Persistence::Close,
-            Version::Http10 => Persistence::KeepAliveExplicit,
-            Version::Http11 => Persistence::KeepAlive,
-        }
+        let lasts = head.persistent && !self.shared.draining.get();
+        Persistence::new(head.version, lasts)
     }
 
     async fn answer_slowly(&mut self, slow: Slow) -> io::Result<()> {
@@ -515,20 +511,11 @@ fn request(head: RequestHead<'_>) -> Request<'_> {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),
     };
-    let fields = head.fields;
     Request {
         method,
         path: path.into(),
         query: query.map(Into::into),
-        fields: RequestFields {
-            accept_encoding: fields.accept_encoding,
-            if_match: fields.if_match,
-            if_none_match: fields.if_none_match,
-            if_modified_since: fields.if_modified_since,
-            if_unmodified_since: fields.if_unmodified_since,
-            if_range: fields.if_range,
-            range: fields.range,
-        },
+        fields: head.fields,
     }
 }
 

@@ -108,12 +108,12 @@ mod tests {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let used = outbox.slices(&mut slices);
             assert!(used > 0);
-            let next: Vec<u8> = slices[..used]
+            let next = slices[..used]
                 .iter()
-                .flat_map(|slice| slice.iter().copied())
-                .collect();
-            let count = step.min(next.len());
-            out.extend_from_slice(&next[..count]);
+                .flat_map(|slice| slice.iter().copied());
+            let before = out.len();
+            out.extend(next.take(step));
+            let count = out.len() - before;
             outbox.advance(count);
         }
         out

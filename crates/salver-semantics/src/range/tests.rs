@@ -271,7 +271,7 @@ fn near_ranges_are_merged() {
         RangeLimits {
             max_specs: 100,
             max_parts: 32,
-            merge_gap: 80
+            merge_gap: 0
         }
     );
 }

@@ -93,7 +93,7 @@ impl Expectation {
     }
 
     /// The connection goes on or ends, as the answer says.
-    pub(crate) fn as_said(mut self) -> Self {
+    pub(crate) fn kept_or_closed(mut self) -> Self {
         self.connection = ConnectionRule::AsSaid;
         self
     }

@@ -241,7 +241,9 @@ fn host(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     let expect = Expectation::status(400).closed();
     rows.push(Exchange::raw(section, "Host twice in 1.0", twice, expect));
     let empty = "GET /ten.txt HTTP/1.1\r\nHost:\r\n\r\n";
-    let expect = Expectation::whole(fixture, "ten.txt").or(400).as_said();
+    let expect = Expectation::whole(fixture, "ten.txt")
+        .or(400)
+        .kept_or_closed();
     rows.push(Exchange::raw(section, "an empty Host", empty, expect));
 }
 
@@ -286,7 +288,7 @@ fn expect(fixture: &Fixture, rows: &mut Vec<Exchange>) {
         row(
             &format!("Expect: {value}"),
             &text,
-            Expectation::status(417).as_said(),
+            Expectation::status(417).kept_or_closed(),
         );
     }
     let text = "GET /ten.txt HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n\
@@ -297,6 +299,6 @@ fn expect(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     row(
         "Expect of a method that is refused",
         text,
-        Expectation::status(405).as_said(),
+        Expectation::status(405).kept_or_closed(),
     );
 }

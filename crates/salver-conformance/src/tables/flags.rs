@@ -31,7 +31,7 @@ fn plain(
             Err(status) => Expectation::status(*status),
         };
         let expect = if matches!(outcome, Err(400)) {
-            expect.as_said()
+            expect.kept_or_closed()
         } else {
             expect
         };
@@ -105,7 +105,7 @@ fn spa(fixture: &Fixture, rows: &mut Vec<Exchange>) {
         get("/assets-of-old/route"),
         expect,
     );
-    let expect = Expectation::status(405).as_said();
+    let expect = Expectation::status(405).kept_or_closed();
     row("--spa: POST", Request::new("POST", "/route"), expect);
     let expect = Expectation::status(404).or(200);
     row(

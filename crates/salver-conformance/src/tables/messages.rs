@@ -287,7 +287,7 @@ fn request_lines(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     }
     let method = "M".repeat(40);
     let text = format!("{method} /ten.txt HTTP/1.1\r\nHost: h\r\n\r\n");
-    let expect = Expectation::status(501).or(400).as_said();
+    let expect = Expectation::status(501).or(400).kept_or_closed();
     rows.push(Exchange::raw(
         section,
         "a method of 40 letters",
@@ -323,7 +323,7 @@ fn line_ends(fixture: &Fixture, rows: &mut Vec<Exchange>) {
             "GET /ten.txt HTTP/1.1\r\nHost: h\r\n\n",
         ),
     ] {
-        let expect = whole().or(400).as_said();
+        let expect = whole().or(400).kept_or_closed();
         rows.push(Exchange::raw(
             section,
             format!("line ends: {name}"),

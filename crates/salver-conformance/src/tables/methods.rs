@@ -17,12 +17,12 @@ pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE"] {
         for target in ["/ten.txt", "/", "/with-index/"] {
             let name = format!("{method} of {target}");
-            let expect = allowed(Expectation::status(405)).as_said();
+            let expect = allowed(Expectation::status(405)).kept_or_closed();
             let request = Request::new(method, target);
             rows.push(Exchange::semantic("RFC 9110 15.5.6", name, request, expect));
         }
         let name = format!("{method} of nothing");
-        let expect = Expectation::status(405).or(404).as_said();
+        let expect = Expectation::status(405).or(404).kept_or_closed();
         rows.push(Exchange::semantic(
             "RFC 9110 9.1",
             name,
@@ -53,7 +53,7 @@ pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     ] {
         // RFC 9110 section 9.1: methods are case-sensitive.
         let name = format!("the unknown method {method}");
-        let expect = Expectation::status(501).as_said();
+        let expect = Expectation::status(501).kept_or_closed();
         let request = Request::new(method, "/ten.txt");
         rows.push(Exchange::semantic("RFC 9110 15.6.2", name, request, expect));
     }
@@ -67,11 +67,11 @@ pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     ] {
         let text = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
         let name = format!("CONNECT {target}");
-        let expect = allowed(Expectation::status(405)).as_said();
+        let expect = allowed(Expectation::status(405)).kept_or_closed();
         rows.push(Exchange::raw("RFC 9110 9.3.6", name, text, expect));
     }
     let trace = "TRACE /ten.txt HTTP/1.1\r\nHost: h\r\nCookie: secret=1\r\n\r\n";
-    let expect = allowed(Expectation::status(405)).as_said();
+    let expect = allowed(Expectation::status(405)).kept_or_closed();
     rows.push(Exchange::raw(
         "RFC 9110 9.3.8",
         "TRACE shows no fields",
@@ -79,7 +79,7 @@ pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
         expect,
     ));
     let content = Request::new("POST", "/ten.txt").content(b"a=b&c=d");
-    let expect = allowed(Expectation::status(405)).as_said();
+    let expect = allowed(Expectation::status(405)).kept_or_closed();
     rows.push(Exchange::semantic(
         "RFC 9110 9.3.3",
         "POST with content",

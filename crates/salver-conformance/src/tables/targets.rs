@@ -78,7 +78,7 @@ fn absolute(fixture: &Fixture, rows: &mut Vec<Exchange>) {
         expect,
     ));
     let outside = line("http://example.com/../secret.txt");
-    let expect = Expectation::status(400).as_said();
+    let expect = Expectation::status(400).kept_or_closed();
     rows.push(Exchange::raw(
         section,
         "absolute form to above the root",
@@ -134,7 +134,7 @@ fn refused(rows: &mut Vec<Exchange>) {
         "javascript:alert(1)",
     ] {
         let name = format!("another scheme: {target}");
-        let expect = Expectation::status(400).or(404).or(421).as_said();
+        let expect = Expectation::status(400).or(404).or(421).kept_or_closed();
         rows.push(Exchange::raw(section, name, line(target), expect));
     }
     for (name, text) in [
@@ -184,7 +184,9 @@ fn queries(fixture: &Fixture, rows: &mut Vec<Exchange>) {
         // No URI has these, but they do no harm: refusing them is right too.
         let name = format!("a query that is none: {query}");
         let request = get(format!("/ten.txt?{query}"));
-        let expect = Expectation::whole(fixture, "ten.txt").or(400).as_said();
+        let expect = Expectation::whole(fixture, "ten.txt")
+            .or(400)
+            .kept_or_closed();
         rows.push(Exchange::semantic("RFC 3986 3.4", name, request, expect));
     }
     let request = get("/ten.txt%3Fquery");

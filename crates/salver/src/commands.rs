@@ -1,0 +1,3 @@
+//! One file for each thing that `salver` can do.
+
+pub mod serve;

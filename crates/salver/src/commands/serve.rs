@@ -1,0 +1,113 @@
+//! `salver serve`: settings to a running server, until somebody ends it.
+
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+
+use salver_assets::{Engine, Prewarmed};
+use salver_server::Server;
+
+use crate::banner::banner;
+use crate::failure::{Failure, say};
+use crate::flags::ServeFlags;
+use crate::settings::Settings;
+use crate::{log, signal};
+
+/// What the main thread waits for.
+enum Event {
+    /// SIGINT or SIGTERM.
+    Signal,
+    /// The cache is filled, or nobody asked for that.
+    Ready(Option<Prewarmed>),
+    /// The server has ended.
+    Ended(io::Result<()>),
+}
+
+/// Serves until a signal, and then until the answers under way are finished.
+///
+/// # Errors
+/// Why it could not start, or what ended it.
+pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
+    let settings = Settings::from_flags(flags)?;
+    log::start(settings.quiet).map_err(failed("the log"))?;
+    let engine = Engine::new(settings.engine.clone())
+        .map_err(|error| Failure::Misused(error.to_string()))?;
+    let server = Server::bind(engine.clone(), settings.server.clone())
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let handle = server.handle();
+
+    let (events, next) = channel();
+    let signals = events.clone();
+    signal::listen(move || {
+        let _ = signals.send(Event::Signal);
+    })
+    .map_err(failed("the signal handlers"))?;
+    if settings.prewarm {
+        start("salver-prewarm", &events, move || {
+            Event::Ready(Some(engine.prewarm()))
+        })?;
+    } else {
+        let _ = events.send(Event::Ready(None));
+    }
+
+    // Taken when it begins to run.
+    let mut server = Some(server);
+    let mut stopping = false;
+    for event in next {
+        match event {
+            Event::Ready(prewarmed) => {
+                let Some(server) = server.take() else {
+                    continue;
+                };
+                announce(&settings, &server, prewarmed);
+                start("salver-server", &events, move || Event::Ended(server.run()))?;
+            }
+            // Nothing is under way before it runs.
+            Event::Signal if server.is_some() => return Ok(()),
+            Event::Signal => {
+                if !settings.quiet && !stopping {
+                    let grace = humantime::format_duration(settings.server.grace);
+                    say(&format!(
+                        "stopping: waiting up to {grace} for answers under way; \
+                         a second signal ends them"
+                    ));
+                }
+                stopping = true;
+                handle.shut_down();
+            }
+            Event::Ended(result) => return result.map_err(failed("the server")),
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` on a thread of its own; what it gives becomes an event.
+fn start(
+    name: &str,
+    events: &Sender<Event>,
+    work: impl FnOnce() -> Event + Send + 'static,
+) -> Result<(), Failure> {
+    let events = events.clone();
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let run = move || {
+        // A panic is a defect; waiting for ever for what will not come would be a second one.
+        let work = std::panic::AssertUnwindSafe(work);
+        let event = std::panic::catch_unwind(work)
+            .unwrap_or_else(|_| Event::Ended(Err(io::Error::other("a thread panicked"))));
+        let _ = events.send(event);
+    };
+    thread.spawn(run).map(drop).map_err(failed("a thread"))
+}
+
+fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) {
+    if settings.quiet {
+        for warning in &settings.warnings {
+            tracing::warn!("{warning}");
+        }
+    } else {
+        say(banner(settings, server.addresses(), prewarmed).trim_end());
+    }
+}
+
+fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::Failed(format!("{what} failed: {error}"))
+}

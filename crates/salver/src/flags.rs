@@ -1,0 +1,349 @@
+//! The command line, typed. The comments on the fields are what `--help` says.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::mount_flag::{MountFlag, mount};
+use crate::values::{Codings, Spa, codings, index_name, limit, size, spa, time};
+
+/// Serves static files: fast, fresh and correct.
+#[derive(Debug, Parser)]
+#[command(name = "salver", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What `salver` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a directory over HTTP/1.1
+    Serve(Box<ServeFlags>),
+}
+
+/// Serve a directory over HTTP/1.1.
+///
+/// The command line wins over the environment, and that over the defaults. Of two flags that say
+/// the opposite the last one wins.
+#[derive(Args, Clone, Debug)]
+pub struct ServeFlags {
+    /// The directory to serve
+    #[arg(value_name = "PATH", default_value = ".", env = "SALVER_PATH")]
+    pub path: PathBuf,
+
+    /// The address to listen on, or a name that stands for one; 0.0.0.0 or :: is every interface
+    #[arg(short = 'H', long, default_value = "127.0.0.1", env = "SALVER_HOST")]
+    pub host: String,
+
+    /// The port to listen on; 0 takes any free one
+    #[arg(short, long, default_value_t = 8080, env = "SALVER_PORT")]
+    pub port: u16,
+
+    /// Threads that serve [default: one per core]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+        env = "SALVER_WORKERS"
+    )]
+    pub workers: Option<u16>,
+
+    /// File names that stand for their directory; the first that is there wins. Repeatable, or
+    /// separated by commas
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "index.html",
+        value_delimiter = ',',
+        value_parser = index_name,
+        env = "SALVER_INDEX"
+    )]
+    pub index: Vec<String>,
+
+    /// Answer unknown paths that do not look like a file with this file of PATH and 200, as
+    /// single-page applications need [default without FILE: the first index name]
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = spa,
+        env = "SALVER_SPA"
+    )]
+    pub spa: Option<Spa>,
+
+    /// Show another directory, or one file, at a path. Repeatable, or separated by commas
+    #[arg(
+        long,
+        value_name = "PREFIX=DIR",
+        value_delimiter = ',',
+        value_parser = OsStringValueParser::new().try_map(mount),
+        env = "SALVER_MOUNT"
+    )]
+    pub mount: Vec<MountFlag>,
+
+    /// Memory for cached files, their heads and bookkeeping
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256MiB",
+        value_parser = size,
+        env = "SALVER_CACHE_SIZE"
+    )]
+    pub cache_size: u64,
+
+    /// The longest file that is kept in memory; at most a quarter of --cache-size
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1MiB",
+        value_parser = size,
+        env = "SALVER_CACHE_MAX_FILE"
+    )]
+    pub cache_max_file: u64,
+
+    /// Keep nothing in memory: every request is answered from disk
+    #[arg(
+        long,
+        overrides_with = "cache",
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_NO_CACHE"
+    )]
+    pub no_cache: bool,
+
+    /// Undo --no-cache
+    #[arg(long, overrides_with = "no_cache")]
+    pub cache: bool,
+
+    /// How old the last comparison of a cached file with the disk may be; 0s compares every time
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = time,
+        env = "SALVER_REVALIDATE"
+    )]
+    pub revalidate: Duration,
+
+    /// Precompressed siblings (.br, .zst, .gz) to look for; none for none
+    #[arg(
+        long,
+        value_name = "CODINGS",
+        default_value = "br,zstd,gzip",
+        value_parser = codings,
+        env = "SALVER_PRECOMPRESSED"
+    )]
+    pub precompressed: Codings,
+
+    /// Fill the cache before the first request is taken
+    #[arg(
+        long,
+        overrides_with = "no_prewarm",
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_PREWARM"
+    )]
+    pub prewarm: bool,
+
+    /// Undo --prewarm
+    #[arg(long, overrides_with = "prewarm")]
+    pub no_prewarm: bool,
+
+    /// Serve names that begin with a dot; .well-known always is
+    #[arg(
+        long,
+        overrides_with = "no_dotfiles",
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_DOTFILES"
+    )]
+    pub dotfiles: bool,
+
+    /// Undo --dotfiles
+    #[arg(long, overrides_with = "dotfiles")]
+    pub no_dotfiles: bool,
+
+    /// Which symbolic links are followed: none, those that stay beneath their directory, or any
+    #[arg(long, value_enum, default_value = "beneath", env = "SALVER_SYMLINKS")]
+    pub symlinks: SymlinksFlag,
+
+    /// Connections of the whole server; further ones are answered 503
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 10_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        env = "SALVER_MAX_CONNECTIONS"
+    )]
+    pub max_connections: u32,
+
+    /// How long a connection may wait for its next request
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = limit,
+        env = "SALVER_IDLE_TIMEOUT"
+    )]
+    pub idle_timeout: Duration,
+
+    /// How long the head of a request may take
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = limit,
+        env = "SALVER_HEADER_TIMEOUT"
+    )]
+    pub header_timeout: Duration,
+
+    /// How long a client may take nothing of its answer
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = limit,
+        env = "SALVER_SEND_TIMEOUT"
+    )]
+    pub send_timeout: Duration,
+
+    /// Say only what needs attention
+    #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
+    pub quiet: bool,
+}
+
+impl ServeFlags {
+    /// Whether anything is kept in memory. `--cache` can only come from the command line, where
+    /// the parser has dropped the earlier of the two: so it wins over the environment. The same
+    /// holds for the other pairs.
+    pub fn caches(&self) -> bool {
+        self.cache || !self.no_cache
+    }
+
+    /// Whether the cache is filled at the start.
+    pub fn prewarms(&self) -> bool {
+        self.prewarm && !self.no_prewarm
+    }
+
+    /// Whether names that begin with a dot are served.
+    pub fn serves_dotfiles(&self) -> bool {
+        self.dotfiles && !self.no_dotfiles
+    }
+}
+
+/// `--symlinks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SymlinksFlag {
+    /// None are followed
+    None,
+    /// Those that stay beneath their directory
+    Beneath,
+    /// All; the directory is then no confinement
+    Any,
+}
+
+impl From<SymlinksFlag> for salver_assets::Symlinks {
+    fn from(flag: SymlinksFlag) -> Self {
+        match flag {
+            SymlinksFlag::None => salver_assets::Symlinks::None,
+            SymlinksFlag::Beneath => salver_assets::Symlinks::Beneath,
+            SymlinksFlag::Any => salver_assets::Symlinks::Any,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(arguments: &[&str]) -> Result<ServeFlags, String> {
+        let arguments = ["salver", "serve"].iter().chain(arguments);
+        let cli = Cli::try_parse_from(arguments).map_err(|error| error.to_string())?;
+        let Command::Serve(flags) = cli.command;
+        Ok(*flags)
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn of_opposite_flags_the_last_wins() {
+        fn check(arguments: &[&str], expected: [bool; 3]) {
+            let flags = parse(arguments).unwrap();
+            let found = [flags.caches(), flags.prewarms(), flags.serves_dotfiles()];
+            assert_eq!(found, expected, "{arguments:?}");
+        }
+        check(&[], [true, false, false]);
+        check(
+            &["--no-cache", "--prewarm", "--dotfiles"],
+            [false, true, true],
+        );
+        check(&["--no-cache", "--cache"], [true, false, false]);
+        check(&["--cache", "--no-cache"], [false, false, false]);
+        check(&["--prewarm", "--no-prewarm"], [true, false, false]);
+        check(&["--no-prewarm", "--prewarm"], [true, true, false]);
+        check(&["--dotfiles", "--no-dotfiles"], [true, false, false]);
+        check(
+            &["--no-dotfiles", "--dotfiles", "--dotfiles"],
+            [true, false, true],
+        );
+    }
+
+    #[test]
+    fn lists_repeat_or_are_separated_by_commas() {
+        fn check(arguments: &[&str], index: &[&str], mounts: &[&str]) {
+            let flags = parse(arguments).unwrap();
+            assert_eq!(flags.index, index, "{arguments:?}");
+            let prefixes: Vec<_> = flags.mount.iter().map(|mount| &*mount.prefix).collect();
+            assert_eq!(prefixes, mounts, "{arguments:?}");
+        }
+        check(&[], &["index.html"], &[]);
+        check(&["--index", "a,b"], &["a", "b"], &[]);
+        check(&["--index", "a", "--index=b"], &["a", "b"], &[]);
+        check(
+            &["--mount", "/a=x", "--mount=/b=y"],
+            &["index.html"],
+            &["/a", "/b"],
+        );
+        check(&["--mount", "/a=x,/b=y"], &["index.html"], &["/a", "/b"]);
+    }
+
+    #[test]
+    fn the_fallback_takes_its_file_only_after_an_equals_sign() {
+        fn check(arguments: &[&str], spa: Option<Spa>, path: &str) {
+            let flags = parse(arguments).unwrap();
+            assert_eq!(
+                (flags.spa, flags.path),
+                (spa, PathBuf::from(path)),
+                "{arguments:?}"
+            );
+        }
+        check(&["dist"], None, "dist");
+        check(&["--spa", "dist"], Some(Spa::Index), "dist");
+        check(
+            &["--spa=app.html", "dist"],
+            Some(Spa::File("app.html".into())),
+            "dist",
+        );
+    }
+
+    #[test]
+    fn at_most_ten_flags_are_short() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        // And `-h`.
+        assert!(
+            serve
+                .get_arguments()
+                .filter(|flag| flag.get_short().is_some())
+                .count()
+                < 10
+        );
+    }
+}

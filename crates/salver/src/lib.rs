@@ -1,0 +1,67 @@
+//! The command `salver`: from arguments and environment to a running server.
+//!
+//! Flags are typed ([`flags`]), checked once into settings of the engine and the server
+//! ([`settings`]), and carried out ([`commands`]). What a person reads goes to standard error.
+//!
+//! This crate never decides anything about HTTP, never touches a request or an answer, never
+//! changes a value that a person gave without saying so, and never takes another port than the
+//! one it was told.
+#![forbid(unsafe_code)]
+
+pub mod banner;
+pub mod commands;
+pub mod failure;
+pub mod flags;
+pub mod log;
+pub mod mount_flag;
+pub mod settings;
+pub mod signal;
+pub mod values;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use failure::{EXIT_MISUSED, Failure, one_line, say};
+use flags::{Cli, Command};
+
+/// Runs the command line `arguments`, the program's name first, and says how it ended.
+///
+/// 0 is fine, 1 failed (a taken port, say), 2 misused (a wrong value, say). Each failure is one
+/// line on standard error.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            return match error.kind() {
+                // What was asked for goes to standard output.
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    let _ = error.print();
+                    ExitCode::SUCCESS
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    let _ = error.print();
+                    ExitCode::from(EXIT_MISUSED)
+                }
+                _ => {
+                    let failure = Failure::Misused(one_line(&error.render().to_string()));
+                    say(&format!("salver: {failure}"));
+                    failure.exit_code()
+                }
+            };
+        }
+    };
+    let result = match cli.command {
+        Command::Serve(flags) => commands::serve::run(&flags),
+    };
+    log::flush();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            say(&format!("salver: {failure}"));
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The log: lines on standard error, written by a thread of their own.
+//!
+//! A terminal that is held or a pipe that nobody reads must not hold up the loops that log. So a
+//! line waits in a bounded queue, and is dropped and counted when that is full.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use tracing::Level;
+
+/// Lines that may wait to be written.
+const QUEUE: usize = 1024;
+
+/// How long the end of the process waits for the last lines.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+static SENDER: OnceLock<Sender> = OnceLock::new();
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+enum Message {
+    Line(Vec<u8>),
+    /// To be answered when everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+#[derive(Clone)]
+struct Sender(SyncSender<Message>);
+
+impl Write for Sender {
+    /// The formatter gives a whole line at once.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.0.try_send(Message::Line(line.to_vec())).is_err() {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Starts the log, once per process; with `quiet` only warnings and errors are written.
+///
+/// # Errors
+/// No thread could be had.
+pub fn start(quiet: bool) -> io::Result<()> {
+    let (sender, receiver) = sync_channel(QUEUE);
+    let sender = Sender(sender);
+    if SENDER.set(sender.clone()).is_err() {
+        return Ok(());
+    }
+    let thread = std::thread::Builder::new().name("salver-log".to_owned());
+    thread.spawn(move || write_lines(&receiver, &mut io::stderr()))?;
+    // https://no-color.org: set and not empty.
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let log = tracing_subscriber::fmt()
+        .with_max_level(if quiet { Level::WARN } else { Level::INFO })
+        .with_target(false)
+        .with_ansi(!no_color && io::stderr().is_terminal())
+        .with_writer(move || sender.clone())
+        .finish();
+    // Fails only if there is one already: then that one is what the caller wants.
+    let _ = tracing::subscriber::set_global_default(log);
+    Ok(())
+}
+
+/// Waits a moment for lines that have not been written yet.
+pub fn flush() {
+    let Some(sender) = SENDER.get() else { return };
+    let (done, written) = sync_channel(1);
+    if sender.0.try_send(Message::Flush(done)).is_ok() {
+        let _ = written.recv_timeout(LAST_LINES);
+    }
+}
+
+fn write_lines(messages: &Receiver<Message>, to: &mut impl Write) {
+    for message in messages {
+        match message {
+            Message::Line(line) => {
+                // There is nobody to tell if this fails.
+                let _ = to.write_all(&line);
+                let lost = LOST.swap(0, Ordering::Relaxed);
+                if lost > 0 {
+                    let _ = writeln!(to, "salver: {lost} lines of the log were lost here");
+                }
+            }
+            Message::Flush(done) => {
+                let _ = done.try_send(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_loses_lines_and_says_how_many() {
+        let (sender, receiver) = sync_channel(2);
+        let mut sender = Sender(sender);
+        for line in ["one\n", "two\n", "three\n", "four\n"] {
+            assert_eq!(sender.write(line.as_bytes()).unwrap(), line.len());
+        }
+        drop(sender);
+        let mut written = Vec::new();
+        write_lines(&receiver, &mut written);
+        let expected = "one\nsalver: 2 lines of the log were lost here\ntwo\n";
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
+    }
+}

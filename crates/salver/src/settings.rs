@@ -1,0 +1,296 @@
+//! Flags to settings of the engine and the server, checked once: what cannot work is refused here,
+//! before a port is taken.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use salver_assets::source::Kind;
+use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
+
+use crate::failure::Failure;
+use crate::flags::ServeFlags;
+use crate::mount_flag::MountFlag;
+use crate::values::Spa;
+
+/// The engine keeps no file that is longer than this share of its cache.
+const MOST_OF_CACHE: u64 = 4;
+
+/// Everything that `salver serve` needs to know.
+#[derive(Debug)]
+pub struct Settings {
+    /// The engine's.
+    pub engine: Config,
+    /// The server's.
+    pub server: salver_server::Settings,
+    /// What is served where, for people; the root first.
+    pub shown: Vec<Shown>,
+    /// What a person should know although nothing is wrong, one line each.
+    pub warnings: Vec<String>,
+    /// Whether the cache is filled at the start.
+    pub prewarm: bool,
+    /// Whether only what needs attention is said.
+    pub quiet: bool,
+}
+
+/// A directory or a file and where it appears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The path of its URL.
+    pub prefix: String,
+    /// Where it lies, absolute.
+    pub path: PathBuf,
+    /// The index that stands for the directory itself, if there is one.
+    pub index: Option<String>,
+    /// The file that answers unknown paths.
+    pub fallback: Option<String>,
+}
+
+impl Settings {
+    /// Checks the flags against each other and against the file system. Opens the directories and
+    /// walks none.
+    ///
+    /// # Errors
+    /// The first thing that cannot work, and what to do.
+    pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
+        let mut settings = Settings {
+            engine: engine(flags)?,
+            server: server(flags)?,
+            shown: Vec::new(),
+            warnings: Vec::new(),
+            prewarm: flags.prewarms() && flags.caches(),
+            quiet: flags.quiet,
+        };
+        settings.warn_of_sizes(flags);
+        settings.add_root(flags)?;
+        for mount in &flags.mount {
+            settings.add_mount(mount, flags)?;
+        }
+        Ok(settings)
+    }
+
+    fn warn_of_sizes(&mut self, flags: &ServeFlags) {
+        if !flags.caches() {
+            if flags.prewarms() {
+                self.warnings
+                    .push("--prewarm does nothing together with --no-cache".to_owned());
+            }
+            return;
+        }
+        let most = flags.cache_size / MOST_OF_CACHE;
+        if flags.cache_max_file > most {
+            self.warnings.push(format!(
+                "files beyond {} are not kept in memory: --cache-max-file is more than a quarter \
+                 of --cache-size",
+                size(most)
+            ));
+        }
+    }
+
+    fn add_root(&mut self, flags: &ServeFlags) -> Result<(), Failure> {
+        let path = absolute(&flags.path)?;
+        let source = match kind(&path)? {
+            Kind::Directory => open(&path, flags.symlinks.into(), flags)?,
+            Kind::File => {
+                let name = path.file_name().unwrap_or_default();
+                return Err(Failure::Misused(format!(
+                    "{path:?} is a file: give a directory, and for this one file --mount /{}=FILE",
+                    name.display()
+                )));
+            }
+            Kind::Other => return Err(neither(&path)),
+        };
+        let fallback = match &flags.spa {
+            None | Some(Spa::Off) => None,
+            Some(Spa::Index) => self.engine.index.first().cloned(),
+            Some(Spa::File(file)) => Some(file.clone()),
+        };
+        self.add_tree("/", path, source, fallback);
+        Ok(())
+    }
+
+    fn add_mount(&mut self, mount: &MountFlag, flags: &ServeFlags) -> Result<(), Failure> {
+        let MountFlag { prefix, path } = mount;
+        let path = absolute(path)?;
+        match kind(&path)? {
+            Kind::Directory => {
+                let source = open(&path, flags.symlinks.into(), flags)?;
+                self.add_tree(prefix, path, source, None);
+            }
+            Kind::File => {
+                let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                    return Err(neither(&path));
+                };
+                let Some(name) = name.to_str() else {
+                    return Err(Failure::Misused(format!(
+                        "{path:?} has a name that is not UTF-8: mount its directory instead"
+                    )));
+                };
+                // This one file was named by the person: if it is a link, it may lead anywhere.
+                let source = open(parent, Symlinks::Any, flags)?;
+                let mount = Mount::file(prefix, Arc::new(source), name);
+                self.engine.mounts.push(mount);
+                let prefix = prefix.clone();
+                self.shown.push(Shown {
+                    prefix,
+                    path,
+                    index: None,
+                    fallback: None,
+                });
+            }
+            Kind::Other => return Err(neither(&path)),
+        }
+        Ok(())
+    }
+
+    /// Adds a tree and says what it will be like to visit it.
+    fn add_tree(
+        &mut self,
+        prefix: &str,
+        path: PathBuf,
+        source: DirectorySource,
+        fallback: Option<String>,
+    ) {
+        let has = |name: &String| has_file(&source, name);
+        let index = self.engine.index.iter().find(|name| has(name)).cloned();
+        let slash = if prefix.ends_with('/') { "" } else { "/" };
+        if let Some(file) = fallback.as_ref().filter(|file| !has(file)) {
+            self.warnings.push(format!(
+                "{file} is not in {path:?}: unknown paths are answered 404 until it is"
+            ));
+        }
+        if index.is_none() && fallback.as_ref().is_none_or(|file| !has(file)) {
+            let names = self.engine.index.join(" or ");
+            self.warnings.push(format!(
+                "{prefix}{slash} is answered 404: no {names} in {path:?}"
+            ));
+        }
+        let mut mount = Mount::tree(prefix, Arc::new(source));
+        if let Some(file) = &fallback {
+            mount = mount.with_fallback(file);
+        }
+        self.engine.mounts.push(mount);
+        let prefix = format!("{prefix}{slash}");
+        self.shown.push(Shown {
+            prefix,
+            path,
+            index,
+            fallback,
+        });
+    }
+}
+
+fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
+    if flags.caches() && flags.cache_size == 0 {
+        let text = "--cache-size 0 can hold nothing: to keep nothing in memory, use --no-cache";
+        return Err(Failure::Misused(text.to_owned()));
+    }
+    Ok(Config {
+        mounts: Vec::new(),
+        index: flags.index.clone(),
+        precompressed: flags.precompressed.0.clone(),
+        cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
+        cache_max_file: flags.cache_max_file,
+        cache: flags.caches(),
+        revalidate: flags.revalidate,
+        dotfiles: flags.serves_dotfiles(),
+        ..Config::default()
+    })
+}
+
+fn server(flags: &ServeFlags) -> Result<salver_server::Settings, Failure> {
+    let defaults = salver_server::Settings::default();
+    Ok(salver_server::Settings {
+        addresses: addresses(&flags.host, flags.port)?,
+        workers: flags.workers.map_or(defaults.workers, usize::from),
+        max_connections: usize::try_from(flags.max_connections).unwrap_or(usize::MAX),
+        idle_timeout: flags.idle_timeout,
+        header_timeout: flags.header_timeout,
+        send_timeout: flags.send_timeout,
+        ..defaults
+    })
+}
+
+/// All addresses that a host stands for, each once.
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let unknown = || {
+        Failure::Misused(format!(
+            "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
+        ))
+    };
+    // As in a URL.
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host);
+    let mut addresses = Vec::new();
+    let found = (bare, port).to_socket_addrs().map_err(|_| unknown())?;
+    for address in found {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() {
+        return Err(unknown());
+    }
+    Ok(addresses)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| unusable(path, &error))
+}
+
+fn kind(path: &Path) -> Result<Kind, Failure> {
+    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
+    Ok(if metadata.is_dir() {
+        Kind::Directory
+    } else if metadata.is_file() {
+        Kind::File
+    } else {
+        Kind::Other
+    })
+}
+
+fn open(path: &Path, links: Symlinks, flags: &ServeFlags) -> Result<DirectorySource, Failure> {
+    // A directory can be named without the right to look up names in it.
+    std::fs::metadata(path.join("."))
+        .and_then(|_| DirectorySource::open(path, links, flags.revalidate))
+        .map_err(|error| unusable(path, &error))
+}
+
+/// Whether a request would find this file: by the same walk, under the same rules.
+fn has_file(source: &DirectorySource, name: &str) -> bool {
+    let wait = Patience::MayWait;
+    let found = source
+        .view(wait)
+        .and_then(|view| view.stat(name.as_bytes(), wait));
+    found.is_ok_and(|metadata| metadata.kind == Kind::File)
+}
+
+fn neither(path: &Path) -> Failure {
+    Failure::Misused(format!(
+        "{path:?} is neither a directory nor a file: give a directory to serve"
+    ))
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Failure::Misused(format!(
+            "{path:?} does not exist: give a directory to serve"
+        )),
+        io::ErrorKind::InvalidInput => {
+            Failure::Misused(format!("{path:?} is no path: give a directory to serve"))
+        }
+        io::ErrorKind::PermissionDenied => Failure::Failed(format!(
+            "{path:?} cannot be entered: run salver as a user who may, or change its permissions"
+        )),
+        _ => Failure::Failed(format!("{path:?} cannot be opened: {error}")),
+    }
+}
+
+/// A size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    let text = bytesize::ByteSize(bytes).display().iec().to_string();
+    text.replacen(".0 ", " ", 1)
+}

@@ -1,0 +1,214 @@
+//! Values of flags that clap has no parser for. A parser's error says what would be right.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use salver_assets::ContentCoding;
+
+/// Longer times are mistakes; deadlines beyond could not be computed.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Larger sizes are mistakes, in bytes.
+const LARGEST: u64 = bytesize::PIB;
+
+/// A time with its unit: `30s`, `1m 30s`, `500ms`, or `0`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if time > LONGEST {
+        return Err("a year is the most: give at most 365d".to_owned());
+    }
+    Ok(time)
+}
+
+/// A time limit: a [`time`] that is not zero.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn limit(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("nobody could be served in no time: give 1s, say".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// A size in bytes, with a unit or without: `64MiB`, `1.5GB`, `4096`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn size(text: &str) -> Result<u64, String> {
+    let size: ByteSize = text
+        .trim()
+        .parse()
+        .map_err(|_| "not a size: give 64MiB, 1.5GB or a number of bytes".to_owned())?;
+    if size.as_u64() > LARGEST {
+        return Err("1PiB is the most".to_owned());
+    }
+    Ok(size.as_u64())
+}
+
+/// Which precompressed siblings are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codings(pub Vec<ContentCoding>);
+
+/// A comma-separated list of `br`, `zstd` and `gzip` in any order, or `none`.
+///
+/// # Errors
+/// The name that is not known, and those that are.
+pub fn codings(text: &str) -> Result<Codings, String> {
+    if text.trim() == "none" {
+        return Ok(Codings(Vec::new()));
+    }
+    let mut wanted = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        let coding = ContentCoding::CODED
+            .into_iter()
+            .find(|coding| coding.name() == name)
+            .ok_or_else(|| format!("{name:?} is not known: give some of br,zstd,gzip, or none"))?;
+        if !wanted.contains(&coding) {
+            wanted.push(coding);
+        }
+    }
+    Ok(Codings(wanted))
+}
+
+/// A file name that stands for its directory.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn index_name(text: &str) -> Result<String, String> {
+    if matches!(text, "" | "." | "..") || text.contains(['/', '\0']) {
+        return Err("not a file name: give one without a slash, such as index.html".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// What `--spa` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spa {
+    /// No fallback; the environment can say so.
+    Off,
+    /// The first index name.
+    Index,
+    /// This file, relative to the root, in normal form.
+    File(String),
+}
+
+/// A file relative to the root; nothing, `true` or `1` for the first index name; `false` or `0`
+/// for none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn spa(text: &str) -> Result<Spa, String> {
+    match text {
+        "" | "true" | "1" => return Ok(Spa::Index),
+        "false" | "0" => return Ok(Spa::Off),
+        _ => {}
+    }
+    let file = text.strip_prefix("./").unwrap_or(text);
+    let wrong = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains('\0');
+    if file.split('/').any(wrong) {
+        return Err("not a file beneath the root: give a relative path, such as app.html".into());
+    }
+    Ok(Spa::File(file.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: PartialEq + std::fmt::Debug>(
+        parse: impl Fn(&str) -> Result<T, String>,
+        right: &[(&str, T)],
+        wrong: &[&str],
+    ) {
+        for (text, value) in right {
+            assert_eq!(parse(text).as_ref(), Ok(value), "{text:?}");
+        }
+        for text in wrong {
+            assert!(parse(text).is_err(), "{text:?}: {:?}", parse(text));
+        }
+    }
+
+    #[test]
+    fn times_have_units_and_bounds() {
+        let milliseconds = Duration::from_millis;
+        let right = [
+            ("0s", Duration::ZERO),
+            ("0", Duration::ZERO),
+            ("1s", milliseconds(1000)),
+            ("250ms", milliseconds(250)),
+            ("1m 30s", milliseconds(90_000)),
+            ("365d", LONGEST),
+        ];
+        let wrong = ["", "5", "-1s", "1 parsec", "366d", "99999999999999999999s"];
+        check(time, &right, &wrong);
+        check(limit, &right[2..], &["0s", "0", "0ms", "5", ""]);
+    }
+
+    #[test]
+    fn sizes_have_units_and_bounds() {
+        let right = [
+            ("0", 0),
+            ("4096", 4096),
+            ("64MiB", 64 << 20),
+            ("64 MiB", 64 << 20),
+            ("64mib", 64 << 20),
+            ("1.5GB", 1_500_000_000),
+            ("1PiB", LARGEST),
+        ];
+        let wrong = [
+            "",
+            "MiB",
+            "-1",
+            "1 apple",
+            "2PiB",
+            "99999999999999999999",
+            "1.2.3MB",
+            "NaN",
+        ];
+        check(size, &right, &wrong);
+    }
+
+    #[test]
+    fn codings_are_named_in_any_order() {
+        use ContentCoding::{Brotli, Gzip, Zstd};
+        let right = [
+            ("br,zstd,gzip", Codings(vec![Brotli, Zstd, Gzip])),
+            ("gzip, br", Codings(vec![Gzip, Brotli])),
+            ("gzip,gzip", Codings(vec![Gzip])),
+            ("none", Codings(vec![])),
+        ];
+        check(
+            codings,
+            &right,
+            &["", "brotli", "br,", "br,none", "identity", "BR"],
+        );
+        assert!(codings("deflate").unwrap_err().contains("br,zstd,gzip"));
+    }
+
+    #[test]
+    fn names_and_fallbacks_stay_beneath_the_root() {
+        let right = [
+            ("index.html", "index.html".to_owned()),
+            ("d\u{e9}but", "d\u{e9}but".into()),
+        ];
+        check(index_name, &right, &["", ".", "..", "a/b", "/", "a\0"]);
+        let file = |file: &str| Spa::File(file.to_owned());
+        let right = [
+            ("", Spa::Index),
+            ("true", Spa::Index),
+            ("0", Spa::Off),
+            ("app.html", file("app.html")),
+            ("./app.html", file("app.html")),
+            ("a/b.html", file("a/b.html")),
+        ];
+        check(
+            spa,
+            &right,
+            &["/etc/passwd", "../x", "a/../b", "a//b", "a/", "./", "a\0"],
+        );
+    }
+}

@@ -18,21 +18,21 @@ use crate::resource::Offer;
 use crate::source::Opened;
 
 /// What has been decided before the content is at hand.
-pub(crate) enum Decision {
+pub(crate) enum Decision<'a> {
     /// The answer; no content is needed, or it is in memory.
     Respond(ResponsePlan),
-    /// The content of the selected representation is needed.
-    NeedContent,
+    /// The content of this, the selected representation, is needed.
+    NeedContent(&'a Representation),
 }
 
 /// Decides on a file's representations. `opened` is the content of the representation of that
 /// number, if it has just been opened.
-pub(crate) fn answer(
+pub(crate) fn answer<'a>(
     request: &Request<'_>,
-    offer: &Offer,
+    offer: &'a Offer,
     opened: Option<&(usize, Opened)>,
     now: HttpDate,
-) -> Decision {
+) -> Decision<'a> {
     let accept = AcceptEncoding::parse(request.fields.accept_encoding.as_deref());
     let Some((number, representation)) = offer.select(&accept) else {
         // RFC 9110 section 15.5.7.
@@ -77,7 +77,7 @@ pub(crate) fn answer(
     let stream = match (&representation.content, opened) {
         (Some(bytes), _) => Bytestream::Memory(bytes),
         (None, Some((which, opened))) if *which == number => Bytestream::Opened(opened),
-        _ => return Decision::NeedContent,
+        _ => return Decision::NeedContent(representation),
     };
     Decision::Respond(match ranges {
         RangeOutcome::Ignore | RangeOutcome::Unsatisfiable => {

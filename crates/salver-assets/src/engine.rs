@@ -1,5 +1,6 @@
 //! The steps from a request to a plan, in order.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_semantics::{AcceptEncoding, HttpDate, has_known_extension};
+use salver_semantics::{AcceptEncoding, ContentCoding, HttpDate, has_known_extension};
 
 use crate::answer::{Decision, answer};
 use crate::coalesce::{Joined, Waiter};
@@ -72,6 +73,36 @@ struct Progress {
     /// Whether the fallback is asked for instead of the path, which is unknown.
     fallback: bool,
     loads: u8,
+}
+
+/// What a load is begun for.
+struct Want<'a> {
+    key: &'a [u8],
+    previous: Option<Previous>,
+    purpose: Purpose,
+}
+
+enum Purpose {
+    /// To learn what is there.
+    Look,
+    /// For the content of the representation in this coding; if it is `kept`, all find it in the
+    /// entry from then on.
+    Content { coding: ContentCoding, kept: bool },
+}
+
+impl Want<'_> {
+    /// Who gives the same name can share the load. Content that is not kept is of use only to
+    /// those who want the same coding: others would wait in vain, and then again. No path holds a
+    /// NUL.
+    fn shared_as(&self) -> Cow<'_, [u8]> {
+        match self.purpose {
+            Purpose::Content {
+                coding,
+                kept: false,
+            } => [self.key, b"\0", coding.name().as_bytes()].concat().into(),
+            Purpose::Look | Purpose::Content { .. } => self.key.into(),
+        }
+    }
 }
 
 impl Future for Pending {
@@ -256,27 +287,30 @@ impl Engine {
         } else {
             path.as_bytes()
         };
-        if !shared.config.cache {
-            return self.load(request, path, key, None, progress);
-        }
-        let Some(entry) = shared.memory.get(key) else {
-            return self.load(request, path, key, None, progress);
+        let entry = match shared.config.cache {
+            true => shared.memory.get(key),
+            false => None,
         };
-        let announced =
-            match entry.standing(shared.since_epoch(now.instant), shared.config.revalidate) {
-                Standing::Use => {
-                    return self.use_entry(request, path, &entry, None, now, progress);
-                }
-                Standing::Check => true,
-                Standing::Wait => false,
-            };
-        self.load(
-            request,
-            path,
+        let previous = match entry {
+            None => None,
+            Some(entry) => {
+                let since_epoch = shared.since_epoch(now.instant);
+                let announced = match entry.standing(since_epoch, shared.config.revalidate) {
+                    Standing::Use => {
+                        return self.use_entry(request, path, &entry, None, now, progress);
+                    }
+                    Standing::Check => true,
+                    Standing::Wait => false,
+                };
+                Some(Previous { entry, announced })
+            }
+        };
+        let want = Want {
             key,
-            Some(Previous { entry, announced }),
-            progress,
-        )
+            previous,
+            purpose: Purpose::Look,
+        };
+        self.load(request, path, want, now, progress)
     }
 
     /// Answers from an entry, which is fresh or has just been loaded.
@@ -289,7 +323,11 @@ impl Engine {
         now: Now,
         progress: Progress,
     ) -> Step {
-        entry.touch();
+        // The request that loads an entry is no second use of it: else every file that is asked for
+        // once would count as one that comes back, and push out what does.
+        if progress.loads == 0 {
+            entry.touch();
+        }
         let step = match &entry.resource {
             Resource::Directory => respond(request, redirect(path.as_bytes(), request)),
             Resource::Missing if progress.fallback => respond(request, not_found()),
@@ -309,12 +347,23 @@ impl Engine {
             }
             Resource::File(offer) => match answer(request, offer, opened, now.date) {
                 Decision::Respond(plan) => Step::Respond(plan),
-                Decision::NeedContent => {
+                Decision::NeedContent(representation) => {
+                    let kept = self.shared.config.cache
+                        && representation.length() <= self.shared.keep_up_to();
+                    let purpose = Purpose::Content {
+                        coding: representation.coding,
+                        kept,
+                    };
                     let previous = Previous {
                         entry: Arc::clone(entry),
                         announced: false,
                     };
-                    return self.load(request, path, &entry.key, Some(previous), progress);
+                    let want = Want {
+                        key: &entry.key,
+                        previous: Some(previous),
+                        purpose,
+                    };
+                    return self.load(request, path, want, now, progress);
                 }
             },
         };
@@ -329,11 +378,12 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
-        key: &[u8],
-        previous: Option<Previous>,
+        want: Want<'_>,
+        now: Now,
         progress: Progress,
     ) -> Step {
         let shared = &*self.shared;
+        let key = want.key;
         let (mount, relative) = match shared.mounts.place(key) {
             Place::Within(mount, relative) => (mount, relative),
             Place::Redirect => return respond(request, redirect(path.as_bytes(), request)),
@@ -354,7 +404,7 @@ impl Engine {
             ..progress
         };
         let ticket = if shared.config.coalesce {
-            match shared.flights.join(key) {
+            match shared.flights.join(&*want.shared_as()) {
                 Joined::First(ticket) => ticket,
                 Joined::Later(waiter) => {
                     shared.counters.coalesced.add(1);
@@ -364,6 +414,18 @@ impl Engine {
         } else {
             shared.flights.alone(Key::from(key))
         };
+        // Another load may have ended since the cache was asked: then this one is not needed. Who
+        // has joined it already is given the same.
+        if shared.config.coalesce
+            && let Some(entry) = self.landed_meanwhile(&want, now)
+        {
+            drop(want);
+            ticket.land(Landed::Ready {
+                entry: Arc::clone(&entry),
+                opened: None,
+            });
+            return self.use_entry(request, path, &entry, None, now, progress);
+        }
         let pending = Pending {
             waiter: ticket.waiter(),
             progress,
@@ -376,10 +438,27 @@ impl Engine {
             key: Key::from(key),
             mount,
             relative,
-            previous,
+            previous: want.previous,
             wanted,
         };
         Step::Load(load, pending)
+    }
+
+    /// The fresh entry that serves what is wanted as well as a load would.
+    fn landed_meanwhile(&self, want: &Want<'_>, now: Now) -> Option<Arc<Entry>> {
+        let shared = &*self.shared;
+        let entry = shared
+            .memory
+            .get(want.key)
+            .filter(|_| shared.config.cache)?;
+        let known = want.previous.as_ref();
+        let is_known = known.is_some_and(|previous| Arc::ptr_eq(&previous.entry, &entry));
+        let serves = match want.purpose {
+            Purpose::Look => true,
+            Purpose::Content { .. } => !is_known,
+        };
+        let since_epoch = shared.since_epoch(now.instant);
+        (serves && entry.is_fresh(since_epoch, shared.config.revalidate)).then_some(entry)
     }
 
     fn fallback_of(&self, path: &RequestPath<'_>) -> Option<Vec<u8>> {
@@ -416,4 +495,89 @@ fn redirect(path: &[u8], request: &Request<'_>) -> ResponsePlan {
         "Permanent Redirect",
         vec![("Location", location.into())],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Patience;
+    use crate::sync::taken;
+    use crate::{MemorySource, Mount};
+
+    /// An engine that has `/a` in its cache.
+    fn engine(now: Now) -> Engine {
+        let source = MemorySource::new();
+        source.insert("a", "alpha", 0);
+        let config = Config {
+            mounts: vec![Mount::tree("/", Arc::new(source))],
+            ..Config::default()
+        };
+        let engine = Engine::new(config).unwrap();
+        let Step::Load(load, _) = engine.begin(&Request::get(b"/a"), now) else {
+            panic!("nothing is cached yet")
+        };
+        let outcome = load.perform(Patience::MayWait, now.instant);
+        engine.finish(load, outcome.unwrap());
+        engine
+    }
+
+    fn now() -> Now {
+        let date = HttpDate::from_unix_seconds(1_000_000_000);
+        let instant = Instant::now();
+        Now { instant, date }
+    }
+
+    #[test]
+    fn a_hit_takes_no_lock() {
+        let now = now();
+        let engine = engine(now);
+        let before = taken::so_far();
+        for method in [Method::Get, Method::Head] {
+            let request = Request {
+                method,
+                ..Request::get(b"/a")
+            };
+            for _ in 0..100 {
+                assert!(matches!(engine.begin(&request, now), Step::Respond(_)));
+            }
+        }
+        assert_eq!(taken::so_far(), before);
+        engine.clear();
+        assert!(taken::so_far() > before, "the count counts");
+    }
+
+    #[test]
+    fn a_load_that_ended_after_the_cache_was_asked_is_enough() {
+        let now = now();
+        let engine = engine(now);
+        let request = Request::get(b"/a");
+        let path = RequestPath::parse(b"/a").unwrap();
+        let check = |previous: Option<Previous>, purpose: Purpose, enough: bool| {
+            let want = Want {
+                key: b"/a",
+                previous,
+                purpose,
+            };
+            let progress = Progress {
+                fallback: false,
+                loads: 0,
+            };
+            let step = engine.load(&request, &path, want, now, progress);
+            assert_eq!(matches!(step, Step::Respond(_)), enough);
+        };
+        let known = || {
+            let entry = engine.shared.memory.get(b"/a").unwrap();
+            let announced = false;
+            Some(Previous { entry, announced })
+        };
+        let content = || Purpose::Content {
+            coding: ContentCoding::Identity,
+            kept: true,
+        };
+        check(None, Purpose::Look, true);
+        check(known(), Purpose::Look, true);
+        check(None, content(), true);
+        // What is known already is not what was found wanting.
+        check(known(), content(), false);
+    }
 }

@@ -69,14 +69,14 @@ impl Source for MemorySource {
 
 impl Tree {
     /// The paths beneath the directory at `path`, relative to it.
-    fn beneath<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        self.files.keys().filter_map(move |file| {
-            if path.is_empty() {
-                return Some(&**file);
-            }
-            file.strip_prefix(path)
-                .and_then(|rest| rest.strip_prefix(b"/"))
-        })
+    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let start = match path {
+            b"" => Vec::new(),
+            path => [path, b"/"].concat(),
+        };
+        self.files
+            .range(start.clone()..)
+            .map_while(move |(file, _)| file.strip_prefix(&*start))
     }
 }
 

@@ -118,14 +118,23 @@ impl Entry {
         }
     }
 
-    /// `now` and `revalidate` as durations since the engine's epoch.
+    /// Whether the last look is younger than `revalidate`. `now` is the time since the engine's
+    /// epoch.
+    pub(crate) fn is_fresh(&self, now: Duration, revalidate: Duration) -> bool {
+        self.age(now) < micros(revalidate)
+    }
+
+    fn age(&self, now: Duration) -> u64 {
+        micros(now).saturating_sub(self.checked.load(Ordering::Acquire))
+    }
+
+    /// `now` is the time since the engine's epoch.
     pub(crate) fn standing(&self, now: Duration, revalidate: Duration) -> Standing {
-        let age = micros(now).saturating_sub(self.checked.load(Ordering::Acquire));
-        let revalidate = micros(revalidate);
-        if age < revalidate {
+        let age = self.age(now);
+        if age < micros(revalidate) {
             return Standing::Use;
         }
-        let recent = age < revalidate.saturating_mul(2);
+        let recent = age < micros(revalidate).saturating_mul(2);
         let check = if recent {
             CHECKING_RECENT
         } else {

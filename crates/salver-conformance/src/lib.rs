@@ -33,11 +33,13 @@ mod expect;
 mod facts;
 mod fixture;
 mod multipart;
+mod player;
 mod report;
 mod response;
 mod runner;
 mod scenarios;
 mod setup;
+mod shape;
 mod tables;
 mod transport;
 

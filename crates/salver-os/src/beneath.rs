@@ -341,7 +341,12 @@ fn unconfined(
         && resolver == Resolver::Kernel
         && !KERNEL_LACKS_OPENAT2.load(Ordering::Relaxed)
     {
-        return resolve(at, path, flags, rustix::fs::ResolveFlags::empty(), patience);
+        match resolve(at, path, flags, rustix::fs::ResolveFlags::empty(), patience) {
+            Err(error) if lacks_openat2(&error) => {
+                KERNEL_LACKS_OPENAT2.store(true, Ordering::Relaxed);
+            }
+            result => return result,
+        }
     }
     let _ = resolver;
     refuse_to_wait(patience)?;

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::exchange::{Message, Request, get};
+use crate::exchange::{Exchange, Message, Request, get};
+use crate::expect::FieldRule;
 use crate::transport::Transport;
 
 /// How long a coded answer is asked for while the server checks its siblings off the loop.
@@ -55,6 +56,22 @@ impl<'a> Facts<'a> {
             }
         }
         Ok(Message::Semantic(request))
+    }
+
+    /// Waits until the coded answer that a row wants is to be had: a server may send identity
+    /// while it checks a sibling for the first time. If it never comes, the row itself says so.
+    pub(crate) fn settle(&self, exchange: &Exchange) {
+        let Message::Semantic(request) = &exchange.message else {
+            return;
+        };
+        for (name, rule) in &exchange.expect.fields {
+            if *name == "content-encoding"
+                && let FieldRule::Equals(coding) = rule
+            {
+                let path = String::from_utf8_lossy(&request.target);
+                let _ = self.entity_tag(&format!("{path}|{coding}"));
+            }
+        }
     }
 
     fn value(&self, template: &str) -> Result<String, String> {

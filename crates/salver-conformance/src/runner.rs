@@ -29,6 +29,7 @@ pub fn run(address: SocketAddr, fixture: &Fixture, setup: Setup) -> Report {
         if !is_played(&exchange, fixture, setup, &mut report) {
             continue;
         }
+        facts.settle(&exchange);
         let message = match facts.resolve_message(&exchange.message) {
             Ok(message) => message,
             Err(error) => {
@@ -81,6 +82,7 @@ pub fn run_semantic(transport: &dyn Transport, fixture: &Fixture, setup: Setup) 
             continue;
         }
         report.requests += 1;
+        facts.settle(&exchange);
         let played = facts
             .resolve_message(&exchange.message)
             .and_then(|message| {

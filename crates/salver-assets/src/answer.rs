@@ -53,11 +53,7 @@ pub(crate) fn answer<'a>(
                 return Decision::Respond(ResponsePlan::not_modified(representation));
             }
             Verdict::Failed => {
-                let plan = if offer.is_negotiable() {
-                    ResponsePlan::negotiated_error(412, "Precondition Failed", vec![])
-                } else {
-                    ResponsePlan::error(412, "Precondition Failed", vec![])
-                };
+                let plan = error_about(offer, 412, "Precondition Failed", vec![]);
                 return Decision::Respond(finish(request, plan));
             }
         }
@@ -70,9 +66,8 @@ pub(crate) fn answer<'a>(
     let ranges = requested_ranges(request, representation, now);
     if let RangeOutcome::Unsatisfiable = ranges {
         let content_range = content_range_unsatisfied(length).into();
-        let mut more = vec![("Content-Range", content_range)];
-        more.extend(carried_by_416(representation));
-        return Decision::Respond(ResponsePlan::error(416, "Range Not Satisfiable", more));
+        let more = vec![("Content-Range", content_range)];
+        return Decision::Respond(error_about(offer, 416, "Range Not Satisfiable", more));
     }
     let stream = match (&representation.content, opened) {
         (Some(bytes), _) => Bytestream::Memory(bytes),
@@ -86,6 +81,15 @@ pub(crate) fn answer<'a>(
         RangeOutcome::Single(range) => single(representation, &stream, range, now),
         RangeOutcome::Multiple(ranges) => multiple(representation, &stream, &ranges, now),
     })
+}
+
+/// An error whose cause may be the representation that was selected.
+fn error_about(offer: &Offer, status: u16, text: &str, more: Vec<Field>) -> ResponsePlan {
+    if offer.is_negotiable() {
+        ResponsePlan::negotiated_error(status, text, more)
+    } else {
+        ResponsePlan::error(status, text, more)
+    }
 }
 
 fn requested_ranges(
@@ -158,17 +162,6 @@ fn partial_fields(
         }
     }
     fields
-}
-
-/// RFC 9110 section 15.5.17 asks for the length only; validators and `Vary` let a cache judge.
-fn carried_by_416(representation: &Representation) -> impl Iterator<Item = Field> + use<'_> {
-    let kept = |name: &str| matches!(name, "ETag" | "Vary");
-    representation
-        .head
-        .fields
-        .iter()
-        .filter(move |(name, _)| kept(name))
-        .cloned()
 }
 
 /// RFC 9110 section 15.3.7.1.

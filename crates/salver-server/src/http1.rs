@@ -318,7 +318,9 @@ impl Connection {
                 Event::Refuse(refusal) => {
                     let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
                     push_head(outbox, &plan, &self.shared.clock.date(), Persistence::Close);
-                    push_content(outbox, &plan);
+                    if !self.is_head(rest) {
+                        push_content(outbox, &plan);
+                    }
                     return (input.len(), Flow::Ends(Then::Linger));
                 }
             };
@@ -328,6 +330,15 @@ impl Connection {
             if outbox.left() > ENOUGH {
                 return (at, Flow::Enough);
             }
+        }
+    }
+
+    /// Whether the request that was refused is HEAD, whose answer has no content, refusal or not
+    /// (RFC 9112 section 6.3). `input` begins with it, unless its head was taken before its body.
+    fn is_head(&self, input: &[u8]) -> bool {
+        match &self.held {
+            Some(held) => method(&held.borrow()) == Method::Head,
+            None => input.trim_ascii_start().starts_with(b"HEAD "),
         }
     }
 

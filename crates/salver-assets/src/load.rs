@@ -12,15 +12,19 @@ use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop};
 use crate::locate::{Found, locate};
 use crate::policy::Key;
-use crate::representations::{build, open, read};
+use crate::representations::{Handles, build, read};
 use crate::resource::{Entry, Offer, Resource};
 use crate::shared::Shared;
-use crate::snapshot::changes_now;
+use crate::snapshot::{Effort, changes_now};
 use crate::source::{Opened, Patience};
 use crate::strategy::{Situation, Transfer, transfer};
 
-/// A file that changes between looking and opening is looked at again so often.
+/// A file that changes between looking and reading is looked at again so often at once, and then
+/// after pauses.
 const ATTEMPTS: usize = 5;
+
+/// So that a storage which contradicts itself does not keep a core busy.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What a load gave, to all who wait for it.
 #[derive(Clone, Debug)]
@@ -96,18 +100,21 @@ impl Load {
     /// (decompressing a sibling to compare it, hashing a large file) that others would.
     pub fn perform(&self, patience: Patience, now: Instant) -> Result<Outcome, WouldWait> {
         let began = self.shared.since_epoch(now);
-        let mut landed = Landed::Failed(LoadError::Unsettled);
-        for _ in 0..ATTEMPTS {
-            match self.attempt(patience, began) {
-                Ok(ready) => {
-                    landed = ready;
-                    break;
-                }
+        let since = Instant::now();
+        let effort = Effort { patience, since };
+        let mut attempts = 0;
+        let landed = loop {
+            attempts += 1;
+            match self.attempt(effort, began) {
+                Ok(ready) => break ready,
                 Err(Stop::WouldWait) if patience == Patience::MustNotWait => return Err(WouldWait),
-                Err(Stop::Changed | Stop::WouldWait) => {}
-                Err(Stop::Unsettled) => {
-                    landed = self.keep_previous();
-                    break;
+                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {}
+                Err(Stop::Changed) if patience == Patience::MustNotWait => return Err(WouldWait),
+                Err(Stop::Changed | Stop::WouldWait) if !effort.is_spent() => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(Stop::Changed | Stop::WouldWait | Stop::Unsettled) => {
+                    break self.keep_previous();
                 }
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
@@ -115,11 +122,10 @@ impl Load {
                         let path = String::from_utf8_lossy(&self.key);
                         tracing::warn!("{path}: answering {}: {error}", failure.status().0);
                     }
-                    landed = Landed::Failed(failure);
-                    break;
+                    break Landed::Failed(failure);
                 }
             }
-        }
+        };
         Ok(Outcome { landed, began })
     }
 
@@ -128,7 +134,7 @@ impl Load {
     fn keep_previous(&self) -> Landed {
         let path = String::from_utf8_lossy(&self.key);
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        match previous.filter(|entry| matches!(entry.resource, Resource::File(_))) {
+        match previous.filter(|entry| self.is_served_by(entry)) {
             Some(entry) => {
                 if self.shared.said.first((&self.key, "kept")) {
                     tracing::warn!(
@@ -149,8 +155,18 @@ impl Load {
         }
     }
 
-    fn attempt(&self, patience: Patience, began: Duration) -> Result<Landed, Stop> {
+    /// Whether `entry` is a file and has in memory what is wanted of it.
+    fn is_served_by(&self, entry: &Entry) -> bool {
+        let Resource::File(offer) = &entry.resource else {
+            return false;
+        };
+        let selected = self.wanted.and_then(|accept| offer.select(&accept));
+        selected.is_none_or(|(_, representation)| representation.content.is_some())
+    }
+
+    fn attempt(&self, effort: Effort, began: Duration) -> Result<Landed, Stop> {
         let shared = &*self.shared;
+        let patience = effort.patience;
         let Some(mount) = shared.mounts.get(self.mount) else {
             return Ok(Landed::Failed(LoadError::Failed));
         };
@@ -169,6 +185,7 @@ impl Load {
             (None, Found::Missing) => return Ok(self.ready(Resource::Missing, began, None)),
             (_, Found::File(file)) => file,
         };
+        let files = Handles::new(&*view);
         let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
             Resource::File(offer) => Some(Offer {
                 found: offer.found.clone(),
@@ -180,7 +197,7 @@ impl Load {
         let old = previous.and_then(offer_of);
         let (mut offer, mut changed) = match old {
             Some(offer) if still.is_some() => (offer, false),
-            old => (build(shared, &*view, file, old.as_ref(), patience)?, true),
+            old => (build(shared, &files, file, old.as_ref(), effort)?, true),
         };
         let mut opened = None;
         let selected = self.wanted.and_then(|accept| {
@@ -189,7 +206,7 @@ impl Load {
         });
         if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
             let identity = &representation.identity;
-            let file = open(&*view, &representation.path, identity, patience)?;
+            let file = files.open(&representation.path, identity, effort)?;
             let situation = Situation {
                 length: identity.length,
                 keep_up_to: shared.keep_up_to(),
@@ -198,7 +215,7 @@ impl Load {
             match transfer(situation) {
                 Transfer::Sendfile => opened = Some(Arc::new((number, file))),
                 Transfer::Read => {
-                    let content = read(shared, &file, patience)?;
+                    let content = read(shared, &file, effort)?;
                     if let Some(slot) = offer.representations.get_mut(number) {
                         *slot = Arc::new(representation.with_content(Some(content)));
                         changed = true;

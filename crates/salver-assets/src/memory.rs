@@ -48,12 +48,8 @@ impl Memory {
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
         let mut policy = self.policy.hold();
-        let table = self.table.pin();
-        let keys: Vec<Key> = table.keys().cloned().collect();
-        for key in keys {
-            policy.remove(&key);
-            table.remove(&key);
-        }
+        policy.clear();
+        self.table.pin().clear();
     }
 
     /// Entries and their bytes.

@@ -121,7 +121,12 @@ impl Policy {
         leaving
     }
 
-    pub(crate) fn remove(&mut self, key: &Key) {
+    /// Forgets every key, and that it ever was.
+    pub(crate) fn clear(&mut self) {
+        *self = Policy::new(self.budget);
+    }
+
+    fn remove(&mut self, key: &Key) {
         if let Some(slot) = self.slots.remove(key) {
             match slot.queue {
                 Queue::Small => self.small_weight -= slot.weight,
@@ -300,6 +305,20 @@ mod tests {
             [Arc::clone(&key)]
         );
         assert_eq!((model.policy.weight(), model.policy.len()), (0, 0));
+    }
+
+    #[test]
+    fn clearing_leaves_nothing_that_could_pile_up() {
+        let mut model = Model::new(100);
+        for _ in 0..10 {
+            (0..50).for_each(|number| {
+                model.ask(&number.to_string(), 1);
+            });
+            assert_eq!(model.policy.small.len(), 50);
+            model.policy.clear();
+            assert_eq!((model.policy.weight(), model.policy.len()), (0, 0));
+        }
+        assert!(model.policy.small.is_empty() && model.policy.main.is_empty());
     }
 
     #[test]

@@ -141,11 +141,13 @@ impl Representation {
             last_modified,
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
-            content: None,
+            // Nothing is at hand already.
+            content: (identity.length == 0).then(Bytes::new),
         }
     }
 
-    /// The same representation with its content at hand. Rendered heads are rendered again.
+    /// The same representation with this content at hand, or none. Rendered heads are rendered
+    /// again.
     pub(crate) fn with_content(&self, content: Option<Bytes>) -> Self {
         Representation {
             coding: self.coding,
@@ -155,7 +157,7 @@ impl Representation {
             last_modified: self.last_modified,
             head: Head::new(self.head.fields.clone()),
             not_modified: Head::new(self.not_modified.fields.clone()),
-            content: content.or_else(|| self.content.clone()),
+            content,
         }
     }
 

@@ -1,5 +1,6 @@
 //! From found files to representations: entity tags, and which siblings can be trusted.
 
+use std::cell::RefCell;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::locate::FoundFile;
 use crate::representation::Representation;
 use crate::resource::Offer;
 use crate::shared::Shared;
-use crate::snapshot::{Cursor, may_change_unseen, steady};
+use crate::snapshot::{Cursor, Effort, may_change_unseen, steady};
 use crate::source::{Identity, Opened, Patience, View};
 
 /// What an event loop may read and hash without being missed, in bytes.
@@ -22,10 +23,10 @@ pub(crate) const AT_ONCE: u64 = 64 * 1024;
 /// is still right, comes with it.
 pub(crate) fn build(
     shared: &Shared,
-    view: &dyn View,
+    files: &Handles<'_>,
     file: FoundFile,
     previous: Option<&Offer>,
-    patience: Patience,
+    effort: Effort,
 ) -> Result<Offer, Stop> {
     let hash_up_to = shared.config.hash_up_to;
     let look_again = may_change_unseen(&file.identity)
@@ -34,14 +35,14 @@ pub(crate) fn build(
             .iter()
             .any(|(_, identity)| may_change_unseen(identity));
     let (digest, content) = if file.identity.length <= hash_up_to {
-        let (known, content) = original(shared, view, &file, patience)?;
+        let (known, content) = original(shared, files, &file, effort)?;
         (Some(known.digest), content)
     } else {
         (None, None)
     };
     let mut siblings = Vec::with_capacity(file.siblings.len());
     for &(coding, identity) in &file.siblings {
-        match sibling(shared, view, &file, digest, coding, identity, patience)? {
+        match sibling(shared, files, &file, digest, coding, identity, effort)? {
             Trust::Fits(digest) => siblings.push((coding, identity, digest)),
             Trust::Not(why) => {
                 if shared.said.first((&file.path, coding, identity)) {
@@ -94,9 +95,9 @@ enum Trust {
 /// The original's digest, and its content if it was read and may be kept.
 fn original(
     shared: &Shared,
-    view: &dyn View,
+    files: &Handles<'_>,
     file: &FoundFile,
-    patience: Patience,
+    effort: Effort,
 ) -> Result<(Known, Option<Bytes>), Stop> {
     let coding = ContentCoding::Identity;
     if !may_change_unseen(&file.identity)
@@ -104,12 +105,12 @@ fn original(
     {
         return Ok((known, None));
     }
-    let opened = open(view, &file.path, &file.identity, patience)?;
+    let opened = files.open(&file.path, &file.identity, effort)?;
     let (digest, content) = if file.identity.length <= shared.keep_up_to() {
-        let bytes = read(shared, &opened, patience)?;
+        let bytes = read(shared, &opened, effort)?;
         (digest::of_bytes(&bytes), Some(bytes))
     } else {
-        (hash(shared, &opened, patience)?, None)
+        (hash(shared, &opened, effort)?, None)
     };
     let known = Known {
         digest,
@@ -122,12 +123,12 @@ fn original(
 /// Whether a sibling holds the original, and its own digest.
 fn sibling(
     shared: &Shared,
-    view: &dyn View,
+    files: &Handles<'_>,
     file: &FoundFile,
     original: Option<Digest>,
     coding: ContentCoding,
     identity: Identity,
-    patience: Patience,
+    effort: Effort,
 ) -> Result<Trust, Stop> {
     let hash_up_to = shared.config.hash_up_to;
     let path = file.path_of(coding);
@@ -138,8 +139,8 @@ fn sibling(
         if identity.length > hash_up_to {
             return Ok(Trust::Fits(None));
         }
-        let opened = open(view, &path, &identity, patience)?;
-        return Ok(Trust::Fits(Some(hash(shared, &opened, patience)?)));
+        let opened = files.open(&path, &identity, effort)?;
+        return Ok(Trust::Fits(Some(hash(shared, &opened, effort)?)));
     };
     if identity.length > hash_up_to {
         return Ok(Trust::Not("it is far longer than the original"));
@@ -149,17 +150,17 @@ fn sibling(
         Some(known) => known,
         None => {
             // Decoding takes longer than a loop has.
-            if patience == Patience::MustNotWait {
+            if effort.patience == Patience::MustNotWait {
                 return Err(Stop::WouldWait);
             }
-            let opened = match open(view, &path, &identity, patience) {
+            let opened = match files.open(&path, &identity, effort) {
                 Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                     return Ok(Trust::Not("it may not be read"));
                 }
                 result => result?,
             };
             let length = file.identity.length;
-            let known = steady(&opened, patience, |cursor| {
+            let known = steady(&opened, effort, |cursor| {
                 digest::of_coded(cursor, coding, length)
             })?;
             shared.counters.bytes_loaded.add(identity.length);
@@ -174,31 +175,52 @@ fn sibling(
     }
 }
 
-/// Opens the file that was found a moment ago.
-pub(crate) fn open(
-    view: &dyn View,
-    path: &[u8],
-    identity: &Identity,
-    patience: Patience,
-) -> Result<Opened, Stop> {
-    let opened = view
-        .open(path, patience)
-        .map_err(|error| match error.kind() {
-            // It is a directory or a FIFO now.
-            std::io::ErrorKind::InvalidInput => Stop::Changed,
-            _ => error.into(),
-        })?;
-    if opened.metadata.identity == *identity {
-        Ok(opened)
-    } else {
-        Err(Stop::Changed)
+/// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
+/// whatever has its name by then.
+pub(crate) struct Handles<'a> {
+    view: &'a dyn View,
+    opened: RefCell<Vec<(Vec<u8>, Opened)>>,
+}
+
+impl<'a> Handles<'a> {
+    pub(crate) fn new(view: &'a dyn View) -> Self {
+        Handles {
+            view,
+            opened: RefCell::default(),
+        }
+    }
+
+    /// Opens the file that was found a moment ago.
+    pub(crate) fn open(
+        &self,
+        path: &[u8],
+        identity: &Identity,
+        effort: Effort,
+    ) -> Result<Opened, Stop> {
+        let mut opened = self.opened.borrow_mut();
+        if let Some((_, file)) = opened.iter().find(|(known, _)| known == path) {
+            return Ok(file.clone());
+        }
+        let file = self
+            .view
+            .open(path, effort.patience)
+            .map_err(|error| match error.kind() {
+                // It is a directory or a FIFO now.
+                std::io::ErrorKind::InvalidInput => Stop::Changed,
+                _ => error.into(),
+            })?;
+        if file.metadata.identity != *identity {
+            return Err(Stop::Changed);
+        }
+        opened.push((path.to_vec(), file.clone()));
+        Ok(file)
     }
 }
 
 /// The whole content of one version.
-pub(crate) fn read(shared: &Shared, opened: &Opened, patience: Patience) -> Result<Bytes, Stop> {
-    let length = within_patience(opened, patience)?;
-    let bytes = steady(opened, patience, |cursor: &mut Cursor<'_>| {
+pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Bytes, Stop> {
+    let length = within_patience(opened, effort)?;
+    let bytes = steady(opened, effort, |cursor: &mut Cursor<'_>| {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         cursor.read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -207,16 +229,16 @@ pub(crate) fn read(shared: &Shared, opened: &Opened, patience: Patience) -> Resu
     Ok(bytes.into())
 }
 
-fn hash(shared: &Shared, opened: &Opened, patience: Patience) -> Result<Digest, Stop> {
-    let length = within_patience(opened, patience)?;
-    let digest = steady(opened, patience, |cursor| digest::of_reader(cursor))?;
+fn hash(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Digest, Stop> {
+    let length = within_patience(opened, effort)?;
+    let digest = steady(opened, effort, |cursor| digest::of_reader(cursor))?;
     shared.counters.bytes_loaded.add(length);
     Ok(digest)
 }
 
-fn within_patience(opened: &Opened, patience: Patience) -> Result<u64, Stop> {
+fn within_patience(opened: &Opened, effort: Effort) -> Result<u64, Stop> {
     let length = opened.metadata.identity.length;
-    if patience == Patience::MustNotWait && length > AT_ONCE {
+    if effort.patience == Patience::MustNotWait && length > AT_ONCE {
         return Err(Stop::WouldWait);
     }
     Ok(length)

@@ -118,6 +118,27 @@ impl Entry {
         }
     }
 
+    /// The same without content that is longer than `most` bytes.
+    pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
+        let too_long = |r: &Representation| r.content.is_some() && r.length() > most;
+        let offer = match &self.resource {
+            Resource::File(offer) if offer.representations.iter().any(|r| too_long(r)) => offer,
+            _ => return Arc::clone(self),
+        };
+        let representations = offer.representations.iter().map(|r| match too_long(r) {
+            true => Arc::new(r.with_content(None)),
+            false => Arc::clone(r),
+        });
+        let offer = Offer {
+            found: offer.found.clone(),
+            representations: representations.collect(),
+            look_again: offer.look_again,
+        };
+        let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
+        let key = Arc::clone(&self.key);
+        Arc::new(Entry::new(key, Resource::File(offer), checked, self.uses()))
+    }
+
     /// Whether the last look is younger than `revalidate`. `now` is the time since the engine's
     /// epoch.
     pub(crate) fn is_fresh(&self, now: Duration, revalidate: Duration) -> bool {

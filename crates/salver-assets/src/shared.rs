@@ -24,8 +24,9 @@ pub(crate) struct Shared {
     epoch: Instant,
 }
 
-/// A file may take at most this share of the cache.
-const MOST_OF_CACHE: usize = 4;
+/// Content may take at most this share of the cache, so that a file in all its codings does not
+/// take more than a quarter.
+const MOST_OF_CACHE: usize = 16;
 
 impl Shared {
     pub(crate) fn new(config: Config, epoch: Instant) -> Result<Self, ConfigError> {

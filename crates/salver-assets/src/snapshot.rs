@@ -4,15 +4,29 @@
 //! reading do not prove that no write was under way. What does: the last change lies far enough
 //! back, and none came meanwhile. A file that is replaced by rename is complete from the start and
 //! its old handle stays what it was; only a file that is rewritten in place makes us wait.
+//!
+//! Whoever may write a file may also set its modification time back, as tools that copy times do.
+//! The change time cannot be set, so it must stay as well - unless the file lost its last name:
+//! that moves it, too, and nothing else can happen to a file which nobody can open any more.
 
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::Stop;
-use crate::source::{Identity, Opened, Patience, Reader};
+use crate::source::{Identity, Metadata, Opened, Patience, Reader};
+
+/// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
+/// the first can be seen.
+const TICK: Duration = Duration::from_millis(11);
+
+/// Truncation is the exception: file systems (ext4, for one) set the length first and the times when
+/// they have freed the blocks, which takes tens of milliseconds if the journal is busy. So times say
+/// nothing of an empty file; it must be seen empty for so long.
+const EMPTY_FOR: Duration = Duration::from_millis(100);
 
 /// How far back the last change must lie, as patience runs out. The later rows also read twice and
-/// compare. None goes below 10 ms, the coarsest tick with which kernels stamp file times.
+/// compare.
 const TIERS: [Tier; 3] = [
     Tier {
         until: Duration::from_millis(200),
@@ -26,13 +40,13 @@ const TIERS: [Tier; 3] = [
     },
     Tier {
         until: Duration::from_secs(3),
-        quiet: Duration::from_millis(11),
+        quiet: TICK,
         twice: true,
     },
 ];
 
 struct Tier {
-    /// Since the beginning.
+    /// Since the load began.
     until: Duration,
     quiet: Duration,
     twice: bool,
@@ -54,60 +68,84 @@ pub(crate) fn changes_now(identity: &Identity) -> bool {
     identity.changed.distance(SystemTime::now()) < COARSE
 }
 
-/// Runs `read` over the whole content until what it gives belongs to one version.
-///
-/// `read` gets a reader of exactly the file's length; a file that shrinks meanwhile gives it an
-/// early end, which this function notices. It may run more than once.
-pub(crate) fn steady<T: PartialEq>(
-    opened: &Opened,
-    patience: Patience,
-    mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<T>,
-) -> Result<T, Stop> {
-    let began = Instant::now();
-    let identity = opened.metadata.identity;
-    let mut before = identity;
-    loop {
-        let waited = began.elapsed();
-        let Some(tier) = TIERS.iter().find(|tier| waited < tier.until) else {
-            return Err(Stop::Unsettled);
-        };
-        let since = before.modified.distance(SystemTime::now());
-        if changeable(&opened.reader) && since < tier.quiet {
-            if patience == Patience::MustNotWait {
-                return Err(Stop::WouldWait);
-            }
-            std::thread::sleep(tier.quiet - since);
-        } else {
-            let mut cursor = Cursor::new(opened, patience);
-            let value = read(&mut cursor)?;
-            let again = tier.twice && read(&mut Cursor::new(opened, patience))? != value;
-            let whole = !cursor.ended_early;
-            let after = now(opened)?;
-            if whole && !again && same_content(&before, &after) {
-                // The handle still gives one version, but not the one that was found: the
-                // validators would not fit.
-                let found = same_content(&identity, &after);
-                return if found { Ok(value) } else { Err(Stop::Changed) };
-            }
-        }
-        before = now(opened)?;
-        if before.length != identity.length {
-            return Err(Stop::Changed);
-        }
+/// How much a load may take upon itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Whether it may wait.
+    pub(crate) patience: Patience,
+    /// When the load began: the longer ago, the less quiet is asked for.
+    pub(crate) since: Instant,
+}
+
+impl Effort {
+    /// Whether a file that never rests has been waited for long enough.
+    pub(crate) fn is_spent(self) -> bool {
+        self.tier().is_none()
+    }
+
+    fn tier(self) -> Option<&'static Tier> {
+        let waited = self.since.elapsed();
+        TIERS.iter().find(|tier| waited < tier.until)
     }
 }
 
-fn changeable(reader: &Reader) -> bool {
-    matches!(reader, Reader::File(_))
+/// Runs `read` over the whole content, which has to belong to the version that was opened.
+///
+/// `read` gets a reader of exactly the file's length; a file that shrinks meanwhile gives it an
+/// early end, which this function notices. It may run twice.
+pub(crate) fn steady<T: PartialEq>(
+    opened: &Opened,
+    effort: Effort,
+    mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<T>,
+) -> Result<T, Stop> {
+    let tier = effort.tier().ok_or(Stop::Unsettled)?;
+    let Identity {
+        length,
+        modified,
+        changed,
+        ..
+    } = opened.metadata.identity;
+    let now = SystemTime::now();
+    let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
+    let wait = match length {
+        0 => EMPTY_FOR,
+        _ => rest(tier.quiet, modified.distance(now)).max(rest(TICK, changed.distance(now))),
+    };
+    if matches!(opened.reader, Reader::File(_)) && !wait.is_zero() {
+        if effort.patience == Patience::MustNotWait {
+            return Err(Stop::WouldWait);
+        }
+        std::thread::sleep(wait);
+        // Reading what is to be thrown away would only take time from the next attempt.
+        if !is_still(opened)? {
+            return Err(Stop::Changed);
+        }
+    }
+    let mut cursor = Cursor::new(opened, effort.patience);
+    let value = read(&mut cursor)?;
+    let again = tier.twice && read(&mut Cursor::new(opened, effort.patience))? != value;
+    if again || cursor.ended_early || !is_still(opened)? {
+        return Err(Stop::Changed);
+    }
+    Ok(value)
 }
 
-fn now(opened: &Opened) -> io::Result<Identity> {
-    let metadata = opened.reader.metadata()?;
-    Ok(metadata.unwrap_or(opened.metadata).identity)
+/// Whether an open file still is what it was when it was opened.
+fn is_still(opened: &Opened) -> io::Result<bool> {
+    let Reader::File(file) = &opened.reader else {
+        return Ok(true);
+    };
+    let before = &opened.metadata.identity;
+    let Some(Metadata { identity: now, .. }) = opened.reader.metadata()? else {
+        return Ok(true);
+    };
+    if !same_content(before, &now) {
+        return Ok(false);
+    }
+    Ok(before.changed == now.changed || file.metadata()?.nlink() == 0)
 }
 
-/// The change time is left out: it also moves when the file loses its name, which replacing it by
-/// rename does.
+/// The change time is left out: it also moves when the file loses its name or gets another.
 pub(crate) fn same_content(one: &Identity, other: &Identity) -> bool {
     one.length == other.length && one.modified == other.modified && one.inode == other.inode
 }
@@ -158,7 +196,7 @@ impl Read for Cursor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Metadata, Timestamp};
+    use crate::source::Timestamp;
     use std::fs::File;
     use std::os::unix::fs::FileExt;
     use std::sync::Arc;
@@ -170,6 +208,11 @@ mod tests {
             metadata,
             reader: Reader::File(Arc::new(file)),
         }
+    }
+
+    fn effort(patience: Patience) -> Effort {
+        let since = Instant::now();
+        Effort { patience, since }
     }
 
     fn all(cursor: &mut Cursor<'_>) -> io::Result<Vec<u8>> {
@@ -190,7 +233,10 @@ mod tests {
     fn a_quiet_file_is_read_at_once() {
         let file = settled_file();
         let opened = open(file.path());
-        assert_eq!(steady(&opened, Patience::MayWait, all).unwrap(), b"one");
+        assert_eq!(
+            steady(&opened, effort(Patience::MayWait), all).unwrap(),
+            b"one"
+        );
     }
 
     #[test]
@@ -198,9 +244,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"one").unwrap();
         let opened = open(file.path());
-        let result = steady(&opened, Patience::MustNotWait, all);
+        let result = steady(&opened, effort(Patience::MustNotWait), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
-        assert_eq!(steady(&opened, Patience::MayWait, all).unwrap(), b"one");
+        assert_eq!(
+            steady(&opened, effort(Patience::MayWait), all).unwrap(),
+            b"one"
+        );
         let since = opened
             .metadata
             .identity
@@ -216,7 +265,7 @@ mod tests {
             let opened = open(file.path());
             let writer = File::options().write(true).open(file.path()).unwrap();
             let mut changed = false;
-            let result = steady(&opened, Patience::MayWait, |cursor| {
+            let result = steady(&opened, effort(Patience::MayWait), |cursor| {
                 let bytes = all(cursor)?;
                 if !std::mem::replace(&mut changed, true) {
                     change(&writer);
@@ -231,11 +280,65 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_is_set_back_hides_nothing() {
+        let file = settled_file();
+        let opened = open(file.path());
+        let time = file.as_file().metadata().unwrap().modified().unwrap();
+        let writer = File::options().write(true).open(file.path()).unwrap();
+        let result = steady(&opened, effort(Patience::MayWait), |cursor| {
+            let mut bytes = vec![0; 1];
+            cursor.read_exact(&mut bytes)?;
+            writer.write_all_at(b"two", 0)?;
+            writer.set_modified(time)?;
+            cursor.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        assert!(matches!(result, Err(Stop::Changed)), "{result:?}");
+    }
+
+    #[test]
+    fn an_empty_file_may_be_about_to_be_written() {
+        let file = settled_file();
+        file.as_file().set_len(0).unwrap();
+        // As in the midst of a truncation: empty, and the times are those of before.
+        file.as_file()
+            .set_modified(SystemTime::now() - Duration::from_secs(3600))
+            .unwrap();
+        let opened = open(file.path());
+        let result = steady(&opened, effort(Patience::MustNotWait), all);
+        assert!(matches!(result, Err(Stop::WouldWait)));
+        assert_eq!(
+            steady(&opened, effort(Patience::MayWait), all).unwrap(),
+            b""
+        );
+        let writer = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| steady(&opened, effort(Patience::MayWait), all));
+            std::fs::write(file.path(), "new").unwrap();
+            reader.join().unwrap()
+        });
+        assert!(matches!(writer, Err(Stop::Changed)), "{writer:?}");
+    }
+
+    #[test]
+    fn patience_runs_out() {
+        let file = settled_file();
+        let opened = open(file.path());
+        let since = Instant::now() - TIERS[2].until;
+        let effort = Effort {
+            patience: Patience::MayWait,
+            since,
+        };
+        assert!(effort.is_spent());
+        let result = steady(&opened, effort, all);
+        assert!(matches!(result, Err(Stop::Unsettled)), "{result:?}");
+    }
+
+    #[test]
     fn replacing_by_rename_does_not_disturb() {
         let file = settled_file();
         let opened = open(file.path());
         let other = tempfile::NamedTempFile::new().unwrap();
-        let result = steady(&opened, Patience::MayWait, |cursor| {
+        let result = steady(&opened, effort(Patience::MayWait), |cursor| {
             std::fs::write(other.path(), b"two")?;
             std::fs::rename(other.path(), file.path())?;
             let bytes = all(cursor);

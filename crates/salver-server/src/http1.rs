@@ -6,7 +6,7 @@
 //!                    ▼                                                                   │
 //! accepted ──► turn: send what is left, receive, answer ── needs a load or a file ──► slow
 //!                    │                      │
-//!                    │ no longer persistent │ refused, late head
+//!                    │ the peer is gone     │ no longer persistent, refused, late head
 //!                    ▼                      ▼
 //!                  over ◄─────────────── linger
 //! ```
@@ -61,17 +61,11 @@ pub(crate) struct Connection {
     deadline: Deadline,
     /// For which phase the deadline was set.
     waits_in: Phase,
-    /// What is to be done once everything is sent.
-    then: Then,
+    /// No further request is answered: once everything is sent, the end begins. Never by closing
+    /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
+    /// section 9.6).
+    ends: bool,
     _seat: Seat,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
-    GoOn,
-    Close,
-    /// Closing at once could destroy the last answer on its way (RFC 9112 section 9.6).
-    Linger,
 }
 
 /// How a turn ends.
@@ -88,7 +82,7 @@ enum Flow {
     /// There is enough to send.
     Enough,
     /// No further request.
-    Ends(Then),
+    Ends,
     Slow(Box<Slow>),
 }
 
@@ -119,7 +113,7 @@ impl Connection {
             held: None,
             deadline,
             waits_in: Phase::Idle,
-            then: Then::GoOn,
+            ends: false,
             _seat: seat,
         }
     }
@@ -163,10 +157,8 @@ impl Connection {
                 }
                 self.wait_for_request(now);
             }
-            match self.then {
-                Then::GoOn => {}
-                Then::Close => return Poll::Ready(Turn::Over),
-                Then::Linger => return Poll::Ready(Turn::Linger),
+            if self.ends {
+                return Poll::Ready(Turn::Linger);
             }
             let mut scratch = shared.scratch.borrow_mut();
             let scratch = &mut *scratch;
@@ -183,7 +175,7 @@ impl Connection {
                             let date = &shared.clock.date();
                             push_head(&mut scratch.outbox, &plan, date, Persistence::Close);
                             push_content(&mut scratch.outbox, &plan);
-                            self.then = Then::Linger;
+                            self.ends = true;
                             self.hand_over(&mut scratch.outbox, now);
                             continue;
                         }
@@ -210,7 +202,7 @@ impl Connection {
             self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
             match flow {
                 Flow::NeedsInput | Flow::Enough => {}
-                Flow::Ends(then) => self.then = then,
+                Flow::Ends => self.ends = true,
                 Flow::Slow(mut slow) => {
                     slow.outbox = std::mem::take(&mut scratch.outbox);
                     return Poll::Ready(Turn::Slow(slow));
@@ -256,6 +248,10 @@ impl Connection {
     fn wait(&mut self, now: Now) -> Wait {
         let phase = self.parser.phase();
         let settings = &self.shared.common.settings;
+        let idle = matches!(phase, Phase::Idle | Phase::Closed);
+        if idle && self.shared.draining.get() {
+            return Wait::NoLonger;
+        }
         if phase != self.waits_in {
             self.waits_in = phase;
             self.deadline.set(
@@ -266,10 +262,6 @@ impl Connection {
                     },
             );
             return Wait::On;
-        }
-        let idle = matches!(phase, Phase::Idle | Phase::Closed);
-        if idle && self.shared.draining.get() {
-            return Wait::NoLonger;
         }
         match (self.deadline.has_passed(now.instant), idle) {
             (false, _) => Wait::On,
@@ -295,7 +287,9 @@ impl Connection {
                     head,
                     send_continue,
                 } => {
-                    if send_continue && method(&head) == Method::NotAllowed {
+                    let method = method(&head);
+                    let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
+                    if send_continue && refused {
                         // The client asked whether to send the body; it need not (RFC 9110
                         // section 10.1.1), and if it does all the same nobody reads it.
                         let head = RequestHead {
@@ -303,7 +297,7 @@ impl Connection {
                             ..head
                         };
                         self.answer(head, outbox, now);
-                        return (input.len(), Flow::Ends(Then::Linger));
+                        return (input.len(), Flow::Ends);
                     }
                     if send_continue {
                         outbox.write(|buffer| buffer.extend_from_slice(CONTINUE));
@@ -321,7 +315,7 @@ impl Connection {
                     if !self.is_head(rest) {
                         push_content(outbox, &plan);
                     }
-                    return (input.len(), Flow::Ends(Then::Linger));
+                    return (input.len(), Flow::Ends);
                 }
             };
             if let Some(flow) = flow {
@@ -356,7 +350,7 @@ impl Connection {
                         return Some(slow(Answer::Ready(plan), persistence));
                     }
                     push_content(outbox, &plan);
-                    return (persistence == Persistence::Close).then_some(Flow::Ends(Then::Close));
+                    return (persistence == Persistence::Close).then_some(Flow::Ends);
                 }
                 Step::Load(load, pending) => {
                     // What does not have to wait costs no thread.
@@ -409,9 +403,7 @@ impl Connection {
             }
         };
         transmission.send(&plan.content).await?;
-        if persistence == Persistence::Close {
-            self.then = Then::Close;
-        }
+        self.ends = persistence == Persistence::Close;
         self.wait_for_request(shared.clock.now());
         Ok(())
     }

@@ -72,8 +72,8 @@ pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Listeners
         } else {
             address = alone.local_addr().map_err(wrap)?;
             all.iter_mut()
-                .take(1)
-                .for_each(|listeners| listeners.extend(alone.try_clone()));
+                .zip([alone])
+                .for_each(|(listeners, alone)| listeners.push(alone));
         }
         real.push(address);
     }

@@ -1,0 +1,149 @@
+//! A server over a temporary directory, and a blocking client that trusts nothing.
+// Each file of tests uses a part of this.
+#![allow(dead_code)]
+
+pub(crate) mod child;
+pub(crate) mod client;
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+use salver_server::{Handle, Server, Settings};
+
+/// No test waits longer for anything; far more than a slow machine needs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory to serve.
+pub(crate) struct Site(tempfile::TempDir);
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        Site(tempfile::tempdir().unwrap())
+    }
+
+    /// A site with `files`.
+    pub(crate) fn with(files: &[(&str, &[u8])]) -> Self {
+        let site = Site::new();
+        for (name, content) in files {
+            site.write(name, content);
+        }
+        site
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    /// Writes a file in place, last changed an hour ago: nobody needs to wait for it to settle.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) {
+        std::fs::write(self.path(name), content).unwrap();
+        self.settle(name);
+    }
+
+    /// Has a file look as if it had not changed for an hour.
+    pub(crate) fn settle(&self, name: &str) {
+        let file = File::options().write(true).open(self.path(name)).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        file.set_modified(long_ago).unwrap();
+    }
+}
+
+/// One worker on any free port.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        workers: 1,
+        ..Settings::default()
+    }
+}
+
+/// Bound to `root`, not yet running.
+pub(crate) fn bind(root: &Path, settings: Settings, config: Config) -> Server {
+    let source = DirectorySource::open(root, Symlinks::Beneath, config.revalidate).unwrap();
+    let config = Config {
+        mounts: vec![Mount::tree("/", Arc::new(source))],
+        ..config
+    };
+    Server::bind(Engine::new(config).unwrap(), settings).unwrap()
+}
+
+/// A server on a thread of its own; ended when it is dropped.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: Handle,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    pub(crate) fn over(root: &Path, settings: Settings, config: Config) -> Self {
+        let server = bind(root, settings, config);
+        let (address, handle) = (server.addresses()[0], server.handle());
+        let thread = Some(std::thread::spawn(|| server.run()));
+        Running {
+            address,
+            handle,
+            thread,
+        }
+    }
+
+    /// With defaults.
+    pub(crate) fn serving(site: &Site) -> Self {
+        Running::over(site.root(), settings(), Config::default())
+    }
+
+    /// Whether `run` has returned.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// What `run` returned, once it has.
+    pub(crate) fn result(mut self) -> io::Result<()> {
+        until("the server ends", || self.has_ended());
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // At the second call nothing is waited for.
+            self.handle.shut_down();
+            self.handle.shut_down();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Looks again and again until `holds`.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Bytes in which every place can be told from every other of the first 64 KiB, none of them 0.
+pub(crate) fn pattern(length: usize, seed: usize) -> Vec<u8> {
+    (0..length)
+        .map(|at| u8::try_from((at + at / 251 + seed) % 255 + 1).unwrap())
+        .collect()
+}
+
+/// A line of /proc/PID/status in KiB.
+pub(crate) fn memory_kib(pid: &str, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|text| text.strip_prefix(line));
+    let digits = line.unwrap().trim_matches([':', '\t', ' ', 'k', 'B']);
+    digits.parse().unwrap()
+}

@@ -66,13 +66,12 @@ pub fn one_line(report: &str) -> String {
 mod tests {
     use super::*;
     use crate::flags::Cli;
-    use clap::Parser;
 
     #[test]
     fn a_wrong_command_line_is_one_line() {
         fn check(arguments: &[&str], expected: &str) {
             let arguments = ["salver", "serve"].iter().chain(arguments);
-            let error = Cli::try_parse_from(arguments).unwrap_err();
+            let error = Cli::read(arguments).unwrap_err();
             assert_eq!(one_line(&error.render().to_string()), expected);
         }
         check(

@@ -1,10 +1,12 @@
 //! The command line, typed. The comments on the fields are what `--help` says.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::mount_flag::{MountFlag, mount};
 use crate::values::{Codings, Spa, codings, index_name, limit, size, spa, time};
@@ -27,9 +29,10 @@ pub enum Command {
 
 /// Serve a directory over HTTP/1.1.
 ///
-/// The command line wins over the environment, and that over the defaults. Of two flags that say
-/// the opposite the last one wins.
+/// The command line wins over the environment, and that over the defaults. Of flags that
+/// contradict each other the last one wins.
 #[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
 pub struct ServeFlags {
     /// The directory to serve
     #[arg(value_name = "PATH", default_value = ".", env = "SALVER_PATH")]
@@ -110,14 +113,13 @@ pub struct ServeFlags {
     /// Keep nothing in memory: every request is answered from disk
     #[arg(
         long,
-        overrides_with = "cache",
         value_parser = BoolishValueParser::new(),
         env = "SALVER_NO_CACHE"
     )]
     pub no_cache: bool,
 
     /// Undo --no-cache
-    #[arg(long, overrides_with = "no_cache")]
+    #[arg(long)]
     pub cache: bool,
 
     /// How old the last comparison of a cached file with the disk may be; 0s compares every time
@@ -143,27 +145,25 @@ pub struct ServeFlags {
     /// Fill the cache before the first request is taken
     #[arg(
         long,
-        overrides_with = "no_prewarm",
         value_parser = BoolishValueParser::new(),
         env = "SALVER_PREWARM"
     )]
     pub prewarm: bool,
 
     /// Undo --prewarm
-    #[arg(long, overrides_with = "prewarm")]
+    #[arg(long)]
     pub no_prewarm: bool,
 
     /// Serve names that begin with a dot; .well-known always is
     #[arg(
         long,
-        overrides_with = "no_dotfiles",
         value_parser = BoolishValueParser::new(),
         env = "SALVER_DOTFILES"
     )]
     pub dotfiles: bool,
 
     /// Undo --dotfiles
-    #[arg(long, overrides_with = "dotfiles")]
+    #[arg(long)]
     pub no_dotfiles: bool,
 
     /// Which symbolic links are followed: none, those that stay beneath their directory, or any
@@ -215,22 +215,38 @@ pub struct ServeFlags {
     pub quiet: bool,
 }
 
-impl ServeFlags {
-    /// Whether anything is kept in memory. `--cache` can only come from the command line, where
-    /// the parser has dropped the earlier of the two: so it wins over the environment. The same
-    /// holds for the other pairs.
-    pub fn caches(&self) -> bool {
-        self.cache || !self.no_cache
+impl Cli {
+    /// Reads a command line, the program's name first, and the environment.
+    ///
+    /// Of a flag and the one that undoes it the last on the command line wins; the environment
+    /// counts if neither is there. (The parser's own overriding takes a variable for a conflict.)
+    ///
+    /// # Errors
+    /// What is wrong, or that help or the version is asked for.
+    pub fn read<T: Into<OsString> + Clone>(
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let matches = Cli::command().try_get_matches_from(arguments)?;
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        let Command::Serve(flags) = &mut cli.command;
+        if let Some((_, matches)) = matches.subcommand() {
+            flags.no_cache = last_said(matches, "no_cache", "cache");
+            flags.prewarm = last_said(matches, "prewarm", "no_prewarm");
+            flags.dotfiles = last_said(matches, "dotfiles", "no_dotfiles");
+        }
+        Ok(cli)
     }
+}
 
-    /// Whether the cache is filled at the start.
-    pub fn prewarms(&self) -> bool {
-        self.prewarm && !self.no_prewarm
-    }
-
-    /// Whether names that begin with a dot are served.
-    pub fn serves_dotfiles(&self) -> bool {
-        self.dotfiles && !self.no_dotfiles
+/// Whether `flag` holds, given that `undo` undoes it.
+fn last_said(matches: &ArgMatches, flag: &str, undo: &str) -> bool {
+    let at = |id: &str| {
+        let typed = matches.value_source(id) == Some(ValueSource::CommandLine);
+        matches.index_of(id).filter(|_| typed)
+    };
+    match (at(flag), at(undo)) {
+        (None, None) => matches.get_flag(flag),
+        (flag, undo) => flag > undo,
     }
 }
 
@@ -258,11 +274,10 @@ impl From<SymlinksFlag> for salver_assets::Symlinks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn parse(arguments: &[&str]) -> Result<ServeFlags, String> {
         let arguments = ["salver", "serve"].iter().chain(arguments);
-        let cli = Cli::try_parse_from(arguments).map_err(|error| error.to_string())?;
+        let cli = Cli::read(arguments).map_err(|error| error.to_string())?;
         let Command::Serve(flags) = cli.command;
         Ok(*flags)
     }
@@ -276,22 +291,22 @@ mod tests {
     fn of_opposite_flags_the_last_wins() {
         fn check(arguments: &[&str], expected: [bool; 3]) {
             let flags = parse(arguments).unwrap();
-            let found = [flags.caches(), flags.prewarms(), flags.serves_dotfiles()];
+            let found = [flags.no_cache, flags.prewarm, flags.dotfiles];
             assert_eq!(found, expected, "{arguments:?}");
         }
-        check(&[], [true, false, false]);
+        check(&[], [false, false, false]);
         check(
             &["--no-cache", "--prewarm", "--dotfiles"],
-            [false, true, true],
+            [true, true, true],
         );
-        check(&["--no-cache", "--cache"], [true, false, false]);
-        check(&["--cache", "--no-cache"], [false, false, false]);
-        check(&["--prewarm", "--no-prewarm"], [true, false, false]);
-        check(&["--no-prewarm", "--prewarm"], [true, true, false]);
-        check(&["--dotfiles", "--no-dotfiles"], [true, false, false]);
+        check(&["--no-cache", "--cache"], [false, false, false]);
+        check(&["--cache", "--no-cache"], [true, false, false]);
+        check(&["--prewarm", "--no-prewarm"], [false, false, false]);
+        check(&["--no-prewarm", "--prewarm"], [false, true, false]);
+        check(&["--dotfiles", "--no-dotfiles"], [false, false, false]);
         check(
             &["--no-dotfiles", "--dotfiles", "--dotfiles"],
-            [true, false, true],
+            [false, false, true],
         );
     }
 

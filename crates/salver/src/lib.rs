@@ -21,7 +21,6 @@ pub mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 
 use failure::{EXIT_MISUSED, Failure, one_line, say};
@@ -32,7 +31,7 @@ use flags::{Cli, Command};
 /// 0 is fine, 1 failed (a taken port, say), 2 misused (a wrong value, say). Each failure is one
 /// line on standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::read(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             return match error.kind() {

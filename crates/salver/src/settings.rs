@@ -59,7 +59,7 @@ impl Settings {
             server: server(flags)?,
             shown: Vec::new(),
             warnings: Vec::new(),
-            prewarm: flags.prewarms() && flags.caches(),
+            prewarm: flags.prewarm && !flags.no_cache,
             quiet: flags.quiet,
         };
         settings.warn_of_sizes(flags);
@@ -71,8 +71,8 @@ impl Settings {
     }
 
     fn warn_of_sizes(&mut self, flags: &ServeFlags) {
-        if !flags.caches() {
-            if flags.prewarms() {
+        if flags.no_cache {
+            if flags.prewarm {
                 self.warnings
                     .push("--prewarm does nothing together with --no-cache".to_owned());
             }
@@ -182,7 +182,7 @@ impl Settings {
 }
 
 fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
-    if flags.caches() && flags.cache_size == 0 {
+    if !flags.no_cache && flags.cache_size == 0 {
         let text = "--cache-size 0 can hold nothing: to keep nothing in memory, use --no-cache";
         return Err(Failure::Misused(text.to_owned()));
     }
@@ -192,9 +192,9 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         precompressed: flags.precompressed.0.clone(),
         cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
         cache_max_file: flags.cache_max_file,
-        cache: flags.caches(),
+        cache: !flags.no_cache,
         revalidate: flags.revalidate,
-        dotfiles: flags.serves_dotfiles(),
+        dotfiles: flags.dotfiles,
         ..Config::default()
     })
 }

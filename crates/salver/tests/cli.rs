@@ -1,0 +1,504 @@
+//! The built program, as a person meets it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Running, run, salver};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A directory with these files.
+fn site(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    root
+}
+
+/// Ends the server and gives all that it has said.
+fn stop(server: Running) -> String {
+    server.signal(Signal::TERM);
+    let (status, said) = server.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    said
+}
+
+#[test]
+fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
+    let root = site(&[("file.txt", "x")]);
+    let root = root.path().to_str().unwrap();
+    let file = &format!("{root}/file.txt");
+    let check = |arguments: &[&str], parts: &[&str]| {
+        let (code, out, said) = run(&[&["serve"], arguments].concat());
+        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {said}");
+        assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        for part in parts {
+            assert!(said.contains(part), "{arguments:?}: {said}");
+        }
+    };
+    check(&["--prot", "80"], &["--prot", "--port"]);
+    check(&["--port", "65536"], &["--port", "65535"]);
+    check(&["--port", "-1"], &["-1"]);
+    check(&["--port", ""], &["--port"]);
+    check(&["--port"], &["--port", "value is required"]);
+    check(&["--host", ""], &["--host", "127.0.0.1"]);
+    check(&["--host", "no such name"], &["no such name", "127.0.0.1"]);
+    check(&["--host", "127.0.0.1:80"], &["127.0.0.1:80", "give"]);
+    check(&["--workers", "0"], &["--workers", "1..=1024"]);
+    check(&["--workers", "many"], &["--workers"]);
+    check(&["--max-connections", "0"], &["--max-connections"]);
+    check(
+        &["--max-connections", "99999999999999999999"],
+        &["--max-connections"],
+    );
+    for limit in ["--idle-timeout", "--header-timeout", "--send-timeout"] {
+        check(&[limit, "0s"], &[limit, "no time"]);
+        check(&[limit, "10"], &[limit, "10sec"]);
+        check(&[limit, "1000years"], &[limit, "365d"]);
+    }
+    check(&["--revalidate", "soon"], &["--revalidate"]);
+    check(&["--cache-size", "lots"], &["--cache-size", "64MiB"]);
+    check(&["--cache-size", "9EiB"], &["--cache-size", "1PiB"]);
+    check(&["--cache-size", "0"], &["--cache-size", "--no-cache"]);
+    check(&["--precompressed", "brotli"], &["brotli", "br,zstd,gzip"]);
+    check(&["--symlinks", "all"], &["none, beneath, any"]);
+    check(&["--index", "a/b"], &["--index", "index.html"]);
+    check(&["--spa=../x"], &["--spa", "beneath the root"]);
+    check(&["--mount", root], &["--mount", "PREFIX=DIR"]);
+    check(
+        &["--mount", &format!("static={root}")],
+        &["--mount", "slash"],
+    );
+    check(&["--mount", "/static="], &["--mount", "PREFIX=DIR"]);
+    check(
+        &["--mount", "/static=/nowhere/at/all"],
+        &["/nowhere/at/all", "does not exist"],
+    );
+    check(
+        &[root, "--mount", &format!("/a/../..={root}")],
+        &["/a/../..", "/static"],
+    );
+    check(&[root, "--mount", &format!("/={root}")], &["mounted twice"]);
+    check(
+        &[root, "--mount", &format!("/={file}")],
+        &["a file is mounted"],
+    );
+    check(&["/nowhere/at/all"], &["/nowhere/at/all", "does not exist"]);
+    check(&["/nowhere\nat all"], &["does not exist"]);
+    check(&[""], &["PATH"]);
+    check(
+        &[file],
+        &["file.txt", "is a file", "--mount /file.txt=FILE"],
+    );
+    check(&[&format!("{file}/x")], &["does not exist"]);
+    check(&["/dev/null"], &["neither a directory nor a file"]);
+    check(&[root, root], &["unexpected argument"]);
+}
+
+#[test]
+fn nothing_to_do_shows_what_there_is() {
+    let (code, out, said) = run(&[""; 0]);
+    assert_eq!((code, &*out), (2, ""));
+    assert!(said.contains("serve") && said.contains("--help"), "{said}");
+    let (code, out, said) = run(&["--version"]);
+    assert_eq!((code, &*said), (0, ""));
+    assert_eq!(out, format!("salver {}\n", env!("CARGO_PKG_VERSION")));
+    let (code, _, said) = run(&["sreve"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("'serve'") && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn a_taken_port_is_said_and_no_other_is_taken() {
+    let root = site(&[("index.html", "x")]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let root = root.path().to_str().unwrap();
+    let (code, out, said) = run(&["serve", root, "--port", &port]);
+    assert_eq!((code, &*out), (1, ""), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.starts_with("salver: ") && said.contains(&port),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_port_that_another_salver_has_is_taken_too() {
+    let root = site(&[("index.html", "x")]);
+    let first = Running::start(root.path(), &[]);
+    let port = first.addr.port().to_string();
+    let (code, _, said) = run(&["serve", root.path().to_str().unwrap(), "--port", &port]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(&port), "{said}");
+    stop(first);
+}
+
+#[test]
+fn serves_the_directory_and_says_so() {
+    let root = site(&[("index.html", "<h1>hello"), ("a/b.css", "p{}")]);
+    let server = Running::start(root.path(), &["--workers", "2"]);
+    let (status, head, content) = server.get("/", "");
+    assert_eq!((status, &*content), (200, &b"<h1>hello"[..]), "{head}");
+    assert!(head.contains("text/html"), "{head}");
+    assert_eq!(server.get("/a/b.css", "").2, b"p{}");
+    assert_eq!(server.get("/nothing", "").0, 404);
+    let addr = server.addr;
+    let said = stop(server);
+    let expected = [
+        format!("Salver {}\n", env!("CARGO_PKG_VERSION")),
+        format!("http://{addr}/\n"),
+        format!("/ from {:?} (index: index.html)", root.path()),
+        "256 MiB".to_owned(),
+        "stopping".to_owned(),
+    ];
+    for part in &expected {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+    assert!(!said.contains("note"), "{said}");
+}
+
+#[test]
+fn the_default_directory_is_the_current_one() {
+    let root = site(&[("index.html", "here")]);
+    let mut command = salver();
+    command.current_dir(root.path()).args(["serve", "-p", "0"]);
+    let mut server = Running::spawn(command);
+    server.wait_for_line("http://");
+    let line = server.wait_for_line("serving");
+    assert!(line.contains(&format!("{:?}", root.path())), "{line}");
+    stop(server);
+}
+
+#[test]
+fn what_will_surprise_is_noted() {
+    fn check(files: &[(&str, &str)], args: &[&str], notes: &[&str]) {
+        let root = site(files);
+        let said = stop(Running::start(root.path(), args));
+        let found: Vec<_> = said
+            .lines()
+            .filter(|line| line.starts_with("  note"))
+            .collect();
+        assert_eq!(found.len(), notes.len(), "{args:?}: {said}");
+        for (line, note) in found.iter().zip(notes) {
+            assert!(line.contains(note), "{args:?}: {said}");
+        }
+    }
+    let index = &[("index.html", "x")];
+    check(index, &[], &[]);
+    check(index, &["--spa"], &[]);
+    check(&[], &[], &["/ is answered 404: no index.html"]);
+    check(&[], &["--index", "a,b"], &["no a or b"]);
+    check(&[("b", "")], &["--index", "a,b"], &[]);
+    check(index, &["--spa=app.html"], &["app.html is not in"]);
+    check(&[("app.html", "x")], &["--spa=app.html"], &[]);
+    check(
+        &[],
+        &["--spa"],
+        &["index.html is not in", "/ is answered 404"],
+    );
+    check(index, &["--cache-size", "2MiB"], &["files beyond 512 KiB"]);
+    check(index, &["--no-cache", "--cache-size", "2MiB"], &[]);
+    check(
+        index,
+        &["--no-cache", "--prewarm"],
+        &["--prewarm does nothing"],
+    );
+}
+
+#[test]
+fn the_environment_is_obeyed_and_the_command_line_wins() {
+    let root = site(&[
+        ("home.htm", "home"),
+        (".secret", "dot"),
+        ("index.html", "index"),
+    ]);
+    let check = |env: &[(&str, &str)], args: &[&str], index: &str, secret: u16, said: &str| {
+        let server = Running::start_with(root.path(), args, |command| {
+            command.envs(env.iter().copied());
+        });
+        assert_eq!(server.get("/", "").2, index.as_bytes(), "{env:?} {args:?}");
+        assert_eq!(server.get("/.secret", "").0, secret, "{env:?} {args:?}");
+        let all = stop(server);
+        assert!(all.contains(said), "{env:?} {args:?}: {all}");
+    };
+    check(&[], &[], "index", 404, "256 MiB");
+    check(
+        &[("SALVER_INDEX", "none,home.htm")],
+        &[],
+        "home",
+        404,
+        "index: home.htm",
+    );
+    check(
+        &[("SALVER_INDEX", "home.htm")],
+        &["--index", "index.html"],
+        "index",
+        404,
+        "",
+    );
+    check(&[("SALVER_DOTFILES", "true")], &[], "index", 200, "");
+    check(&[("SALVER_DOTFILES", "1")], &[], "index", 200, "");
+    check(&[("SALVER_DOTFILES", "0")], &[], "index", 404, "");
+    check(
+        &[("SALVER_DOTFILES", "0")],
+        &["--dotfiles"],
+        "index",
+        200,
+        "",
+    );
+    check(
+        &[("SALVER_DOTFILES", "1")],
+        &["--no-dotfiles"],
+        "index",
+        404,
+        "",
+    );
+    check(
+        &[("SALVER_NO_CACHE", "1")],
+        &[],
+        "index",
+        404,
+        "off: every request",
+    );
+    check(
+        &[("SALVER_NO_CACHE", "1")],
+        &["--cache"],
+        "index",
+        404,
+        "256 MiB",
+    );
+    check(&[("SALVER_CACHE_SIZE", "8MiB")], &[], "index", 404, "8 MiB");
+    check(
+        &[("SALVER_PREWARM", "1")],
+        &[],
+        "index",
+        404,
+        "prewarm 2 files",
+    );
+    check(
+        &[("SALVER_SPA", "1")],
+        &[],
+        "index",
+        404,
+        "unknown paths: index.html",
+    );
+
+    let output = salver()
+        .args(["serve"])
+        .env("SALVER_PORT", "x")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let output = salver()
+        .args(["serve"])
+        .env("SALVER_QUIET", "perhaps")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn directories_and_single_files_are_mounted() {
+    let root = site(&[("index.html", "root"), ("robots.txt", "root's")]);
+    let other = site(&[
+        ("pic.svg", "<svg/>"),
+        ("one.txt", "just one"),
+        ("two.txt", "not this"),
+    ]);
+    let elsewhere = site(&[("target.txt", "through a link")]);
+    symlink(
+        elsewhere.path().join("target.txt"),
+        other.path().join("link.txt"),
+    )
+    .unwrap();
+    let other_path = other.path().display();
+    let server = Running::start(
+        root.path(),
+        &[
+            "--mount",
+            &format!("/img={other_path}"),
+            "--mount",
+            &format!("/robots.txt={other_path}/one.txt"),
+            &format!("--mount=/deep/link={other_path}/link.txt"),
+        ],
+    );
+    let check = |target: &str, status: u16, content: &str| {
+        let (found, _, bytes) = server.get(target, "");
+        assert_eq!(found, status, "{target}");
+        if status == 200 {
+            assert_eq!(bytes, content.as_bytes(), "{target}");
+        }
+    };
+    check("/", 200, "root");
+    check("/img/pic.svg", 200, "<svg/>");
+    check("/robots.txt", 200, "just one");
+    check("/deep/link", 200, "through a link");
+    check("/img/link.txt", 404, "");
+    check("/two.txt", 404, "");
+    check("/deep/two.txt", 404, "");
+    check("/img", 308, "");
+    let said = stop(server);
+    assert!(said.contains("/img/ from"), "{said}");
+    assert!(said.contains("/robots.txt from"), "{said}");
+    assert!(said.contains("/img/ is answered 404"), "{said}");
+}
+
+#[test]
+fn flags_reach_the_engine() {
+    let root = site(&[
+        ("index.html", "app"),
+        ("a.js", "let a = 1;"),
+        ("a.js.gz", "no gzip"),
+        ("sub/in.txt", "in"),
+    ]);
+    symlink("a.js", root.path().join("inner.js")).unwrap();
+    symlink("/etc/passwd", root.path().join("outer")).unwrap();
+    let check = |args: &[&str], target: &str, status: u16| {
+        let server = Running::start(root.path(), args);
+        assert_eq!(server.get(target, "").0, status, "{args:?} {target}");
+    };
+    check(&[], "/inner.js", 200);
+    check(&[], "/outer", 404);
+    check(&["--symlinks", "none"], "/inner.js", 404);
+    check(&["--symlinks", "any"], "/outer", 200);
+    check(&[], "/some/view", 404);
+    check(&["--spa"], "/some/view", 200);
+    check(&["--spa"], "/missing.js", 404);
+    check(&["--spa=sub/in.txt"], "/some/view", 200);
+    check(&["--precompressed", "none"], "/a.js", 200);
+    check(&["--no-cache"], "/a.js", 200);
+    check(&["--revalidate", "0s", "--workers", "1"], "/a.js", 200);
+}
+
+#[test]
+fn quiet_says_only_what_needs_attention() {
+    let root = site(&[]);
+    let mut command = salver();
+    command
+        .arg("serve")
+        .arg(root.path())
+        .args(["-q", "-p", "0"]);
+    let mut server = Running::spawn(command);
+    // The one thing that does: there is no index.
+    server.wait_for_line("answered 404");
+    let said = stop(server);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(!said.contains('\x1b'), "{said:?}");
+}
+
+#[test]
+fn a_name_is_resolved_and_every_address_of_it_served() {
+    let root = site(&[("index.html", "x")]);
+    let server = Running::start(root.path(), &["--host", "[127.0.0.1]"]);
+    assert_eq!(server.get("/", "").0, 200);
+    let server = Running::start(root.path(), &["-H", "0.0.0.0"]);
+    assert!(server.addr.ip().is_loopback());
+    assert_eq!(server.get("/", "").0, 200);
+    assert!(stop(server).contains("other machines reach it too"));
+}
+
+/// Asks for a file larger than all buffers between here and there, and reads its first bytes.
+fn half_way(server: &Running) -> std::net::TcpStream {
+    let mut stream = server.connect();
+    stream
+        .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    stream.read_exact(&mut [0; 1024]).unwrap();
+    stream
+}
+
+const LARGE: u64 = 64 << 20;
+
+fn large_site() -> TempDir {
+    let root = site(&[("index.html", "x")]);
+    fs::File::create(root.path().join("large"))
+        .unwrap()
+        .set_len(LARGE)
+        .unwrap();
+    root
+}
+
+#[test]
+fn a_signal_lets_answers_under_way_be_finished() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let root = large_site();
+        let mut server = Running::start(root.path(), &[]);
+        let mut stream = half_way(&server);
+        // Holds nothing up: it is idle.
+        let _idle = server.connect();
+        server.signal(signal);
+        server.wait_for_line("stopping: waiting up to 10s");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        let (status, said) = server.wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+        assert!(
+            u64::try_from(rest.len() + 1024).unwrap() > LARGE,
+            "cut at {}",
+            rest.len()
+        );
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let root = large_site();
+    let mut server = Running::start(root.path(), &[]);
+    let _stalled = half_way(&server);
+    let began = Instant::now();
+    server.signal(Signal::TERM);
+    server.wait_for_line("stopping");
+    server.signal(Signal::TERM);
+    let (status, said) = server.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "it waited for the grace period"
+    );
+}
+
+#[test]
+fn a_standard_error_that_nobody_reads_ends_nothing() {
+    let root = site(&[]);
+    let mut child = salver()
+        .arg("serve")
+        .arg(root.path())
+        .args(["--port", "0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines
+        .find(|line| line.as_ref().unwrap().contains("http://"))
+        .unwrap()
+        .unwrap();
+    drop(lines);
+    let mut stream = TcpStream::connect(common::addr_in(&line)).unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,170 @@
+//! A running `salver serve`, for tests that talk to it.
+// Each test file compiles this on its own and uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Longer than anything takes; a test that waits so long has failed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program under test, with nothing of this process's environment that it would obey.
+pub fn salver() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_salver"));
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"SALVER_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A server on a port of its own; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Running {
+    /// Serves `root` with further flags; returns when it listens.
+    pub fn start(root: &Path, args: &[&str]) -> Running {
+        Self::start_with(root, args, |_| {})
+    }
+
+    /// As [`start`](Self::start); `prepare` may set the environment.
+    pub fn start_with(root: &Path, args: &[&str], prepare: impl FnOnce(&mut Command)) -> Running {
+        let mut command = salver();
+        command
+            .arg("serve")
+            .arg(root)
+            .args(["--port", "0"])
+            .args(args);
+        prepare(&mut command);
+        let mut running = Self::spawn(command);
+        let line = running.wait_for_line("http://");
+        running.addr = addr_in(&line);
+        running
+    }
+
+    /// Starts a command of which only the lines on standard error are known; `addr` is nowhere.
+    pub fn spawn(mut command: Command) -> Running {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let addr = SocketAddr::from(([0, 0, 0, 0], 0));
+        Running {
+            addr,
+            child,
+            lines,
+            said: Vec::new(),
+        }
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line on standard error that contains `part`.
+    pub fn wait_for_line(&mut self, part: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+                panic!("no line with {part:?} ({error}) after {:#?}", self.said)
+            });
+            self.said.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends a signal to the process.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end; gives the status and everything that was said on standard error.
+    pub fn wait(mut self) -> (ExitStatus, String) {
+        // The lines end when the process does.
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.said.push(line),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(error) => panic!("still running ({error}) after {:#?}", self.said),
+            }
+        }
+        (self.child.wait().unwrap(), self.said.join("\n"))
+    }
+
+    /// A new connection.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.addr).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// GET with further field lines (each with its line end), on a connection of its own: the
+    /// status, the head and the content.
+    pub fn get(&self, target: &str, fields: &str) -> (u16, String, Vec<u8>) {
+        let mut stream = self.connect();
+        write!(
+            stream,
+            "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .unwrap()
+            + 4;
+        let content = answer.split_off(end);
+        let head = String::from_utf8(answer).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head, content)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address in a line of the banner.
+pub fn addr_in(line: &str) -> SocketAddr {
+    let (_, rest) = line.split_once("http://").unwrap();
+    rest.split_once('/').unwrap().0.parse().unwrap()
+}
+
+/// Runs `salver` with these arguments to its end: exit code, standard output, standard error.
+pub fn run(args: &[impl AsRef<OsStr>]) -> (i32, String, String) {
+    let output = salver().args(args).output().unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}

@@ -263,6 +263,9 @@ impl Player<'_> {
             let answer = connection.receive(true, false)?;
             connection.expect_nothing_left()?;
             let mut problems = differences(&answer, &wanted);
+            if self.closes(&answer) {
+                return Ok(problems);
+            }
             connection.send(&self.neighbour.bytes);
             let neighbour = connection
                 .receive(false, false)

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 /// Longer than anything takes; a test that waits so long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -151,6 +153,25 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A directory with these files.
+pub fn site(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    root
+}
+
+/// Ends the server and gives all that it has said.
+pub fn stop(server: Running) -> String {
+    server.signal(Signal::TERM);
+    let (status, said) = server.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    said
 }
 
 /// The address in a line of the banner.

@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 TOOLS := curl:curl wget:wget cc:build-essential
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs loom fuzz precompress clean
+.PHONY: help run build test deps lint unit docs mirror loom fuzz precompress clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -19,7 +19,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps lint unit docs loom ## Everything: lints, tests, documentation, loom
+test: deps lint unit docs mirror loom ## Everything: lints, tests, documentation, loom
 
 deps: ## Install what the tests need beyond Rust, or name it
 	@missing=; \
@@ -44,6 +44,12 @@ unit: ## Unit, property, integration and documentation tests
 
 docs: ## The documentation, with warnings as errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+mirror: docs ## Fetch example/ and the documentation back through the server, by wget and curl
+	$(CARGO) build --locked -p salver
+	scripts/mirror target/debug/salver example /
+	scripts/mirror target/debug/salver target/doc \
+		$$(cd target/doc && printf '/%s/ ' salver*)
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \

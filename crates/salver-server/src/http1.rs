@@ -127,6 +127,9 @@ impl Connection {
                 Turn::Slow(slow) => {
                     // Boxed, so that an idle connection is small.
                     if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
+                        // Not even what the kernel still holds is to complete the answer: its
+                        // pages may be those of a file that has changed.
+                        let _ = self.stream.set_zero_linger();
                         return self.report(&error);
                     }
                 }

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use salver_assets::{Engine, Load, Outcome, Patience};
 use tokio::sync::oneshot;
 
-/// A bounded pool with a bounded queue. Threads are started when there is work for them.
-#[derive(Clone)]
+/// A bounded pool with a bounded queue. Threads are started when there is work for them, and end
+/// when the loader is dropped and the work is done.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -29,6 +29,7 @@ struct Queue {
     jobs: VecDeque<Job>,
     idle: usize,
     threads: usize,
+    closed: bool,
 }
 
 enum Job {
@@ -37,7 +38,7 @@ enum Job {
 }
 
 impl Loader {
-    /// At most `threads` jobs at once, and at most `queue` that wait.
+    /// At most `threads` jobs at once, and no further load if `queue` jobs wait.
     pub(crate) fn new(threads: usize, queue: usize) -> Self {
         Loader(Arc::new(Pool {
             queue: Mutex::new(Queue::default()),
@@ -55,19 +56,16 @@ impl Loader {
         }
     }
 
-    /// Reads a range of a file, all of it.
+    /// Reads a range of a file, all of it. There is always a place for that: an answer that has
+    /// begun can no longer be refused, and a connection asks for one range at a time, so that the
+    /// bound on connections is the bound here.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the file has become shorter; `ResourceBusy` if there is no place in the
-    /// queue; else the file's error.
+    /// `UnexpectedEof` if the file has become shorter; else the file's error.
     pub(crate) async fn read(&self, file: &Arc<File>, range: Range<u64>) -> io::Result<Bytes> {
         let (sender, receiver) = oneshot::channel();
-        if self
-            .submit(Job::Read(Arc::clone(file), range, sender))
-            .is_err()
-        {
-            return Err(io::ErrorKind::ResourceBusy.into());
-        }
+        // A job that no thread could be started for drops its sender.
+        let _ = self.submit(Job::Read(Arc::clone(file), range, sender));
         receiver
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
@@ -75,7 +73,7 @@ impl Loader {
 
     fn submit(&self, job: Job) -> Result<(), Job> {
         let mut queue = self.0.hold();
-        if queue.jobs.len() >= self.0.most {
+        if matches!(job, Job::Load(..)) && queue.jobs.len() >= self.0.most {
             return Err(job);
         }
         queue.jobs.push_back(job);
@@ -102,6 +100,13 @@ impl Loader {
     }
 }
 
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.0.hold().closed = true;
+        self.0.work.notify_all();
+    }
+}
+
 impl Pool {
     fn hold(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -114,6 +119,9 @@ impl Pool {
             let job = loop {
                 if let Some(job) = queue.jobs.pop_front() {
                     break job;
+                }
+                if queue.closed {
+                    return;
                 }
                 queue = self
                     .work
@@ -179,20 +187,32 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses() {
+    fn an_answer_under_way_finds_a_place_in_a_full_queue() {
         let loader = Loader::new(1, 0);
-        let error = block_on(loader.read(&file(), 0..1)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(block_on(loader.read(&file(), 0..1)).unwrap(), b"0"[..]);
+    }
+
+    #[test]
+    fn threads_end_with_the_loader() {
+        let loader = Loader::new(3, 10);
+        block_on(loader.read(&file(), 0..1)).unwrap();
+        let pool = Arc::downgrade(&loader.0);
+        drop(loader);
+        let end = Instant::now() + std::time::Duration::from_secs(60);
+        while pool.strong_count() > 0 {
+            assert!(Instant::now() < end, "a thread still holds the pool");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
     fn many_reads_share_few_threads() {
-        let loader = Loader::new(3, 1000);
+        let loader = Arc::new(Loader::new(3, 1000));
         let file = file();
         block_on(async {
             let reads: Vec<_> = (0..500)
                 .map(|_| {
-                    let (loader, file) = (loader.clone(), Arc::clone(&file));
+                    let (loader, file) = (Arc::clone(&loader), Arc::clone(&file));
                     async move { loader.read(&file, 0..10).await }
                 })
                 .collect();

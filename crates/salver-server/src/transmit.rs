@@ -148,6 +148,9 @@ impl Transmission<'_> {
                 Ok(count) => {
                     at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
                     self.extend_deadline();
+                    // Any time can have passed since the last look, and what the kernel was given
+                    // just now counts as well: the last bytes must not complete a mixture.
+                    check(content)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+use salver_assets::{Config, DirectorySource, Engine, Mount, Source, Symlinks};
 use salver_server::{Handle, Server, Settings};
 
 /// No test waits longer for anything; far more than a slow machine needs.
@@ -70,8 +70,13 @@ pub(crate) fn settings() -> Settings {
 /// Bound to `root`, not yet running.
 pub(crate) fn bind(root: &Path, settings: Settings, config: Config) -> Server {
     let source = DirectorySource::open(root, Symlinks::Beneath, config.revalidate).unwrap();
+    bind_to(Arc::new(source), settings, config)
+}
+
+/// Bound to any source, not yet running.
+pub(crate) fn bind_to(source: Arc<dyn Source>, settings: Settings, config: Config) -> Server {
     let config = Config {
-        mounts: vec![Mount::tree("/", Arc::new(source))],
+        mounts: vec![Mount::tree("/", source)],
         ..config
     };
     Server::bind(Engine::new(config).unwrap(), settings).unwrap()
@@ -86,7 +91,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn over(root: &Path, settings: Settings, config: Config) -> Self {
-        let server = bind(root, settings, config);
+        Running::start(bind(root, settings, config))
+    }
+
+    pub(crate) fn start(server: Server) -> Self {
         let (address, handle) = (server.addresses()[0], server.handle());
         let thread = Some(std::thread::spawn(|| server.run()));
         Running {

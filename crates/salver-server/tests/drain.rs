@@ -1,0 +1,139 @@
+//! How a server ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs
+)]
+
+mod common;
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use common::client::{Client, get, request};
+use common::{Running, Site, pattern, settings, until};
+use salver_assets::Config;
+use salver_server::Settings;
+
+const LARGE: usize = 20 * 1024 * 1024;
+
+fn site() -> Site {
+    let site = Site::with(&[("a", b"alpha")]);
+    site.write("large", &pattern(LARGE, 1));
+    site
+}
+
+/// An hour of grace: what ends sooner does not end because of it.
+fn patient() -> Settings {
+    Settings {
+        grace: Duration::from_secs(3600),
+        ..settings()
+    }
+}
+
+/// A client in the middle of an answer that it does not read.
+fn stalled(server: &Running) -> Client {
+    let mut client = Client::narrow(server.address);
+    client.send(get("/large"));
+    assert_eq!(client.head().length(), LARGE);
+    client
+}
+
+fn refuses(server: &Running) -> bool {
+    TcpStream::connect(server.address).is_err()
+}
+
+#[test]
+fn answers_under_way_are_finished_and_nothing_is_begun() {
+    let site = site();
+    let server = Running::over(site.root(), patient(), Config::default());
+    let mut slow = stalled(&server);
+    let mut fresh = Client::new(server.address);
+    let mut idle = Client::new(server.address);
+    assert_eq!(idle.get("/a").content, b"alpha");
+    assert_eq!(fresh.get("/a").content, b"alpha");
+    server.handle.shut_down();
+    idle.ends();
+    fresh.ends();
+    until("new connections are refused", || refuses(&server));
+    assert!(!server.has_ended());
+    let (content, orderly) = slow.rest();
+    assert!(orderly && content == pattern(LARGE, 1));
+    server.result().unwrap();
+}
+
+#[test]
+fn a_request_that_has_begun_is_the_last() {
+    let site = site();
+    let server = Running::over(site.root(), patient(), Config::default());
+    let mut client = Client::new(server.address);
+    client.send(request(
+        "GET",
+        "/a",
+        "Expect: 100-continue\r\nContent-Length: 5\r\n",
+    ));
+    assert_eq!(client.head().status, 100);
+    server.handle.shut_down();
+    until("new connections are refused", || refuses(&server));
+    client.send("12345".to_owned() + &get("/a"));
+    let answer = client.answer();
+    assert_eq!(
+        (&*answer.content, answer.field("connection")),
+        (&b"alpha"[..], Some("close"))
+    );
+    client.ends();
+    drop(client);
+    server.result().unwrap();
+}
+
+#[test]
+fn the_second_call_ends_at_once() {
+    let site = site();
+    let server = Running::over(site.root(), patient(), Config::default());
+    let mut slow = stalled(&server);
+    server.handle.shut_down();
+    until("new connections are refused", || refuses(&server));
+    assert!(!server.has_ended());
+    server.handle.shut_down();
+    server.result().unwrap();
+    assert!(slow.rest().0.len() < LARGE);
+}
+
+#[test]
+fn grace_ends() {
+    let site = site();
+    let settings = Settings {
+        grace: Duration::from_millis(300),
+        ..settings()
+    };
+    let server = Running::over(site.root(), settings, Config::default());
+    let mut slow = stalled(&server);
+    server.handle.shut_down();
+    server.result().unwrap();
+    assert!(slow.rest().0.len() < LARGE);
+}
+
+#[test]
+fn a_server_with_nothing_to_do_ends_on_all_its_threads() {
+    let site = site();
+    for connections in [0, 20] {
+        let settings = Settings {
+            workers: 3,
+            ..patient()
+        };
+        let server = Running::over(site.root(), settings, Config::default());
+        let mut idle: Vec<_> = (0..connections)
+            .map(|_| Client::new(server.address))
+            .collect();
+        for client in &mut idle {
+            assert_eq!(client.get("/a").content, b"alpha");
+        }
+        server.handle.shut_down();
+        for client in &mut idle {
+            client.ends();
+        }
+        server.result().unwrap();
+    }
+}

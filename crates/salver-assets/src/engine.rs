@@ -233,6 +233,10 @@ impl Engine {
         &self.shared.config
     }
 
+    pub(crate) fn keep_up_to(&self) -> u64 {
+        self.shared.keep_up_to()
+    }
+
     pub(crate) fn mounts(&self) -> &crate::config::Mounts {
         &self.shared.mounts
     }

@@ -9,7 +9,7 @@ use crate::engine::{Engine, Now, Step};
 use crate::locate::is_coded;
 use crate::path::{encode_path, is_hidden};
 use crate::request::Request;
-use crate::source::{Kind, Patience, View};
+use crate::source::{Kind, Metadata, Patience, View};
 
 /// What a walk has loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub struct Prewarmed {
 /// The part of the budget that is filled; the rest is for what is asked for.
 const FILL_TENTHS: usize = 9;
 
+/// What an entry costs besides its content, about, in bytes.
+const HEADS: u64 = 8192;
+
 /// A browser's choice; the smallest that is there.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
@@ -37,6 +40,7 @@ impl Engine {
             return done;
         }
         let budget = self.config().cache_size / 10 * FILL_TENTHS;
+        let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter() {
             if let Target::File(_) = mount.target {
                 done.files += u64::from(self.warm(prefix));
@@ -46,10 +50,11 @@ impl Engine {
                 continue;
             };
             let mut directories = vec![Vec::new()];
-            while let Some(directory) = directories.pop() {
-                for path in self.children(&*view, &directory, &mut directories) {
-                    if usize::try_from(self.statistics().bytes).unwrap_or(usize::MAX) >= budget {
-                        done.full = true;
+            while let Some(directory) = directories.pop().filter(|_| !done.full) {
+                for (path, length) in self.children(&*view, &directory, &mut directories) {
+                    let expected = HEADS.saturating_add(self.kept(length));
+                    done.full = self.statistics().bytes.saturating_add(expected) > budget;
+                    if done.full {
                         break;
                     }
                     done.files += u64::from(self.warm(&[prefix, b"/", &path].concat()));
@@ -60,14 +65,14 @@ impl Engine {
         done
     }
 
-    /// The paths of the files in a directory as they would be asked for; its directories are
-    /// added to the list. Links are not followed into directories: they could lead in circles.
+    /// The paths of the files in a directory as they would be asked for, and their lengths; its
+    /// directories are added to the list. Links are not followed into directories: they could lead in circles.
     fn children(
         &self,
         view: &dyn View,
         directory: &[u8],
         directories: &mut Vec<Vec<u8>>,
-    ) -> Vec<Vec<u8>> {
+    ) -> Vec<(Vec<u8>, u64)> {
         let mut names = view.list(directory).unwrap_or_default();
         names.sort();
         let slash: &[u8] = if directory.is_empty() { b"" } else { b"/" };
@@ -81,20 +86,27 @@ impl Engine {
             if is_hidden(&path) && !self.config().dotfiles {
                 continue;
             }
-            match view
-                .stat(&path, Patience::MayWait)
-                .map(|metadata| metadata.kind)
-            {
-                Ok(Kind::Directory) if path.len() < 4096 => directories.push(path),
-                Ok(Kind::File) if index.is_some_and(|index| index.as_bytes() == &**name) => {
-                    files.push([directory, slash].concat());
+            let Ok(Metadata { kind, identity }) = view.stat(&path, Patience::MayWait) else {
+                continue;
+            };
+            match kind {
+                Kind::Directory if path.len() < 4096 => directories.push(path),
+                Kind::File if index.is_some_and(|index| index.as_bytes() == &**name) => {
+                    files.push(([directory, slash].concat(), identity.length));
                 }
                 // Siblings come with their originals.
-                Ok(Kind::File) if !is_coded(name) => files.push(path),
+                Kind::File if !is_coded(name) => files.push((path, identity.length)),
                 _ => {}
             }
         }
         files
+    }
+
+    /// How much of a file's length would be kept.
+    fn kept(&self, length: u64) -> u64 {
+        Some(length)
+            .filter(|length| *length <= self.keep_up_to())
+            .unwrap_or(0)
     }
 
     /// Loads one path; whether it was new.

@@ -1,0 +1,729 @@
+//! What is answered: statuses, negotiation, preconditions, ranges, mounts and redirects, the same
+//! from memory, from open handles and without a cache.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs
+)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use common::{Answer, START, Site, Tree, coded, config_of, directory, memory, request};
+use salver_assets::{Config, Engine, Method, Mount, Source};
+
+const BROWSER: (&str, &str) = ("Accept-Encoding", "gzip, deflate, br, zstd");
+
+fn text() -> Vec<u8> {
+    b"0123456789".repeat(1000)
+}
+
+fn write_all(tree: &Tree) {
+    let text = text();
+    tree.write("index.html", "<p>index");
+    tree.write("plain.txt", &text);
+    tree.write("empty.txt", "");
+    tree.write("app.js", &text);
+    for (name, coding) in [
+        ("app.js.br", "br"),
+        ("app.js.gz", "gz"),
+        ("app.js.zst", "zst"),
+    ] {
+        tree.write(name, coded(&text, coding));
+    }
+    tree.write("wrong.js", &text);
+    tree.write("wrong.js.br", coded(b"another file", "br"));
+    tree.write("wrong.js.gz", "not gzip at all");
+    tree.write("wrong.js.zst", "");
+    tree.write("short.txt", "x");
+    tree.write("short.txt.gz", coded(b"x", "gz"));
+    tree.write("only.txt.gz", coded(&text, "gz"));
+    tree.write("assets/app.3f9a1c2b.js", "hashed");
+    tree.write("sub/index.html", "<p>sub");
+    tree.write("sub/a b.txt", "space");
+    tree.write("bare/x", "x");
+    tree.write(".env", "secret");
+    tree.write(".git/config", "secret");
+    tree.write("sub/.hidden", "secret");
+    tree.write(".well-known/acme", "challenge");
+    tree.write(".well-known/.hidden", "secret");
+}
+
+/// The same tree by every way that content can take.
+fn everywhere(check: impl Fn(&Site)) {
+    let tree = Tree::new();
+    write_all(&tree);
+    let long = Config::default().cache_max_file;
+    for (cache, cache_max_file) in [(true, long), (true, 0), (false, long)] {
+        for precompressed_first in [true, false] {
+            let mut config = config_of(Mount::tree("/", directory(&tree.path(""))));
+            config.cache = cache;
+            config.cache_max_file = cache_max_file;
+            if !precompressed_first {
+                config.precompressed.reverse();
+            }
+            let site = Site::new(config);
+            // Cold, and then known.
+            check(&site);
+            check(&site);
+        }
+    }
+}
+
+#[test]
+fn statuses() {
+    everywhere(|site| {
+        let check = |method: Method, path: &str, expected: u16| {
+            let answer = site.ask(&request(method, path, &[]));
+            assert_eq!(answer.status, expected, "{method:?} {path}");
+            assert_eq!(
+                method == Method::Head,
+                answer.body.is_empty(),
+                "{method:?} {path}"
+            );
+        };
+        for method in [Method::Get, Method::Head] {
+            check(method, "/", 200);
+            check(method, "/index.html", 200);
+            check(method, "/plain.txt", 200);
+            check(method, "/./plain.txt", 200);
+            check(method, "/sub/../plain.txt", 200);
+            check(method, "//plain.txt", 200);
+            check(method, "/pl%61in.txt", 200);
+            check(method, "/sub/a%20b.txt", 200);
+            check(method, "/sub", 308);
+            check(method, "/sub/", 200);
+            check(method, "/bare", 308);
+            check(method, "/bare/", 404);
+            check(method, "/nothing", 404);
+            check(method, "/nothing/", 404);
+            check(method, "/plain.txt/", 404);
+            check(method, "/plain.txt/x", 404);
+            check(method, "/sub%2Fa%20b.txt", 404);
+            check(method, "/PLAIN.txt", 404);
+            check(method, "/..%5Cplain.txt", 404);
+            check(method, "/%c0%ae%c0%ae/x", 404);
+            check(method, &format!("/{}", "long".repeat(500)), 404);
+            check(method, "/.env", 404);
+            check(method, "/%2eenv", 404);
+            check(method, "/.git/config", 404);
+            check(method, "/sub/.hidden", 404);
+            check(method, "/.well-known/acme", 200);
+            check(method, "/.well-known/.hidden", 404);
+            check(method, "/..", 400);
+            check(method, "/../plain.txt", 400);
+            check(method, "/%2e%2e/%2e%2e/etc/passwd", 400);
+            check(method, "/a%", 400);
+            check(method, "/a%zz", 400);
+            check(method, "/a%00", 400);
+            check(method, "plain.txt", 400);
+        }
+        check(Method::NotAllowed, "/plain.txt", 405);
+        check(Method::NotAllowed, "/nothing", 405);
+        check(Method::NotImplemented, "/plain.txt", 501);
+        for path in ["*", "/plain.txt"] {
+            let answer = site.ask(&request(Method::Options, path, &[]));
+            assert_eq!(
+                (answer.status, answer.field("Allow")),
+                (200, "GET, HEAD, OPTIONS")
+            );
+        }
+    });
+}
+
+#[test]
+fn fields_of_a_representation() {
+    everywhere(|site| {
+        let answer = site.get("/plain.txt", &[]);
+        assert_eq!(answer.body, text());
+        assert_eq!(answer.field("Content-Type"), "text/plain; charset=utf-8");
+        assert_eq!(answer.field("Accept-Ranges"), "bytes");
+        assert_eq!(answer.field("Cache-Control"), "no-cache");
+        assert_eq!(answer.field("Vary"), "", "there is no choice");
+        assert_ne!(answer.field("Last-Modified"), "");
+        let head = site.head("/plain.txt", &[]);
+        assert_eq!((head.status, &head.fields), (200, &answer.fields));
+        let hashed = site.get("/assets/app.3f9a1c2b.js", &[]);
+        assert_eq!(
+            hashed.field("Cache-Control"),
+            "public, max-age=31536000, immutable"
+        );
+        let empty = site.get("/empty.txt", &[]);
+        assert_eq!((empty.status, empty.field("Content-Length")), (200, "0"));
+        assert_eq!(site.get("/empty.txt", &[("Range", "bytes=0-")]).status, 416);
+        assert_eq!(site.get("/empty.txt", &[("Range", "bytes=-5")]).status, 200);
+    });
+}
+
+#[test]
+fn negotiation() {
+    everywhere(|site| {
+        let check = |path: &str, accept: &str, expected: &str| {
+            let answer = site.get(path, &[("Accept-Encoding", accept)]);
+            let coding = match (answer.status, answer.field("Content-Encoding")) {
+                (200, "") => "identity",
+                (200, coding) => coding,
+                (406, _) => "406",
+                _ => panic!("{answer:?}"),
+            };
+            assert_eq!(coding, expected, "{path} {accept}");
+            let extension = match coding {
+                "br" => "br",
+                "gzip" => "gz",
+                "zstd" => "zst",
+                _ => return,
+            };
+            let body = site.get(&format!("{path}.{extension}"), &[]).body;
+            assert_eq!(answer.body, body, "asked for by name");
+        };
+        check("/app.js", "gzip", "gzip");
+        check("/app.js", "x-gzip", "gzip");
+        check("/app.js", "GZIP", "gzip");
+        check("/app.js", "br", "br");
+        check("/app.js", "zstd;q=0.1, gzip;q=0.01", "zstd");
+        check("/app.js", "br;q=0", "identity");
+        check("/app.js", "", "identity");
+        check("/app.js", "deflate", "identity");
+        check("/app.js", "gzip, identity;q=0", "gzip");
+        check("/app.js", "identity;q=0", "406");
+        check("/app.js", "identity, gzip;q=0.5", "identity");
+        check("/plain.txt", "gzip, br", "identity");
+        check("/plain.txt", "identity;q=0", "406");
+        check("/plain.txt", "gzip, *;q=0", "406");
+        // A wrong sibling is passed over, a larger one loses.
+        check("/wrong.js", "br, gzip, zstd", "identity");
+        check("/short.txt", "gzip, identity", "identity");
+        check("/short.txt", "gzip, identity;q=0", "gzip");
+        // The smallest of equal preference.
+        let lengths = ["br", "gzip", "zstd"].map(|coding| {
+            let answer = site.get("/app.js", &[("Accept-Encoding", coding)]);
+            (answer.body.len(), coding)
+        });
+        check("/app.js", BROWSER.1, lengths.iter().min().unwrap().1);
+
+        let mut tags = Vec::new();
+        for coding in ["identity", "br", "gzip", "zstd"] {
+            let answer = site.get("/app.js", &[("Accept-Encoding", coding)]);
+            assert_eq!(answer.field("Vary"), "Accept-Encoding");
+            assert_eq!(
+                answer.field("Content-Type"),
+                "text/javascript; charset=utf-8"
+            );
+            tags.push(answer.field("ETag").to_owned());
+            // The same choice by 304 and 206.
+            let fields = [
+                ("Accept-Encoding", coding),
+                ("If-None-Match", &tags[tags.len() - 1]),
+            ];
+            let again = site.get("/app.js", &fields);
+            assert_eq!(
+                (again.status, again.field("Vary")),
+                (304, "Accept-Encoding")
+            );
+            let part = site.get(
+                "/app.js",
+                &[("Accept-Encoding", coding), ("Range", "bytes=0-3")],
+            );
+            assert_eq!((part.status, part.field("Vary")), (206, "Accept-Encoding"));
+            assert_eq!(part.body, answer.body[..4]);
+            assert_eq!(part.field("ETag"), tags[tags.len() - 1]);
+            assert_eq!(
+                part.field("Content-Encoding"),
+                answer.field("Content-Encoding")
+            );
+        }
+        tags.sort();
+        tags.dedup();
+        assert_eq!(tags.len(), 4, "each coding has its own");
+        let unacceptable = site.get("/app.js", &[("Accept-Encoding", "identity;q=0")]);
+        assert_eq!(unacceptable.field("Vary"), "Accept-Encoding");
+        let only = site.get("/only.txt.gz", &[BROWSER]);
+        assert_eq!((only.status, only.field("Content-Encoding")), (200, ""));
+        assert_eq!(site.get("/only.txt", &[BROWSER]).status, 404);
+    });
+}
+
+#[test]
+fn preconditions() {
+    everywhere(|site| {
+        let whole = site.get("/plain.txt", &[]);
+        let tag = whole.field("ETag").to_owned();
+        let weak = format!("W/{tag}");
+        let list = format!("\"x\", {weak}, \"y\"");
+        let (early, late) = (
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Fri, 31 Dec 2100 00:00:00 GMT",
+        );
+        let check = |fields: &[(&str, &str)], expected: u16| {
+            for method in [Method::Get, Method::Head] {
+                let answer = site.ask(&request(method, "/plain.txt", fields));
+                assert_eq!(answer.status, expected, "{method:?} {fields:?}");
+                if expected == 304 {
+                    assert_eq!(answer.field("ETag"), tag);
+                    assert_eq!(answer.field("Cache-Control"), whole.field("Cache-Control"));
+                }
+            }
+        };
+        check(&[("If-None-Match", &tag)], 304);
+        check(&[("If-None-Match", &weak)], 304);
+        check(&[("If-None-Match", &list)], 304);
+        check(&[("If-None-Match", "*")], 304);
+        check(&[("If-None-Match", "\"x\"")], 200);
+        check(
+            &[("If-None-Match", "\"x\""), ("If-Modified-Since", late)],
+            200,
+        );
+        check(&[("If-Modified-Since", early)], 200);
+        check(&[("If-Modified-Since", "yesterday")], 200);
+        check(&[("If-Match", &tag)], 200);
+        check(&[("If-Match", &weak)], 412);
+        check(&[("If-Match", "*")], 200);
+        check(&[("If-Match", "\"x\"")], 412);
+        check(&[("If-Match", &tag), ("If-Unmodified-Since", early)], 200);
+        check(&[("If-Match", "\"x\""), ("If-None-Match", &tag)], 412);
+        check(&[("If-Unmodified-Since", early)], 412);
+        check(&[("If-Unmodified-Since", late)], 200);
+        check(&[("If-Match", &tag), ("If-None-Match", &tag)], 304);
+        check(&[("If-None-Match", &tag), ("Range", "bytes=0-1")], 304);
+        check(&[("If-Match", "\"x\""), ("Range", "bytes=0-1")], 412);
+        let missing = site.get("/nothing", &[("If-Match", "*"), ("If-None-Match", "*")]);
+        assert_eq!(missing.status, 404, "there is nothing to compare with");
+        let redirect = site.get("/sub", &[("If-None-Match", "*")]);
+        assert_eq!(redirect.status, 308);
+    });
+    let site = Site::of(&[("a", b"alpha")]);
+    let check = |fields: &[(&str, &str)], expected: u16| {
+        assert_eq!(site.get("/a", fields).status, expected, "{fields:?}");
+    };
+    let date = "Thu, 01 Jan 1970 00:00:00 GMT";
+    assert_eq!(site.get("/a", &[]).field("Last-Modified"), date);
+    check(&[("If-Modified-Since", date)], 304);
+    check(&[("If-Unmodified-Since", date)], 200);
+    check(&[("If-Range", date), ("Range", "bytes=0-1")], 206);
+    check(
+        &[
+            ("If-Range", "Thu, 01 Jan 1970 00:00:01 GMT"),
+            ("Range", "bytes=0-1"),
+        ],
+        200,
+    );
+}
+
+#[test]
+fn ranges() {
+    everywhere(|site| {
+        let content = text();
+        let tag = site.get("/plain.txt", &[]).field("ETag").to_owned();
+        let weak = format!("W/{tag}");
+        let check = |fields: &[(&str, &str)], status: u16, content_range: &str, body: &[u8]| {
+            let answer = site.get("/plain.txt", fields);
+            assert_eq!(answer.status, status, "{fields:?}");
+            assert_eq!(answer.field("Content-Range"), content_range, "{fields:?}");
+            if status != 416 {
+                assert_eq!(answer.body, body, "{fields:?}");
+                assert_eq!(answer.field("ETag"), tag);
+            }
+        };
+        let single = |value: &str, range: std::ops::Range<usize>| {
+            let content_range = format!("bytes {}-{}/10000", range.start, range.end - 1);
+            check(&[("Range", value)], 206, &content_range, &content[range]);
+        };
+        single("bytes=0-0", 0..1);
+        single("bytes=5-14", 5..15);
+        single("bytes=9999-", 9999..10_000);
+        single("bytes=9000-99999999999999999999", 9000..10_000);
+        single("bytes=-1", 9999..10_000);
+        single("bytes=-99999", 0..10_000);
+        single("bytes=0-4,5-9", 0..10);
+        for ignored in [
+            "bytes=5-4",
+            "bytes=",
+            "bytes=a-b",
+            "lines=1-2",
+            "bytes=1-2;3",
+            "0-1",
+        ] {
+            check(&[("Range", ignored)], 200, "", &content);
+        }
+        let thousand = (0..1000).map(|n| format!("{}-{}", n * 10, n * 10 + 1));
+        let thousand = format!("bytes={}", thousand.collect::<Vec<_>>().join(","));
+        let answer = site.get("/plain.txt", &[("Range", &thousand)]);
+        assert!(matches!(answer.status, 200 | 206) && answer.body.len() < 20_000);
+        for unsatisfiable in ["bytes=10000-", "bytes=99999999999999999999-", "bytes=-0"] {
+            check(&[("Range", unsatisfiable)], 416, "bytes */10000", b"");
+        }
+        let part = [("Range", "bytes=0-1")];
+        check(
+            &[part[0], ("If-Range", &tag)],
+            206,
+            "bytes 0-1/10000",
+            &content[..2],
+        );
+        check(&[part[0], ("If-Range", &weak)], 200, "", &content);
+        check(&[part[0], ("If-Range", "\"x\"")], 200, "", &content);
+        check(&[("If-Range", &tag)], 200, "", &content);
+        // RFC 9110 section 14.2: only GET has ranges.
+        let head = site.head("/plain.txt", &part);
+        assert_eq!((head.status, head.field("Content-Length")), (200, "10000"));
+        assert_eq!(
+            site.head("/plain.txt", &[("Range", "bytes=10000-")]).status,
+            200
+        );
+    });
+}
+
+/// The parts of a multipart/byteranges body: Content-Type, Content-Range and content of each.
+fn parts(answer: &Answer) -> Vec<(String, String, Vec<u8>)> {
+    let media_type = answer.field("Content-Type");
+    let boundary = media_type
+        .strip_prefix("multipart/byteranges; boundary=")
+        .unwrap();
+    assert!(!boundary.is_empty() && boundary.len() <= 70);
+    let mut rest = &answer.body[..];
+    let mut take = |text: &str| {
+        let after = rest.strip_prefix(text.as_bytes());
+        rest =
+            after.unwrap_or_else(|| panic!("no {text:?} in {:?}", String::from_utf8_lossy(rest)));
+    };
+    take(&format!("--{boundary}"));
+    let mut found = Vec::new();
+    loop {
+        if let Some(end) = rest.strip_prefix(b"--") {
+            assert_eq!(end, b"\r\n", "nothing follows");
+            return found;
+        }
+        let end = rest
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .unwrap();
+        let fields = String::from_utf8(rest[..end].to_vec()).unwrap();
+        let field = |name: &str| {
+            let line = fields.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_default().trim_start_matches(": ").to_owned()
+        };
+        let content_range = field("Content-Range");
+        let (range, _) = content_range
+            .strip_prefix("bytes ")
+            .unwrap()
+            .split_once('/')
+            .unwrap();
+        let (first, last) = range.split_once('-').unwrap();
+        let length = last.parse::<usize>().unwrap() - first.parse::<usize>().unwrap() + 1;
+        let content = rest[end + 4..end + 4 + length].to_vec();
+        rest = &rest[end + 4 + length..];
+        let delimiter = format!("\r\n--{boundary}");
+        rest = rest
+            .strip_prefix(delimiter.as_bytes())
+            .expect("a delimiter");
+        found.push((field("Content-Type"), content_range, content));
+    }
+}
+
+#[test]
+fn several_ranges() {
+    everywhere(|site| {
+        let content = text();
+        let plain = site.get("/plain.txt", &[]);
+        let answer = site.get(
+            "/plain.txt",
+            &[("Range", "bytes=0-9, 5000-5999 , -1,20000-")],
+        );
+        assert_eq!(answer.status, 206);
+        for name in ["ETag", "Last-Modified", "Cache-Control"] {
+            assert_eq!(answer.field(name), plain.field(name));
+        }
+        let part = |range: std::ops::Range<usize>| {
+            let content_range = format!("bytes {}-{}/10000", range.start, range.end - 1);
+            let media_type = "text/plain; charset=utf-8".to_owned();
+            (media_type, content_range, content[range].to_vec())
+        };
+        assert_eq!(
+            parts(&answer),
+            [part(0..10), part(5000..6000), part(9999..10_000)]
+        );
+        // In the order that was asked for.
+        let answer = site.get("/plain.txt", &[("Range", "bytes=-10,0-9")]);
+        assert_eq!(parts(&answer), [part(9990..10_000), part(0..10)]);
+        let coded = site.get("/app.js", &[("Accept-Encoding", "gzip")]);
+        let fields = [("Accept-Encoding", "gzip"), ("Range", "bytes=0-0,-1")];
+        let answer = site.get("/app.js", &fields);
+        if coded.body.len() > 82 {
+            assert_eq!(answer.field("Content-Encoding"), "gzip");
+            let parts = parts(&answer);
+            assert_eq!(parts.len(), 2);
+            assert_eq!(parts[0].2, coded.body[..1]);
+            assert_eq!(parts[1].2, coded.body[coded.body.len() - 1..]);
+        } else {
+            assert_eq!(answer.body, coded.body);
+        }
+        let head = site.head("/plain.txt", &[("Range", "bytes=0-0,-1")]);
+        assert_eq!((head.status, &head.fields), (200, &plain.fields));
+    });
+}
+
+#[test]
+fn siblings_that_cannot_be_compared() {
+    // Longer than what is hashed: by age.
+    let tree = Tree::new();
+    let content = text();
+    for name in ["young.js", "old.js"] {
+        tree.write(name, &content);
+        tree.write(&format!("{name}.gz"), coded(&content, "gz"));
+    }
+    tree.modified_ago("young.js.gz", Duration::from_secs(60));
+    tree.modified_ago("old.js.gz", Duration::from_secs(7200));
+    let site = Site::new(Config {
+        hash_up_to: 5000,
+        ..config_of(Mount::tree("/", directory(&tree.path(""))))
+    });
+    assert_eq!(
+        site.get("/young.js", &[BROWSER]).field("Content-Encoding"),
+        "gzip"
+    );
+    assert_eq!(
+        site.get("/old.js", &[BROWSER]).field("Content-Encoding"),
+        ""
+    );
+    let tag = site.get("/old.js", &[]).field("ETag").to_owned();
+    assert_eq!(site.get("/old.js", &[("If-None-Match", &tag)]).status, 304);
+}
+
+#[test]
+fn replicas_agree_on_tags_and_equal_times_do_not() {
+    let tags = ["one", "two"].map(|content| {
+        let both = [0, 1].map(|_| {
+            let tree = Tree::new();
+            tree.write("a", content);
+            tree.modified("a", UNIX_EPOCH + Duration::from_secs(1));
+            let site = Site::new(config_of(Mount::tree("/", directory(&tree.path("")))));
+            site.get("/a", &[]).field("ETag").to_owned()
+        });
+        assert_eq!(both[0], both[1]);
+        both[0].clone()
+    });
+    assert_ne!(tags[0], tags[1]);
+}
+
+#[test]
+fn times_out_of_the_ordinary() {
+    let source = memory(&[]);
+    source.insert("future", "f", START + 1_000_000);
+    source.insert("past", "p", -1_000_000_000);
+    source.insert("past.gz", coded(b"p", "gz"), i64::MIN);
+    source.insert("never", "n", i64::MIN);
+    source.insert("forever", "e", i64::MAX);
+    let site = Site::new(config_of(Mount::tree("/", source)));
+    let now = "Sun, 09 Sep 2001 01:46:40 GMT";
+    for path in ["/future", "/forever"] {
+        for fields in [&[][..], &[("Range", "bytes=0-0")]] {
+            for answer in [site.get(path, fields), site.head(path, fields)] {
+                assert_eq!(
+                    answer.field("Last-Modified"),
+                    now,
+                    "RFC 9110 section 8.8.2.1"
+                );
+            }
+        }
+        let tag = site.get(path, &[]).field("ETag").to_owned();
+        assert_eq!(site.get(path, &[("If-None-Match", &tag)]).status, 304);
+    }
+    for path in ["/past", "/never"] {
+        let answer = site.get(path, &[]);
+        let date = answer.field("Last-Modified").to_owned();
+        assert!(date.ends_with(" GMT"), "{date}");
+        assert_eq!(site.get(path, &[("If-Modified-Since", now)]).status, 304);
+    }
+    let tree = Tree::new();
+    tree.write("old", "old");
+    tree.modified("old", UNIX_EPOCH - Duration::from_secs(86_400));
+    let site = Site::new(config_of(Mount::tree("/", directory(&tree.path("")))));
+    let answer = site.get("/old", &[]);
+    assert_eq!((answer.status, answer.text()), (200, "old".into()));
+    assert_eq!(
+        answer.field("Last-Modified"),
+        "Wed, 31 Dec 1969 00:00:00 GMT"
+    );
+}
+
+#[test]
+fn redirects_stay_on_this_host() {
+    let tree = Tree::new();
+    for name in [
+        "d",
+        "evil.com",
+        "a b",
+        "\u{e9}",
+        "q?r",
+        "x\r\ny",
+        "\\evil.com",
+        "d:x",
+        "%41",
+    ] {
+        tree.write(&format!("{name}/f"), "f");
+    }
+    let site = Site::new(config_of(Mount::tree("/", directory(&tree.path("")))));
+    let check = |target: &str, expected: &str| {
+        for answer in [site.get(target, &[]), site.head(target, &[])] {
+            assert_eq!(
+                (answer.status, answer.field("Location")),
+                (308, expected),
+                "{target}"
+            );
+        }
+    };
+    check("/d", "/d/");
+    check("/d?a=b&c=%20", "/d/?a=b&c=%20");
+    check("/d?", "/d/?");
+    check("/d?x\r\nSet-Cookie: y", "/d/?x%0D%0ASet-Cookie:%20y");
+    check("/d?\"<>", "/d/?%22%3C%3E");
+    check("//evil.com", "/evil.com/");
+    check("///evil.com", "/evil.com/");
+    check("/.//evil.com", "/evil.com/");
+    check("/%5Cevil.com", "/%5Cevil.com/");
+    check("/a%20b", "/a%20b/");
+    check("/%C3%A9", "/%C3%A9/");
+    check("/q%3Fr", "/q%3Fr/");
+    check("/x%0d%0ay", "/x%0D%0Ay/");
+    check("/%2541", "/%2541/");
+    check("/./d", "/d/");
+    check("/d:x", "/d:x/");
+    assert_eq!(site.get("/%2Fevil.com", &[]).status, 404);
+}
+
+#[test]
+fn mounts() {
+    let main = memory(&[
+        ("index.html", b"main"),
+        ("docs/x", b"shadowed"),
+        ("y", b"main y"),
+    ]);
+    let docs = memory(&[
+        ("index.html", b"docs"),
+        ("x", b"docs x"),
+        (".hidden", b"secret"),
+    ]);
+    let file: Arc<dyn Source> = memory(&[("r.txt", b"robots"), ("other", b"other")]);
+    let config = Config {
+        mounts: vec![
+            Mount::tree("/", main),
+            Mount::tree("/docs", docs),
+            Mount::file("/robots.txt", file, "r.txt"),
+        ],
+        ..Config::default()
+    };
+    let site = Site::new(config);
+    let check = |path: &str, expected: &str| {
+        let answer = site.get(path, &[]);
+        let seen = match answer.status {
+            200 => answer.text(),
+            308 => answer.field("Location").to_owned(),
+            status => status.to_string(),
+        };
+        assert_eq!(seen, expected, "{path}");
+    };
+    for _ in 0..2 {
+        check("/", "main");
+        check("/y", "main y");
+        check("/docs", "/docs/");
+        check("/docs?a", "/docs/?a");
+        check("/docs/", "docs");
+        check("/docs/x", "docs x");
+        check("/docs/../y", "main y");
+        check("/docs/.hidden", "404");
+        check("/docsx", "404");
+        check("/robots.txt", "robots");
+        check("/robots.txt/", "404");
+        check("/robots.txt/other", "404");
+        check("/r.txt", "404");
+    }
+    let alone = Site::new(config_of(Mount::tree("/only", memory(&[("a", b"a")]))));
+    assert_eq!(alone.get("/", &[]).status, 404);
+    assert_eq!(alone.get("/only/a", &[]).status, 200);
+    assert!(
+        Engine::new(Config::default()).is_err(),
+        "nothing is mounted"
+    );
+}
+
+#[test]
+fn a_single_page_application() {
+    let files: [(&str, &[u8]); 3] = [
+        ("index.html", b"application"),
+        ("app.js", b"script"),
+        ("d/x", b"x"),
+    ];
+    let mount = Mount::tree("/app", memory(&files)).with_fallback("index.html");
+    let site = Site::new(config_of(mount));
+    let check = |path: &str, status: u16, body: &str| {
+        for _ in 0..2 {
+            let answer = site.get(path, &[]);
+            assert_eq!(answer.status, status, "{path}");
+            if status == 200 {
+                assert_eq!(answer.text(), body, "{path}");
+                let head = site.head(path, &[]);
+                assert_eq!((head.status, head.fields), (200, answer.fields));
+            }
+        }
+    };
+    check("/app/", 200, "application");
+    check("/app/app.js", 200, "script");
+    check("/app/route", 200, "application");
+    check("/app/users/jo.doe", 200, "application");
+    check("/app/deep/er/route?x=/y.js", 200, "application");
+    check("/app/missing.js", 404, "");
+    check("/app/img/missing.png", 404, "");
+    check("/app/.env", 404, "");
+    check("/app", 308, "");
+    check("/app/d", 308, "");
+    check("/elsewhere", 404, "");
+    let tag = site.get("/app/route", &[]).field("ETag").to_owned();
+    assert_eq!(tag, site.get("/app/index.html", &[]).field("ETag"));
+    assert_eq!(
+        site.get("/app/route", &[("If-None-Match", &tag)]).status,
+        304
+    );
+    assert_eq!(
+        site.get("/app/route", &[("Range", "bytes=0-2")]).text(),
+        "app"
+    );
+    let none = Mount::tree("/", memory(&[("a", b"a")])).with_fallback("index.html");
+    assert_eq!(Site::new(config_of(none)).get("/route", &[]).status, 404);
+}
+
+#[test]
+fn what_is_no_file_and_what_leads_outside() {
+    let tree = Tree::new();
+    tree.write("root/a", "a");
+    tree.write("secret", "secret");
+    for (name, target) in [("out", "../secret"), ("loop", "loop"), ("in", "a")] {
+        std::os::unix::fs::symlink(target, tree.path("root").join(name)).unwrap();
+    }
+    let socket = std::os::unix::net::UnixListener::bind(tree.path("root").join("socket"));
+    let site = Site::new(config_of(Mount::tree("/", directory(&tree.path("root")))));
+    for (path, status) in [
+        ("/in", 200),
+        ("/out", 404),
+        ("/loop", 404),
+        ("/socket", 404),
+    ] {
+        assert_eq!(site.get(path, &[]).status, status, "{path}");
+    }
+    drop(socket);
+}
+
+#[test]
+fn hidden_files_are_served_if_that_is_asked_for() {
+    let site = Site::new(Config {
+        dotfiles: true,
+        ..config_of(Mount::tree(
+            "/",
+            memory(&[(".env", b"shown"), ("a/.b/c", b"c")]),
+        ))
+    });
+    assert_eq!(site.get("/.env", &[]).text(), "shown");
+    assert_eq!(site.get("/a/.b/c", &[]).text(), "c");
+}

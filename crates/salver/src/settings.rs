@@ -294,3 +294,57 @@ pub(crate) fn size(bytes: u64) -> String {
     let text = bytesize::ByteSize(bytes).display().iec().to_string();
     text.replacen(".0 ", " ", 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_gives_each_of_its_addresses_once() {
+        fn check(host: &str, expected: &[&str]) {
+            let found = addresses(host, 80).unwrap_or_default();
+            let expected: Vec<SocketAddr> = expected.iter().map(|a| a.parse().unwrap()).collect();
+            assert_eq!(found, expected, "{host:?}");
+        }
+        check("127.0.0.1", &["127.0.0.1:80"]);
+        check("0.0.0.0", &["0.0.0.0:80"]);
+        check("::1", &["[::1]:80"]);
+        check("[::1]", &["[::1]:80"]);
+        check("", &[]);
+        check("[]", &[]);
+        check("127.0.0.1:80", &[]);
+        let mut found = addresses("localhost", 80).unwrap();
+        assert!(found.iter().all(|address| address.ip().is_loopback()));
+        let count = found.len();
+        found.sort();
+        found.dedup();
+        assert_eq!(found.len(), count);
+    }
+
+    #[test]
+    fn what_the_system_refuses_says_who_must_act() {
+        fn check(kind: io::ErrorKind, misused: bool, part: &str) {
+            let failure = unusable(Path::new("/a b"), &kind.into());
+            assert_eq!(matches!(failure, Failure::Misused(_)), misused, "{failure}");
+            let line = failure.to_string();
+            assert!(line.contains("\"/a b\"") && line.contains(part), "{line}");
+        }
+        check(io::ErrorKind::NotFound, true, "does not exist");
+        check(io::ErrorKind::NotADirectory, true, "does not exist");
+        check(io::ErrorKind::InvalidInput, true, "is no path");
+        check(io::ErrorKind::PermissionDenied, false, "permissions");
+        check(io::ErrorKind::StorageFull, false, "cannot be opened");
+    }
+
+    #[test]
+    fn sizes_are_for_people() {
+        fn check(bytes: u64, expected: &str) {
+            assert_eq!(size(bytes), expected);
+        }
+        check(0, "0 B");
+        check(1000, "1000 B");
+        check(1 << 20, "1 MiB");
+        check(3 << 19, "1.5 MiB");
+        check(256 << 20, "256 MiB");
+    }
+}

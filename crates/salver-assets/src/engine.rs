@@ -1,23 +1,20 @@
 //! The steps from a request to a plan, in order.
 
-use std::borrow::Cow;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_semantics::{AcceptEncoding, ContentCoding, HttpDate, has_known_extension};
+use salver_semantics::{AcceptEncoding, HttpDate, has_known_extension};
 
 use crate::answer::{Decision, answer};
-use crate::coalesce::{Joined, Waiter};
+use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::counters::Statistics;
 use crate::load::{Landed, Load, Outcome, Previous};
 use crate::path::{PathError, RequestPath, encode_path, encode_query, file_name, is_hidden};
 use crate::plan::{Content, ResponsePlan};
 use crate::policy::Key;
+use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
 use crate::request::{Method, Request};
 use crate::resource::{Entry, Resource, Standing};
 use crate::shared::Shared;
@@ -53,67 +50,6 @@ pub enum Step {
     Load(Load, Pending),
     /// Somebody else's load will do: await and [resume](Engine::resume).
     Wait(Pending),
-}
-
-/// A request's place in a queue for a load; may be dropped at any time.
-pub struct Pending {
-    waiter: Waiter<Landed>,
-    progress: Progress,
-}
-
-/// What a [`Pending`] resolves to.
-pub struct Arrived {
-    landed: Landed,
-    progress: Progress,
-}
-
-/// How far a request has come.
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    /// Whether the fallback is asked for instead of the path, which is unknown.
-    fallback: bool,
-    loads: u8,
-}
-
-/// What a load is begun for.
-struct Want<'a> {
-    key: &'a [u8],
-    previous: Option<Previous>,
-    purpose: Purpose,
-}
-
-enum Purpose {
-    /// To learn what is there.
-    Look,
-    /// For the content of the representation in this coding; if it is `kept`, all find it in the
-    /// entry from then on.
-    Content { coding: ContentCoding, kept: bool },
-}
-
-impl Want<'_> {
-    /// Who gives the same name can share the load. Content that is not kept is of use only to
-    /// those who want the same coding: others would wait in vain, and then again. No path holds a
-    /// NUL.
-    fn shared_as(&self) -> Cow<'_, [u8]> {
-        match self.purpose {
-            Purpose::Content {
-                coding,
-                kept: false,
-            } => [self.key, b"\0", coding.name().as_bytes()].concat().into(),
-            Purpose::Look | Purpose::Content { .. } => self.key.into(),
-        }
-    }
-}
-
-impl Future for Pending {
-    type Output = Arrived;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arrived> {
-        let progress = self.progress;
-        Pin::new(&mut self.waiter)
-            .poll(context)
-            .map(|landed| Arrived { landed, progress })
-    }
 }
 
 impl Engine {
@@ -506,6 +442,7 @@ mod tests {
     use crate::source::Patience;
     use crate::sync::taken;
     use crate::{MemorySource, Mount};
+    use salver_semantics::ContentCoding;
 
     /// An engine that has `/a` in its cache.
     fn engine(now: Now) -> Engine {

@@ -6,6 +6,8 @@
     reason = "each test file uses its own part"
 )]
 
+pub mod fixture;
+
 use std::fs::FileTimes;
 use std::future::Future;
 use std::os::unix::fs::FileExt;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_semantics::{
-    AcceptEncoding, HttpDate, Preconditions, RangeLimits, RangeOutcome, Verdict, content_range,
+    HttpDate, Preconditions, RangeLimits, RangeOutcome, Verdict, content_range,
     content_range_unsatisfied, evaluate_range, if_range,
 };
 
+use crate::accept::accept_encoding;
 use crate::plan::{Bytestream, Content, Piece, ResponsePlan};
 use crate::representation::{Field, Representation};
 use crate::request::{Method, Request};
@@ -33,7 +34,7 @@ pub(crate) fn answer<'a>(
     opened: Option<&(usize, Opened)>,
     now: HttpDate,
 ) -> Decision<'a> {
-    let accept = AcceptEncoding::parse(request.fields.accept_encoding.as_deref());
+    let accept = accept_encoding(request);
     let Some((number, representation)) = offer.select(&accept) else {
         // RFC 9110 section 15.5.7.
         let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);

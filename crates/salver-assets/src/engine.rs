@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use salver_semantics::{AcceptEncoding, HttpDate, has_known_extension};
 
+use crate::accept::accept_encoding;
 use crate::answer::{Decision, answer};
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
@@ -369,8 +370,7 @@ impl Engine {
             waiter: ticket.waiter(),
             progress,
         };
-        let wanted = (request.method == Method::Get)
-            .then(|| AcceptEncoding::parse(request.fields.accept_encoding.as_deref()));
+        let wanted = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             ticket,

@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accept;
 mod answer;
 mod coalesce;
 mod config;

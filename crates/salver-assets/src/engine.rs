@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_semantics::{AcceptEncoding, HttpDate, has_known_extension};
+use salver_semantics::{HttpDate, has_known_extension};
 
 use crate::accept::accept_encoding;
 use crate::answer::{Decision, answer};

@@ -33,8 +33,6 @@ pub(crate) enum Stop {
     WouldWait,
     /// The file is no longer what it was a moment ago: begin again.
     Changed,
-    /// The file keeps changing.
-    Unsettled,
     /// The storage said no.
     Io(io::Error),
 }

@@ -113,9 +113,7 @@ impl Load {
                 Err(Stop::Changed | Stop::WouldWait) if !effort.is_spent() => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(Stop::Changed | Stop::WouldWait | Stop::Unsettled) => {
-                    break self.keep_previous();
-                }
+                Err(Stop::Changed | Stop::WouldWait) => break self.keep_previous(),
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
                     if self.shared.said.first((&self.key, failure.status())) {

@@ -198,6 +198,8 @@ impl Connection {
                 carry.extend_from_slice(received);
                 &carry
             };
+            // Empty, unless a connection's task has panicked: its answers are nobody else's.
+            scratch.outbox.clear();
             let (consumed, flow) = self.answer_all(input, &mut scratch.outbox, now);
             let rest = input.get(consumed..).unwrap_or_default();
             // A copy of what is left: in the common case there is nothing, and nothing is held.

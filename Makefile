@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 TOOLS := curl:curl wget:wget cc:build-essential
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs mirror loom fuzz precompress clean
+.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -19,7 +19,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps lint unit docs mirror loom ## Everything: lints, tests, documentation, loom
+test: deps lint unit docs mirror loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 deps: ## Install what the tests need beyond Rust, or name it
 	@missing=; \
@@ -45,22 +45,26 @@ unit: ## Unit, property, integration and documentation tests
 docs: ## The documentation, with warnings as errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
-mirror: docs ## Fetch example/ and the documentation back through the server, by wget and curl
+# The documentation of some dependencies makes it thousands of files.
+mirror: docs ## Mirror example/ and the documentation through the server by wget; compare by hash
+	RUSTDOCFLAGS= $(CARGO) doc --locked --no-deps -p rustix -p brotli -p tokio
 	$(CARGO) build --locked -p salver
-	scripts/mirror target/debug/salver example /
-	scripts/mirror target/debug/salver target/doc \
-		$$(cd target/doc && printf '/%s/ ' salver*)
+	scripts/mirror.sh target/debug/salver example 15
+	scripts/mirror.sh target/debug/salver target/doc 2000
+	scripts/codings.sh target/debug/salver example
+	if [ -d ../shared/arena-static ]; then \
+		scripts/codings.sh target/debug/salver ../shared/arena-static; \
+	fi
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
 		$(CARGO) test --locked -p salver-assets --lib --release loom
 
-fuzz: ## Fuzz each target for FUZZ_SECONDS (30); needs nightly Rust and cargo-fuzz
-	@for target in $$(cd fuzz && $(CARGO) fuzz list); do \
-		echo "fuzz: $$target"; \
-		(cd fuzz && $(CARGO) +nightly fuzz run "$$target" -- \
-			-max_total_time=$(FUZZ_SECONDS)) || exit 1; \
-	done
+fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
+	fuzz/run.sh $(FUZZ_SECONDS)
+
+fuzz-smoke: ## Fuzz each target for a moment
+	fuzz/run.sh 5
 
 precompress: ## Make the coded siblings of example/ anew; needs brotli, gzip and zstd
 	@find example -type f \( -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) \

@@ -101,6 +101,22 @@ impl Default for Config {
     }
 }
 
+/// Content may take at most this share of the cache, so that a file in all its codings does not
+/// take more than a quarter.
+const MOST_OF_CACHE: usize = 16;
+
+impl Config {
+    /// The longest content that is kept in memory, in bytes: `cache_max_file`, but no more than a
+    /// sixteenth of `cache_size`, and nothing without a cache.
+    pub fn keep_up_to(&self) -> u64 {
+        if !self.cache {
+            return 0;
+        }
+        let most = u64::try_from(self.cache_size / MOST_OF_CACHE).unwrap_or(u64::MAX);
+        self.cache_max_file.min(most)
+    }
+}
+
 /// A setting that cannot be used: which, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(String);

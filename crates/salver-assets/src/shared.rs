@@ -24,10 +24,6 @@ pub(crate) struct Shared {
     epoch: Instant,
 }
 
-/// Content may take at most this share of the cache, so that a file in all its codings does not
-/// take more than a quarter.
-const MOST_OF_CACHE: usize = 16;
-
 impl Shared {
     pub(crate) fn new(config: Config, epoch: Instant) -> Result<Self, ConfigError> {
         Ok(Shared {
@@ -44,11 +40,7 @@ impl Shared {
 
     /// The longest content that is kept in memory, in bytes.
     pub(crate) fn keep_up_to(&self) -> u64 {
-        if !self.config.cache {
-            return 0;
-        }
-        let most = u64::try_from(self.config.cache_size / MOST_OF_CACHE).unwrap_or(u64::MAX);
-        self.config.cache_max_file.min(most)
+        self.config.keep_up_to()
     }
 
     pub(crate) fn since_epoch(&self, now: Instant) -> Duration {

@@ -100,7 +100,7 @@ pub struct ServeFlags {
     )]
     pub cache_size: u64,
 
-    /// The longest file that is kept in memory; at most a quarter of --cache-size
+    /// The longest file that is kept in memory; at most a sixteenth of --cache-size
     #[arg(
         long,
         value_name = "SIZE",

@@ -14,9 +14,6 @@ use crate::flags::ServeFlags;
 use crate::mount_flag::MountFlag;
 use crate::values::Spa;
 
-/// The engine keeps no file that is longer than this share of its cache.
-const MOST_OF_CACHE: u64 = 4;
-
 /// Everything that `salver serve` needs to know.
 #[derive(Debug)]
 pub struct Settings {
@@ -78,11 +75,11 @@ impl Settings {
             }
             return;
         }
-        let most = flags.cache_size / MOST_OF_CACHE;
-        if flags.cache_max_file > most {
+        let most = self.engine.keep_up_to();
+        if most < flags.cache_max_file {
             self.warnings.push(format!(
-                "files beyond {} are not kept in memory: --cache-max-file is more than a quarter \
-                 of --cache-size",
+                "files beyond {} are not kept in memory: --cache-max-file is more than a \
+                 sixteenth of --cache-size",
                 size(most)
             ));
         }

@@ -1,0 +1,26 @@
+# Sourced by the scripts beside it: a server for the time of a script.
+#   start_server PROGRAM DIRECTORY: sets $url; what it says goes to $work/log.
+# $work is a directory for the script's own files; both are gone when the script ends.
+
+work=$(mktemp -d)
+server=
+finish() {
+	[ -z "$server" ] || kill "$server" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap finish EXIT
+
+start_server() {
+	"$1" serve "$2" --port 0 2>"$work/log" &
+	server=$!
+	url=
+	for _ in $(seq 200); do
+		url=$(grep -o 'http://[0-9.]*:[0-9]*' "$work/log" | head -n 1 || true)
+		[ -n "$url" ] && return
+		# Waits without another process.
+		read -r -t 0.05 <> <(:) || true
+	done
+	cat "$work/log" >&2
+	echo "${0##*/}: the server did not start" >&2
+	exit 1
+}

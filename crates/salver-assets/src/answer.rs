@@ -12,11 +12,10 @@ use salver_semantics::{
 };
 
 use crate::accept::accept_encoding;
-use crate::plan::{Bytestream, Content, Piece, ResponsePlan};
+use crate::plan::{Bytestream, Content, OpenedContent, Piece, ResponsePlan};
 use crate::representation::{Field, Representation};
 use crate::request::{Method, Request};
 use crate::resource::Offer;
-use crate::source::Opened;
 
 /// What has been decided before the content is at hand.
 pub(crate) enum Decision<'a> {
@@ -26,12 +25,11 @@ pub(crate) enum Decision<'a> {
     NeedContent(&'a Representation),
 }
 
-/// Decides on a file's representations. `opened` is the content of the representation of that
-/// number, if it has just been opened.
+/// Decides on a file's representations. `opened` is content that has just been opened.
 pub(crate) fn answer<'a>(
     request: &Request<'_>,
     offer: &'a Offer,
-    opened: Option<&(usize, Opened)>,
+    opened: Option<&OpenedContent>,
     now: HttpDate,
 ) -> Decision<'a> {
     let accept = accept_encoding(request);
@@ -72,7 +70,7 @@ pub(crate) fn answer<'a>(
     }
     let stream = match (&representation.content, opened) {
         (Some(bytes), _) => Bytestream::Memory(bytes),
-        (None, Some((which, opened))) if *which == number => Bytestream::Opened(opened),
+        (None, Some(opened)) if opened.number == number => Bytestream::Opened(opened),
         _ => return Decision::NeedContent(representation),
     };
     Decision::Respond(match ranges {

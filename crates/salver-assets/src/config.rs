@@ -80,6 +80,9 @@ pub struct Config {
     /// The longest file whose entity tag is a hash of its content, in bytes; beyond, it is made
     /// of length and times. Default: 16 MiB.
     pub hash_up_to: u64,
+    /// A file that changed less than this ago may well change again while it is sent, so its
+    /// bytes are copied first: see [`Transfer`](crate::strategy::Transfer). Default: 10 s.
+    pub restless: Duration,
     /// Whether requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
@@ -96,6 +99,7 @@ impl Default for Config {
             revalidate: Duration::from_secs(1),
             dotfiles: false,
             hash_up_to: 16 * 1024 * 1024,
+            restless: Duration::from_secs(10),
             coalesce: true,
         }
     }

@@ -13,13 +13,12 @@ use crate::config::{Config, ConfigError, Place};
 use crate::counters::Statistics;
 use crate::load::{Landed, Load, Outcome, Previous};
 use crate::path::{PathError, RequestPath, encode_path, encode_query, file_name, is_hidden};
-use crate::plan::{Content, ResponsePlan};
+use crate::plan::{Content, OpenedContent, ResponsePlan};
 use crate::policy::Key;
 use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
 use crate::request::{Method, Request};
 use crate::resource::{Entry, Resource, Standing};
 use crate::shared::Shared;
-use crate::source::Opened;
 
 /// The methods that are answered, for `Allow` (RFC 9110 section 10.2.1).
 const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
@@ -259,7 +258,7 @@ impl Engine {
         request: &Request<'_>,
         path: &RequestPath<'_>,
         entry: &Arc<Entry>,
-        opened: Option<&(usize, Opened)>,
+        opened: Option<&OpenedContent>,
         now: Now,
         progress: Progress,
     ) -> Step {

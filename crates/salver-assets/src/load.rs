@@ -11,12 +11,13 @@ use salver_semantics::AcceptEncoding;
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop};
 use crate::locate::{Found, locate};
+use crate::plan::OpenedContent;
 use crate::policy::Key;
 use crate::representations::{Handles, build, read};
 use crate::resource::{Entry, Offer, Resource};
 use crate::shared::Shared;
-use crate::snapshot::{Effort, changes_now};
-use crate::source::{Opened, Patience};
+use crate::snapshot::{Effort, changed_within};
+use crate::source::Patience;
 use crate::strategy::{Situation, Transfer, transfer};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
@@ -33,7 +34,7 @@ pub(crate) enum Landed {
     /// not in memory.
     Ready {
         entry: Arc<Entry>,
-        opened: Option<Arc<(usize, Opened)>>,
+        opened: Option<Arc<OpenedContent>>,
     },
     /// Nothing.
     Failed(LoadError),
@@ -208,10 +209,16 @@ impl Load {
             let situation = Situation {
                 length: identity.length,
                 keep_up_to: shared.keep_up_to(),
-                changes_now: changes_now(identity),
+                changes_now: changed_within(identity, shared.config.restless),
             };
             match transfer(situation) {
-                Transfer::Sendfile => opened = Some(Arc::new((number, file))),
+                transfer @ (Transfer::Copy | Transfer::Sendfile) => {
+                    opened = Some(Arc::new(OpenedContent {
+                        number,
+                        opened: file,
+                        transfer,
+                    }));
+                }
                 Transfer::Read => {
                     let content = read(shared, &file, effort)?;
                     if let Some(slot) = offer.representations.get_mut(number) {
@@ -234,7 +241,7 @@ impl Load {
         &self,
         resource: Resource,
         began: Duration,
-        opened: Option<Arc<(usize, Opened)>>,
+        opened: Option<Arc<OpenedContent>>,
     ) -> Landed {
         let uses = self
             .previous

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::representation::{Field, Head, Prepared, Representation, vary};
 use crate::source::{Identity, Opened, Reader};
+use crate::strategy::Transfer;
 
 /// What to answer. `Date` and the connection's own fields are the driver's to add.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub struct FileContent {
     pub range: Range<u64>,
     /// What the file must still be while its bytes leave: if not, end the connection.
     pub identity: Identity,
+    /// By which way they leave: [`Transfer::Copy`] or [`Transfer::Sendfile`].
+    pub transfer: Transfer,
 }
 
 impl FileContent {
@@ -150,10 +153,19 @@ impl ResponsePlan {
     }
 }
 
+/// The opened content of one representation of an offer.
+#[derive(Debug)]
+pub(crate) struct OpenedContent {
+    /// Which representation.
+    pub(crate) number: usize,
+    pub(crate) opened: Opened,
+    pub(crate) transfer: Transfer,
+}
+
 /// Where the bytes of a representation come from, for one answer.
 pub(crate) enum Bytestream<'a> {
     Memory(&'a Bytes),
-    Opened(&'a Opened),
+    Opened(&'a OpenedContent),
 }
 
 impl Bytestream<'_> {
@@ -161,17 +173,21 @@ impl Bytestream<'_> {
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
         let (bytes, opened) = match self {
             Bytestream::Memory(bytes) => (*bytes, None),
-            Bytestream::Opened(opened) => match &opened.reader {
+            Bytestream::Opened(content) => match &content.opened.reader {
                 Reader::Memory(bytes) => (bytes, None),
-                Reader::File(file) => (&const { Bytes::new() }, Some((file, opened))),
+                Reader::File(file) => (&const { Bytes::new() }, Some((file, content))),
             },
         };
         if let Some((file, opened)) = opened.filter(|_| !range.is_empty()) {
-            let identity = opened.metadata.identity;
+            let OpenedContent {
+                opened, transfer, ..
+            } = opened;
+            let (identity, transfer) = (opened.metadata.identity, *transfer);
             return Piece::File(FileContent {
                 file: Arc::clone(file),
                 range,
                 identity,
+                transfer,
             });
         }
         let start = usize::try_from(range.start)

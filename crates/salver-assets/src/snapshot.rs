@@ -46,12 +46,12 @@ const COARSE: Duration = Duration::from_secs(2);
 pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
     identity.modified.nanoseconds == 0
         && identity.changed.nanoseconds == 0
-        && identity.changed.distance(SystemTime::now()) < COARSE
+        && changed_within(identity, COARSE)
 }
 
-/// Whether the file changed so recently that the next change may come while it is sent.
-pub(crate) fn changes_now(identity: &Identity) -> bool {
-    identity.changed.distance(SystemTime::now()) < COARSE
+/// Whether the file, in content or inode, changed less than `time` ago.
+pub(crate) fn changed_within(identity: &Identity, time: Duration) -> bool {
+    identity.changed.distance(SystemTime::now()) < time
 }
 
 /// How much a load may take upon itself.

@@ -5,6 +5,9 @@
 pub enum Transfer {
     /// Read it whole into memory, once, and keep it for others if there is a cache.
     Read,
+    /// From an open handle, window by window, each copied before the file is looked at again:
+    /// what the kernel sends out of the page cache would show later changes.
+    Copy,
     /// From an open handle, window by window, by `sendfile` where the transport can.
     Sendfile,
 }
@@ -34,12 +37,11 @@ pub fn transfer(situation: Situation) -> Transfer {
         keep_up_to,
         changes_now,
     } = situation;
-    let read =
-        length <= keep_up_to || length < READ_BELOW || (changes_now && length <= STEADY_UP_TO);
-    if read {
-        Transfer::Read
-    } else {
-        Transfer::Sendfile
+    match changes_now {
+        _ if length <= keep_up_to || length < READ_BELOW => Transfer::Read,
+        true if length <= STEADY_UP_TO => Transfer::Read,
+        true => Transfer::Copy,
+        false => Transfer::Sendfile,
     }
 }
 
@@ -57,14 +59,15 @@ mod tests {
             };
             assert_eq!(transfer(situation), expected, "{situation:?}");
         }
-        use Transfer::{Read, Sendfile};
+        use Transfer::{Copy, Read, Sendfile};
         let mib = 1024 * 1024;
         for changes_now in [false, true] {
             check(0, 0, changes_now, Read);
             check(READ_BELOW - 1, 0, changes_now, Read);
             check(mib, mib, changes_now, Read);
-            check(mib + 1, mib, changes_now, Sendfile);
-            check(u64::MAX, mib, changes_now, Sendfile);
+            let beyond = if changes_now { Copy } else { Sendfile };
+            check(mib + 1, mib, changes_now, beyond);
+            check(u64::MAX, mib, changes_now, beyond);
         }
         check(READ_BELOW, 0, false, Sendfile);
         check(READ_BELOW, 0, true, Read);

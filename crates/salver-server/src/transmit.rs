@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use salver_assets::strategy::Transfer;
 use salver_assets::{Content, FileContent, Piece};
 use salver_os::Residency;
 use tokio::io::{AsyncWrite, Interest};
@@ -95,7 +96,7 @@ impl Transmission<'_> {
 
     async fn send_file(&mut self, content: &FileContent) -> io::Result<()> {
         let Range { mut start, end } = content.range;
-        let mut kernel_sends = true;
+        let mut kernel_sends = content.transfer == Transfer::Sendfile;
         while start < end {
             let window = start..end.min(start.saturating_add(WINDOW));
             start = window.end;

@@ -67,6 +67,15 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
+/// The defaults, but for trusting files that were written a moment ago, as tests write theirs: so
+/// that they leave by the ways that files of some age leave.
+pub(crate) fn trusting() -> Config {
+    Config {
+        restless: Duration::ZERO,
+        ..Config::default()
+    }
+}
+
 /// Bound to `root`, not yet running.
 pub(crate) fn bind(root: &Path, settings: Settings, config: Config) -> Server {
     let source = DirectorySource::open(root, Symlinks::Beneath, config.revalidate).unwrap();
@@ -106,7 +115,7 @@ impl Running {
 
     /// With defaults.
     pub(crate) fn serving(site: &Site) -> Self {
-        Running::over(site.root(), settings(), Config::default())
+        Running::over(site.root(), settings(), trusting())
     }
 
     /// Whether `run` has returned.

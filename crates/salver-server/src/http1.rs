@@ -14,6 +14,8 @@
 //! An idle connection holds no buffer: input and output are the loop's until a turn leaves
 //! something over.
 
+mod translate;
+
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -22,17 +24,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use salver_assets::{
-    Arrived, Content, Method, Now, Patience, Pending, Protocol, Request, ResponsePlan, Step,
+    Arrived, Content, Method, Now, Patience, Pending, Request, ResponsePlan, Step,
 };
-use salver_http1::{
-    CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RenderedHead, RequestHead, Target,
-    write_head,
-};
+use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
+use crate::http1::translate::{method, push_content, push_head, request};
 use crate::outbox::Outbox;
 use crate::transmit::{Transmission, poll_send};
 
@@ -497,51 +497,5 @@ fn poll_once(mut pending: Pending) -> Result<Arrived, Pending> {
     match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(arrived) => Ok(arrived),
         Poll::Pending => Err(pending),
-    }
-}
-
-fn method(head: &RequestHead<'_>) -> Method {
-    use salver_http1::Method as Sent;
-    match head.method {
-        Sent::Get => Method::Get,
-        Sent::Head => Method::Head,
-        Sent::Options => Method::Options,
-        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
-            Method::NotAllowed
-        }
-        Sent::Other => Method::NotImplemented,
-    }
-}
-
-fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = method(&head);
-    let (path, query) = match head.target {
-        Target::Path { path, query } => (path, query),
-        Target::Asterisk | Target::Authority => (&b"*"[..], None),
-    };
-    Request {
-        method,
-        path: path.into(),
-        query: query.map(Into::into),
-        fields: head.fields,
-    }
-}
-
-fn push_head(outbox: &mut Outbox, plan: &ResponsePlan, date: &[u8; 29], persistence: Persistence) {
-    let fields = || plan.fields().iter().map(|(name, value)| (*name, &**value));
-    let render = || RenderedHead::new(plan.status, fields());
-    let rendered = plan
-        .prepared()
-        .and_then(|heads| heads.head(Protocol::Http1, render));
-    outbox.write(|buffer| match rendered {
-        Some(head) => head.write(buffer, date, persistence),
-        None => write_head(buffer, plan.status, date, fields(), persistence),
-    });
-}
-
-/// Content that is in memory; other content is [`Transmission`]'s.
-fn push_content(outbox: &mut Outbox, plan: &ResponsePlan) {
-    if let Content::Memory(bytes) = &plan.content {
-        outbox.push(bytes);
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use salver_semantics::{HttpDate, has_known_extension};
 
 use crate::accept::accept_encoding;
@@ -11,17 +10,16 @@ use crate::answer::{Decision, answer};
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::counters::Statistics;
+use crate::error::LoadError;
 use crate::load::{Landed, Load, Outcome, Previous};
-use crate::path::{PathError, RequestPath, encode_path, encode_query, file_name, is_hidden};
-use crate::plan::{Content, OpenedContent, ResponsePlan};
+use crate::path::{RequestPath, file_name, is_hidden};
+use crate::plan::{OpenedContent, ResponsePlan};
 use crate::policy::Key;
 use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
+use crate::replies;
 use crate::request::{Method, Request};
 use crate::resource::{Entry, Resource, Standing};
 use crate::shared::Shared;
-
-/// The methods that are answered, for `Allow` (RFC 9110 section 10.2.1).
-const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
 
 /// A request is answered after at most so many loads; each but the last was overtaken by a change.
 const MOST_LOADS: u8 = 8;
@@ -80,20 +78,9 @@ impl Engine {
                     )
                 });
             }
-            Method::Options => ResponsePlan::made(
-                200,
-                vec![
-                    ("Allow", Bytes::from_static(ALLOWED)),
-                    ("Content-Length", Bytes::from_static(b"0")),
-                ],
-                Content::Empty,
-            ),
-            Method::NotAllowed => ResponsePlan::error(
-                405,
-                "Method Not Allowed",
-                vec![("Allow", Bytes::from_static(ALLOWED))],
-            ),
-            Method::NotImplemented => ResponsePlan::error(501, "Not Implemented", vec![]),
+            Method::Options => replies::options(),
+            Method::NotAllowed => replies::not_allowed(),
+            Method::NotImplemented => replies::not_implemented(),
         };
         respond(request, plan)
     }
@@ -102,18 +89,7 @@ impl Engine {
     pub fn resume(&self, request: &Request<'_>, arrived: Arrived, now: Now) -> Step {
         let Arrived { landed, progress } = arrived;
         match landed {
-            Landed::Failed(error) => {
-                let (status, retry_after) = error.status();
-                let after =
-                    |seconds: &'static str| ("Retry-After", Bytes::from_static(seconds.as_bytes()));
-                let more = retry_after.map(after).into_iter().collect();
-                let text = match status {
-                    403 => "Forbidden",
-                    503 => "Service Unavailable",
-                    _ => "Internal Server Error",
-                };
-                respond(request, ResponsePlan::error(status, text, more))
-            }
+            Landed::Failed(error) => respond(request, replies::failed(error)),
             Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
                 engine.use_entry(request, path, &entry, opened.as_deref(), now, progress)
             }),
@@ -185,16 +161,7 @@ impl Engine {
         let path = match RequestPath::parse(&request.path) {
             Ok(path) => path,
             Err(error) => {
-                let plan = match error {
-                    PathError::EncodedSlash => not_found(),
-                    PathError::NotAbsolute
-                    | PathError::BadEscape
-                    | PathError::Nul
-                    | PathError::AboveRoot => {
-                        ResponsePlan::error(400, "Bad Request: the path is malformed", vec![])
-                    }
-                };
-                return respond(request, plan);
+                return respond(request, replies::malformed(error));
             }
         };
         if path.has_dot_segment()
@@ -202,7 +169,7 @@ impl Engine {
             && let Place::Within(_, relative) = self.shared.mounts.place(path.as_bytes())
             && is_hidden(&relative)
         {
-            return respond(request, not_found());
+            return respond(request, replies::not_found());
         }
         ask(self, &path)
     }
@@ -221,7 +188,7 @@ impl Engine {
             fallback = self.fallback_of(path);
             match &fallback {
                 Some(key) => &**key,
-                None => return respond(request, not_found()),
+                None => return respond(request, replies::not_found()),
             }
         } else {
             path.as_bytes()
@@ -268,8 +235,8 @@ impl Engine {
             entry.touch();
         }
         let step = match &entry.resource {
-            Resource::Directory => respond(request, redirect(path.as_bytes(), request)),
-            Resource::Missing if progress.fallback => respond(request, not_found()),
+            Resource::Directory => respond(request, replies::redirect(path.as_bytes(), request)),
+            Resource::Missing if progress.fallback => respond(request, replies::not_found()),
             Resource::Missing => {
                 let name = file_name(path.as_bytes());
                 let fallback = self
@@ -282,7 +249,7 @@ impl Engine {
                     };
                     return self.ask(request, path, now, progress);
                 }
-                respond(request, not_found())
+                respond(request, replies::not_found())
             }
             Resource::File(offer) => match answer(request, offer, opened, now.date) {
                 Decision::Respond(plan) => Step::Respond(plan),
@@ -325,15 +292,13 @@ impl Engine {
         let key = want.key;
         let (mount, relative) = match shared.mounts.place(key) {
             Place::Within(mount, relative) => (mount, relative),
-            Place::Redirect => return respond(request, redirect(path.as_bytes(), request)),
-            Place::Nowhere => return respond(request, not_found()),
+            Place::Redirect => {
+                return respond(request, replies::redirect(path.as_bytes(), request));
+            }
+            Place::Nowhere => return respond(request, replies::not_found()),
         };
         if progress.loads == MOST_LOADS {
-            let more = vec![("Retry-After", Bytes::from_static(b"1"))];
-            return respond(
-                request,
-                ResponsePlan::error(503, "Service Unavailable", more),
-            );
+            return respond(request, replies::failed(LoadError::Unsettled));
         }
         if progress.loads == 0 {
             shared.counters.misses.add(1);
@@ -412,27 +377,6 @@ fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
         Method::Head => plan.without_content(),
         _ => plan,
     })
-}
-
-fn not_found() -> ResponsePlan {
-    ResponsePlan::error(404, "Not Found", vec![])
-}
-
-/// To the same path with its slash, as a path-absolute reference (RFC 3986 section 4.2): never to
-/// another host. 308 keeps the method (RFC 9110 section 15.4.9).
-fn redirect(path: &[u8], request: &Request<'_>) -> ResponsePlan {
-    let mut location = String::with_capacity(path.len() + 1);
-    encode_path(path, &mut location);
-    location.push('/');
-    if let Some(query) = &request.query {
-        location.push('?');
-        encode_query(query, &mut location);
-    }
-    ResponsePlan::error(
-        308,
-        "Permanent Redirect",
-        vec![("Location", location.into())],
-    )
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ mod plan;
 mod policy;
 mod prewarm;
 mod progress;
+mod replies;
 mod representation;
 mod representations;
 mod request;

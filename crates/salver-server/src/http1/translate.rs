@@ -1,0 +1,60 @@
+//! Between the words of HTTP/1.1 and those of the engine.
+
+use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
+use salver_http1::{Persistence, RenderedHead, RequestHead, Target, write_head};
+
+use crate::outbox::Outbox;
+
+/// What is to be done, whatever it was called.
+pub(super) fn method(head: &RequestHead<'_>) -> Method {
+    use salver_http1::Method as Sent;
+    match head.method {
+        Sent::Get => Method::Get,
+        Sent::Head => Method::Head,
+        Sent::Options => Method::Options,
+        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
+            Method::NotAllowed
+        }
+        Sent::Other => Method::NotImplemented,
+    }
+}
+
+/// The request as the engine reads it.
+pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
+    let method = method(&head);
+    let (path, query) = match head.target {
+        Target::Path { path, query } => (path, query),
+        Target::Asterisk | Target::Authority => (&b"*"[..], None),
+    };
+    Request {
+        method,
+        path: path.into(),
+        query: query.map(Into::into),
+        fields: head.fields,
+    }
+}
+
+/// Appends the head of a plan, from its rendered form where there is one.
+pub(super) fn push_head(
+    outbox: &mut Outbox,
+    plan: &ResponsePlan,
+    date: &[u8; 29],
+    persistence: Persistence,
+) {
+    let fields = || plan.fields().iter().map(|(name, value)| (*name, &**value));
+    let render = || RenderedHead::new(plan.status, fields());
+    let rendered = plan
+        .prepared()
+        .and_then(|heads| heads.head(Protocol::Http1, render));
+    outbox.write(|buffer| match rendered {
+        Some(head) => head.write(buffer, date, persistence),
+        None => write_head(buffer, plan.status, date, fields(), persistence),
+    });
+}
+
+/// Appends content that is in memory; other content is sent by `transmit.rs`.
+pub(super) fn push_content(outbox: &mut Outbox, plan: &ResponsePlan) {
+    if let Content::Memory(bytes) = &plan.content {
+        outbox.push(bytes);
+    }
+}

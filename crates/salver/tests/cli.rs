@@ -191,7 +191,7 @@ fn what_will_surprise_is_noted() {
         &["--spa"],
         &["index.html is not in", "/ is answered 404"],
     );
-    check(index, &["--cache-size", "2MiB"], &["files beyond 512 KiB"]);
+    check(index, &["--cache-size", "2MiB"], &["files beyond 128 KiB"]);
     check(index, &["--no-cache", "--cache-size", "2MiB"], &[]);
     check(
         index,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use salver_semantics::AcceptEncoding;
 
 use crate::coalesce::Ticket;
-use crate::error::{LoadError, Stop};
+use crate::error::{LoadError, Stop, is_absence};
 use crate::locate::{Found, locate};
 use crate::plan::OpenedContent;
 use crate::policy::Key;
@@ -169,20 +169,22 @@ impl Load {
         let Some(mount) = shared.mounts.get(self.mount) else {
             return Ok(Landed::Failed(LoadError::Failed));
         };
-        let view = mount.source.view(patience)?;
+        let view = match mount.source.view(patience) {
+            // A tree that has gone holds nothing.
+            Err(error) if is_absence(&error) => {
+                return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
+            }
+            view => view?,
+        };
         let found = locate(&*view, &self.relative, &shared.config, patience)?;
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         let still = previous.filter(|entry| entry.resource.is_still(&found));
-        let file = match (still, found) {
-            (Some(entry), Found::Directory | Found::Missing) => {
-                return Ok(Landed::Ready {
-                    entry: Arc::clone(entry),
-                    opened: None,
-                });
+        let file = match found {
+            Found::Directory => {
+                return Ok(self.without_content(&found, Resource::Directory, began));
             }
-            (None, Found::Directory) => return Ok(self.ready(Resource::Directory, began, None)),
-            (None, Found::Missing) => return Ok(self.ready(Resource::Missing, began, None)),
-            (_, Found::File(file)) => file,
+            Found::Missing => return Ok(self.without_content(&found, Resource::Missing, began)),
+            Found::File(file) => file,
         };
         let files = Handles::new(&*view);
         let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
@@ -234,6 +236,18 @@ impl Load {
                 opened,
             }),
             None => Ok(self.ready(Resource::File(offer), began, opened)),
+        }
+    }
+
+    /// The entry that says what was found, where that has no content: the old one if it is right.
+    fn without_content(&self, found: &Found, resource: Resource, began: Duration) -> Landed {
+        let previous = self.previous.as_ref().map(|previous| &previous.entry);
+        match previous.filter(|entry| entry.resource.is_still(found)) {
+            Some(entry) => Landed::Ready {
+                entry: Arc::clone(entry),
+                opened: None,
+            },
+            None => self.ready(resource, began, None),
         }
     }
 

@@ -33,8 +33,13 @@ pub(crate) fn poll_send(
     while !outbox.is_empty() {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = outbox.slices(&mut slices);
-        let slices = slices.get(..used).unwrap_or_default();
-        match Pin::new(&mut *stream).poll_write_vectored(context, slices) {
+        let stream = Pin::new(&mut *stream);
+        let sent = match slices.get(..used).unwrap_or_default() {
+            // The kernel takes one buffer more cheaply than a list of one.
+            [slice] => stream.poll_write(context, slice),
+            slices => stream.poll_write_vectored(context, slices),
+        };
+        match sent {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),

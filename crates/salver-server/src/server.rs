@@ -12,7 +12,8 @@ use crate::settings::Settings;
 use crate::shutdown::Handle;
 use crate::worker;
 
-/// Descriptors that are kept for listeners, loops, logs and files that are being loaded.
+/// Descriptors that are kept for listeners, loops, logs and files that are being loaded; half of
+/// them all where there are few.
 const OTHER_DESCRIPTORS: u64 = 128;
 
 /// A server that is bound and not yet running.
@@ -31,7 +32,8 @@ impl Server {
     /// # Errors
     /// The first address that cannot be bound.
     pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
-        let descriptors = salver_os::raise_descriptor_limit().saturating_sub(OTHER_DESCRIPTORS);
+        let limit = salver_os::raise_descriptor_limit();
+        let descriptors = limit - OTHER_DESCRIPTORS.min(limit / 2);
         let most = usize::try_from(descriptors).unwrap_or(usize::MAX).max(1);
         if settings.max_connections > most {
             tracing::warn!(

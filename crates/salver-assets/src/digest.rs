@@ -1,7 +1,7 @@
 //! What the content of a file hashes to, as it is and decoded, remembered by its identity.
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use salver_semantics::coding::ContentCoding;
 use xxhash_rust::xxh3::Xxh3;
@@ -141,7 +141,13 @@ fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Option<Diges
         ContentCoding::Brotli => {
             // Given one byte at a time, the decoder takes none beyond the end of its stream, so
             // that what trails it is still there to be noticed.
-            let mut source = std::io::BufReader::new(reader);
+            let mut source = io::BufReader::new(reader);
+            let first = *source.fill_buf().ok()?.first()?;
+            // RFC 7932 section 9.1 reserves this start; encoders use it for windows that no
+            // browser takes, and this decoder would.
+            if first & 0x7f == 0x11 {
+                return None;
+            }
             let digest = digest(&mut brotli::Decompressor::new(&mut source, 1))?;
             source.buffer().is_empty().then_some(digest)
         }
@@ -237,6 +243,28 @@ mod tests {
                 check("longer", &encode(&longer, coding), false);
             }
         }
+    }
+
+    #[test]
+    fn windows_beyond_what_browsers_take_are_refused() {
+        let original = vec![7; 100_000];
+        let check = |large_window: bool, lgwin: i32, expected: bool| {
+            let mut coded = Vec::new();
+            let params = brotli::enc::BrotliEncoderParams {
+                large_window,
+                lgwin,
+                ..Default::default()
+            };
+            brotli::BrotliCompress(&mut &*original, &mut coded, &params).unwrap();
+            let known = known(&coded, ContentCoding::Brotli, original.len());
+            assert_eq!(
+                known.decoded == Some(of_bytes(&original)),
+                expected,
+                "{lgwin}"
+            );
+        };
+        check(false, 24, true);
+        check(true, 28, false);
     }
 
     #[test]

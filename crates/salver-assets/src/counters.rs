@@ -12,7 +12,7 @@ struct Padded(AtomicU64);
 
 /// A number that only grows.
 #[derive(Debug, Default)]
-pub struct Counter([Padded; SHARDS]);
+pub(crate) struct Counter([Padded; SHARDS]);
 
 impl Counter {
     pub(crate) fn add(&self, amount: u64) {
@@ -22,7 +22,7 @@ impl Counter {
     }
 
     /// The sum so far; increments that run at the same moment may be missing.
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0
             .iter()
             .map(|shard| shard.0.load(Ordering::Relaxed))
@@ -44,41 +44,34 @@ fn shard() -> usize {
     })
 }
 
-/// Everything that the engine counts since it was made.
+/// Everything that the engine counts since it was made; [`Statistics`] says what each is.
 #[derive(Debug, Default)]
-pub struct Counters {
-    /// Requests answered from a fresh entry.
-    pub hits: Counter,
-    /// Requests that had to load, or to wait for a load.
-    pub misses: Counter,
-    /// Requests that waited for a load that another one had begun.
-    pub coalesced: Counter,
-    /// Loads performed, of whatever kind.
-    pub loads: Counter,
-    /// Loads that compared a cached entry with the disk and found it unchanged.
-    pub revalidations: Counter,
-    /// Entries pushed out by the byte budget.
-    pub evictions: Counter,
-    /// Bytes read from sources into memory.
-    pub bytes_loaded: Counter,
+pub(crate) struct Counters {
+    pub(crate) hits: Counter,
+    pub(crate) misses: Counter,
+    pub(crate) coalesced: Counter,
+    pub(crate) loads: Counter,
+    pub(crate) revalidations: Counter,
+    pub(crate) evictions: Counter,
+    pub(crate) bytes_loaded: Counter,
 }
 
 /// The counters' values at one moment, and what the cache holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// See [`Counters::hits`].
+    /// Requests answered from a fresh entry.
     pub hits: u64,
-    /// See [`Counters::misses`].
+    /// Requests that had to load, or to wait for a load.
     pub misses: u64,
-    /// See [`Counters::coalesced`].
+    /// Requests that waited for a load that another one had begun.
     pub coalesced: u64,
-    /// See [`Counters::loads`].
+    /// Loads performed, of whatever kind.
     pub loads: u64,
-    /// See [`Counters::revalidations`].
+    /// Loads that compared a cached entry with the disk and found it unchanged.
     pub revalidations: u64,
-    /// See [`Counters::evictions`].
+    /// Entries pushed out by the byte budget.
     pub evictions: u64,
-    /// See [`Counters::bytes_loaded`].
+    /// Bytes read from sources into memory.
     pub bytes_loaded: u64,
     /// Entries held now.
     pub entries: u64,

@@ -62,7 +62,7 @@ pub mod strategy;
 mod sync;
 
 pub use config::{Config, ConfigError, Mount};
-pub use counters::{Counter, Counters, Statistics};
+pub use counters::Statistics;
 pub use directory::DirectorySource;
 pub use engine::{Engine, Now, Step};
 pub use error::LoadError;

@@ -14,7 +14,7 @@ pub use beneath::{Directory, Resolver, Symlinks};
 pub use metadata::{Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{listen, raise_descriptor_limit};
-pub use transfer::{send_file, send_more};
+pub use transfer::{send_file, send_more, unacknowledged};
 
 /// Whether a call may wait for a disk, a network file system or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,11 +49,60 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(send(socket, bytes, flags)?)
 }
 
+/// Bytes in a socket's queue that its peer has not acknowledged (`SIOCOUTQ`, tcp(7)): when they
+/// become fewer, the peer is taking something, though the queue may be too full for more.
+///
+/// # Errors
+/// `Unsupported` where the system does not tell; else what `ioctl(2)` gives.
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the call writes one int through the pointer, which is to a live one, and the
+        // descriptor is open for as long as it is borrowed.
+        let result = unsafe {
+            libc::ioctl(
+                socket.as_fd().as_raw_fd(),
+                libc::TIOCOUTQ,
+                std::ptr::from_mut(&mut bytes),
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_the_peer_has_not_taken_is_counted() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_receiver, _) = listener.accept().unwrap();
+        sender.set_nonblocking(true).unwrap();
+        match unacknowledged(&sender) {
+            Ok(bytes) => assert_eq!(bytes, 0),
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+                return;
+            }
+        }
+        // Until neither queue has room.
+        while sender.write(&[0; 65536]).is_ok() {}
+        assert!(unacknowledged(&sender).unwrap() > 0);
+    }
 
     #[test]
     fn head_and_file_arrive_in_order() {

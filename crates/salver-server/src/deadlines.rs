@@ -19,6 +19,7 @@ pub(crate) struct Deadlines(RefCell<Slab<Slot>>);
 
 struct Slot {
     at: Instant,
+    queued: u64,
     waker: Option<Waker>,
 }
 
@@ -31,7 +32,11 @@ pub(crate) struct Deadline {
 impl Deadlines {
     /// A place whose deadline is `at`.
     pub(crate) fn add(self: &Rc<Self>, at: Instant) -> Deadline {
-        let key = self.0.borrow_mut().insert(Slot { at, waker: None });
+        let key = self.0.borrow_mut().insert(Slot {
+            at,
+            queued: 0,
+            waker: None,
+        });
         Deadline {
             all: Rc::clone(self),
             key,
@@ -69,6 +74,23 @@ impl Deadline {
         if let Some(slot) = self.all.0.borrow_mut().get_mut(self.key) {
             slot.at = at;
         }
+    }
+
+    /// Moves the deadline of one that sends, and notes the length of the kernel's queue by then.
+    pub(crate) fn set_with_queue(&self, at: Instant, queued: u64) {
+        if let Some(slot) = self.all.0.borrow_mut().get_mut(self.key) {
+            slot.at = at;
+            slot.queued = queued;
+        }
+    }
+
+    /// The length that was noted last.
+    pub(crate) fn queued(&self) -> u64 {
+        self.all
+            .0
+            .borrow()
+            .get(self.key)
+            .map_or(0, |slot| slot.queued)
     }
 
     /// Whether the deadline has passed.

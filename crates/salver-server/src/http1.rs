@@ -34,7 +34,7 @@ use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
 use crate::http1::translate::{method, push_content, push_head, request};
 use crate::outbox::Outbox;
-use crate::transmit::{Transmission, poll_send};
+use crate::transmit::{Transmission, expect_progress, has_stalled, poll_send};
 
 /// More than this in the outbox is sent before further requests are looked at.
 const ENOUGH: usize = 256 * 1024;
@@ -148,10 +148,10 @@ impl Connection {
                     Poll::Ready(Ok(())) => self.unsent = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
                     Poll::Pending => {
+                        let timeout = shared.common.settings.send_timeout;
                         if unsent.left() < before {
-                            self.deadline
-                                .set(now.instant + shared.common.settings.send_timeout);
-                        } else if self.deadline.has_passed(now.instant) {
+                            expect_progress(&self.stream, &self.deadline, timeout);
+                        } else if has_stalled(&self.stream, &self.deadline, timeout) {
                             self.report(&io::ErrorKind::TimedOut.into());
                             return Poll::Ready(Turn::Over);
                         }
@@ -179,7 +179,7 @@ impl Connection {
                             push_head(&mut scratch.outbox, &plan, date, Persistence::Close);
                             push_content(&mut scratch.outbox, &plan);
                             self.ends = true;
-                            self.hand_over(&mut scratch.outbox, now);
+                            self.hand_over(&mut scratch.outbox);
                             continue;
                         }
                     },
@@ -228,7 +228,7 @@ impl Connection {
                     return Poll::Ready(Turn::Over);
                 }
                 Poll::Pending => {
-                    self.hand_over(&mut scratch.outbox, now);
+                    self.hand_over(&mut scratch.outbox);
                     return Poll::Pending;
                 }
             }
@@ -236,10 +236,10 @@ impl Connection {
     }
 
     /// Keeps for this connection what the loop's outbox still holds.
-    fn hand_over(&mut self, outbox: &mut Outbox, now: Now) {
+    fn hand_over(&mut self, outbox: &mut Outbox) {
         self.unsent = Some(Box::new(std::mem::take(outbox)));
-        self.deadline
-            .set(now.instant + self.shared.common.settings.send_timeout);
+        let timeout = self.shared.common.settings.send_timeout;
+        expect_progress(&self.stream, &self.deadline, timeout);
     }
 
     /// An answer is out: the time for the next request begins.

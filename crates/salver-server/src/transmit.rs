@@ -6,6 +6,7 @@ use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use salver_assets::strategy::Transfer;
 use salver_assets::{Content, FileContent, Piece};
@@ -47,6 +48,27 @@ pub(crate) fn poll_send(
         }
     }
     Poll::Ready(Ok(()))
+}
+
+/// From now on the peer has `timeout` to take something of what is being sent.
+pub(crate) fn expect_progress(stream: &TcpStream, deadline: &Deadline, timeout: Duration) {
+    let queued = salver_os::unacknowledged(stream).unwrap_or(0);
+    deadline.set_with_queue(Instant::now() + timeout, queued);
+}
+
+/// Whether the peer took nothing in the time that it had. The kernel's queue is deep: to a slow
+/// peer it may be too full for minutes to take more from us, but as long as it becomes shorter
+/// the peer is there.
+pub(crate) fn has_stalled(stream: &TcpStream, deadline: &Deadline, timeout: Duration) -> bool {
+    if !deadline.has_passed(Instant::now()) {
+        return false;
+    }
+    let queued = salver_os::unacknowledged(stream).unwrap_or(u64::MAX);
+    let stalled = queued >= deadline.queued();
+    if !stalled {
+        expect_progress(stream, deadline, timeout);
+    }
+    stalled
 }
 
 /// One answer on its way.
@@ -175,8 +197,11 @@ impl Transmission<'_> {
     }
 
     fn extend_deadline(&self) {
-        self.deadline
-            .set(std::time::Instant::now() + self.common.settings.send_timeout);
+        expect_progress(
+            self.stream,
+            self.deadline,
+            self.common.settings.send_timeout,
+        );
     }
 
     fn unless_late(
@@ -186,7 +211,8 @@ impl Transmission<'_> {
     ) -> Poll<io::Result<()>> {
         if result.is_pending() {
             self.deadline.register(context);
-            if self.deadline.has_passed(std::time::Instant::now()) {
+            let timeout = self.common.settings.send_timeout;
+            if has_stalled(self.stream, self.deadline, timeout) {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }

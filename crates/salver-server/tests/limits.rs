@@ -9,14 +9,14 @@
 
 mod common;
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use common::child::{Child, serve_if_child};
 use common::client::{Client, get, is_served, request};
-use common::{Running, Site, bind_to, settings, until};
+use common::{Running, Site, bind_to, settings, trusting, until};
 use salver_assets::source::{Metadata, Opened, Patience, Source, View};
 use salver_assets::{Config, MemorySource};
 use salver_server::Settings;
@@ -123,6 +123,38 @@ fn a_reader_that_stalls_is_dropped() {
         assert_eq!(stalled.head().status, 200);
         until("its place is free", || is_served(server.address, "/a"));
         assert!(stalled.rest().0.len() < whole);
+    }
+}
+
+#[test]
+fn a_reader_that_is_only_slow_is_not() {
+    // Far more than the sockets' queues hold, so that they stay too full for the server to add
+    // anything for longer than its patience: that the client takes something shows in the kernel's
+    // queue alone.
+    let site = site();
+    let length = 16 * 1024 * 1024;
+    site.write("file", &vec![7; length]);
+    site.settle("file");
+    let settings = Settings {
+        send_timeout: SHORT,
+        ..settings()
+    };
+    let server = Running::over(site.root(), settings, trusting());
+    for target in ["/file", "/kept"] {
+        site.write("kept", &vec![7; 1024 * 1024]);
+        let times = if target == "/file" { 1 } else { 16 };
+        let mut slow = Client::narrow(server.address);
+        slow.send(get(target).repeat(times));
+        let (mut piece, mut received) = ([0; 4096], 0);
+        let began = Instant::now();
+        while received < length {
+            let count = slow.0.read(&mut piece).unwrap();
+            assert!(count > 0, "{target} ended after {received}");
+            received += count;
+            if began.elapsed() < SHORT * 8 {
+                std::thread::sleep(SHORT / 8);
+            }
+        }
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Settings {
     pub loader_threads: usize,
     /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
     pub loader_queue: usize,
+    /// Whether the page cache is asked before content leaves a file from the loop. Off, a cold file
+    /// blocks its whole loop: only for showing what the check is worth. Default: on.
+    pub check_residency: bool,
 }
 
 impl Default for Settings {
@@ -39,6 +42,7 @@ impl Default for Settings {
             grace: Duration::from_secs(10),
             loader_threads: 32,
             loader_queue: 4096,
+            check_residency: true,
         }
     }
 }

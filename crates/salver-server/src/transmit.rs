@@ -127,7 +127,7 @@ impl Transmission<'_> {
         while start < end {
             let window = start..end.min(start.saturating_add(WINDOW));
             start = window.end;
-            if kernel_sends && salver_os::residency(&content.file, &window) == Residency::Resident {
+            if kernel_sends && self.is_at_hand(content, &window) {
                 check(content)?;
                 self.flush_ahead().await?;
                 kernel_sends = self.send_window(content, window.clone()).await?;
@@ -144,6 +144,12 @@ impl Transmission<'_> {
             self.flush().await?;
         }
         Ok(())
+    }
+
+    /// Whether sending `window` would wait for no disk.
+    fn is_at_hand(&self, content: &FileContent, window: &Range<u64>) -> bool {
+        !self.common.settings.check_residency
+            || salver_os::residency(&content.file, window) == Residency::Resident
     }
 
     /// Sends the outbox in such a way that it leaves with what follows.

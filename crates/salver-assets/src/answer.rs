@@ -12,7 +12,7 @@ use salver_semantics::{
 };
 
 use crate::accept::accept_encoding;
-use crate::plan::{Bytestream, Content, OpenedContent, Piece, ResponsePlan};
+use crate::plan::{Bytestream, Content, FromFile, Piece, ResponsePlan};
 use crate::representation::{Field, Representation};
 use crate::request::{Method, Request};
 use crate::resource::Offer;
@@ -25,15 +25,16 @@ pub(crate) enum Decision<'a> {
     NeedContent(&'a Representation),
 }
 
-/// Decides on a file's representations. `opened` is content that has just been opened.
+/// Decides on a file's representations. `open` gives the open file of a representation whose
+/// content is not in memory, if there is one.
 pub(crate) fn answer<'a>(
     request: &Request<'_>,
     offer: &'a Offer,
-    opened: Option<&OpenedContent>,
+    open: impl FnOnce(&Representation) -> Option<FromFile>,
     now: HttpDate,
 ) -> Decision<'a> {
     let accept = accept_encoding(request);
-    let Some((number, representation)) = offer.select(&accept) else {
+    let Some((_, representation)) = offer.select(&accept) else {
         // RFC 9110 section 15.5.7.
         let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
         return Decision::Respond(finish(request, plan));
@@ -68,10 +69,12 @@ pub(crate) fn answer<'a>(
         let more = vec![("Content-Range", content_range)];
         return Decision::Respond(error_about(offer, 416, "Range Not Satisfiable", more));
     }
-    let stream = match (&representation.content, opened) {
-        (Some(bytes), _) => Bytestream::Memory(bytes),
-        (None, Some(opened)) if opened.number == number => Bytestream::Opened(opened),
-        _ => return Decision::NeedContent(representation),
+    let stream = match &representation.content {
+        Some(bytes) => Bytestream::Memory(bytes),
+        None => match open(representation) {
+            Some(opened) => Bytestream::Opened(opened),
+            None => return Decision::NeedContent(representation),
+        },
     };
     Decision::Respond(match ranges {
         RangeOutcome::Ignore | RangeOutcome::Unsatisfiable => {

@@ -81,8 +81,14 @@ pub struct Config {
     /// of length and times. Default: 16 MiB.
     pub hash_up_to: u64,
     /// A file that changed less than this ago may well change again while it is sent, so its
-    /// bytes are copied first: see [`Transfer`](crate::strategy::Transfer). Default: 10 s.
+    /// bytes are copied first: see [`strategy`](crate::strategy). Default: 10 s.
     pub restless: Duration,
+    /// From this length in bytes on, content that is not kept in memory leaves by `sendfile` where
+    /// the transport can, instead of being read. Default: 32 KiB.
+    pub sendfile_from: u64,
+    /// Handles of files whose content is not kept in memory that stay open between requests, at
+    /// most; one that nobody asks for is closed after 10 s. Default: 1,024.
+    pub open_files: usize,
     /// Whether requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
@@ -100,6 +106,8 @@ impl Default for Config {
             dotfiles: false,
             hash_up_to: 16 * 1024 * 1024,
             restless: Duration::from_secs(10),
+            sendfile_from: 32 * 1024,
+            open_files: 1024,
             coalesce: true,
         }
     }

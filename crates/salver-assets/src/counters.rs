@@ -77,6 +77,8 @@ pub struct Statistics {
     pub entries: u64,
     /// Bytes held now: content, heads and bookkeeping.
     pub bytes: u64,
+    /// Files held open now whose content is not in memory.
+    pub open_files: u64,
 }
 
 #[cfg(test)]

@@ -85,10 +85,11 @@ impl View for DirectoryView {
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        let (file, metadata) = self.0.open_file(path, patience).map_err(hide_escapes)?;
+        let opened = self.0.open_file(path, patience).map_err(hide_escapes)?;
         Ok(Opened {
-            metadata,
-            reader: Reader::File(Arc::new(file)),
+            metadata: opened.metadata,
+            reader: Reader::File(Arc::new(opened.file)),
+            local: opened.local,
         })
     }
 

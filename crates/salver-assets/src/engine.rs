@@ -11,15 +11,18 @@ use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::counters::Statistics;
 use crate::error::LoadError;
-use crate::load::{Landed, Load, Outcome, Previous};
+use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
+use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
-use crate::plan::{OpenedContent, ResponsePlan};
+use crate::plan::{FileContent, FromFile, ResponsePlan};
 use crate::policy::Key;
 use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
 use crate::replies;
+use crate::representation::Representation;
 use crate::request::{Method, Request};
 use crate::resource::{Entry, Resource, Standing};
 use crate::shared::Shared;
+use crate::source::Opened;
 
 /// A request is answered after at most so many loads; each but the last was overtaken by a change.
 const MOST_LOADS: u8 = 8;
@@ -91,7 +94,7 @@ impl Engine {
         match landed {
             Landed::Failed(error) => respond(request, replies::failed(error)),
             Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
-                engine.use_entry(request, path, &entry, opened.as_deref(), now, progress)
+                engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }),
         }
     }
@@ -101,7 +104,7 @@ impl Engine {
         let shared = &*self.shared;
         let Outcome { landed, began } = outcome;
         shared.counters.loads.add(1);
-        if let Landed::Ready { entry, .. } = &landed {
+        if let Landed::Ready { entry, opened } = &landed {
             let confirmed = load
                 .previous
                 .as_ref()
@@ -112,6 +115,12 @@ impl Engine {
             } else if shared.config.cache {
                 let kept = entry.without_content_beyond(shared.keep_up_to());
                 shared.memory.insert(kept, &shared.counters.evictions);
+            }
+            if let Some(previous) = load.previous.as_ref().filter(|_| !confirmed) {
+                shared.close_replaced(&previous.entry, entry);
+            }
+            if let Some(opened) = opened.as_ref().filter(|_| shared.config.cache) {
+                shared.open_files.keep(opened, began);
             }
         }
         // The look is over before anybody is told of it.
@@ -133,12 +142,63 @@ impl Engine {
             bytes_loaded: counters.bytes_loaded.get(),
             entries: u64::try_from(entries).unwrap_or(u64::MAX),
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            open_files: u64::try_from(self.shared.open_files.len()).unwrap_or(u64::MAX),
         }
     }
 
     /// Lets go of everything that is cached.
     pub fn clear(&self) {
         self.shared.memory.clear();
+        self.shared.open_files.clear();
+    }
+
+    /// Closes open files that nobody has asked for in a while. Call it about once a second; more
+    /// often costs next to nothing.
+    pub fn sweep(&self, now: Instant) {
+        let shared = &*self.shared;
+        shared.open_files.sweep(shared.since_epoch(now));
+    }
+
+    /// Keeps at most `most` files open between requests from now on, if
+    /// [`open_files`](Config::open_files) says more: for a driver that knows how many descriptors
+    /// there are. Returns how many that is.
+    pub fn limit_open_files(&self, most: usize) -> usize {
+        let most = self.shared.config.open_files.min(most);
+        self.shared.open_files.limit(most);
+        most
+    }
+
+    /// What an answer's content was to be sent from is no longer what it was, and nothing has been
+    /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
+    pub fn close_file(&self, content: &FileContent) {
+        self.shared.open_files.forget(&content.identity);
+    }
+
+    /// The answer that `load`'s request may have although nobody has looked at the disk: that of
+    /// the entry which the load is to confirm, if it was confirmed a moment ago. For a driver whose
+    /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
+    /// performed and [finished](Self::finish) all the same.
+    pub fn meanwhile(
+        &self,
+        request: &Request<'_>,
+        load: &Load,
+        would_wait: WouldWait,
+        now: Now,
+    ) -> Option<ResponsePlan> {
+        let shared = &*self.shared;
+        let entry = &load.previous.as_ref()?.entry;
+        let since_epoch = shared.since_epoch(now.instant);
+        if would_wait.looked || !entry.is_recent(since_epoch, shared.config.revalidate) {
+            return None;
+        }
+        let Resource::File(offer) = &entry.resource else {
+            return None;
+        };
+        let open = |_: &Representation| None;
+        match answer(request, offer, open, now.date) {
+            Decision::Respond(plan) => Some(plan),
+            Decision::NeedContent(_) => None,
+        }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -225,15 +285,29 @@ impl Engine {
         request: &Request<'_>,
         path: &RequestPath<'_>,
         entry: &Arc<Entry>,
-        opened: Option<&OpenedContent>,
+        opened: Option<&Opened>,
         now: Now,
         progress: Progress,
     ) -> Step {
         // The request that loads an entry is no second use of it: else every file that is asked for
         // once would count as one that comes back, and push out what does.
         if progress.loads == 0 {
-            entry.touch();
+            entry.uses().touch();
         }
+        let open = |representation: &Representation| {
+            let identity = &representation.identity;
+            let opened = opened
+                .filter(|opened| opened.metadata.identity == *identity)
+                .cloned();
+            let opened = opened.or_else(|| {
+                let since_epoch = self.shared.since_epoch(now.instant);
+                self.shared.open_files.get(identity, since_epoch)
+            })?;
+            Some(FromFile {
+                opened,
+                situation: self.shared.situation(identity),
+            })
+        };
         let step = match &entry.resource {
             Resource::Directory => respond(request, replies::redirect(path.as_bytes(), request)),
             Resource::Missing if progress.fallback => respond(request, replies::not_found()),
@@ -251,7 +325,7 @@ impl Engine {
                 }
                 respond(request, replies::not_found())
             }
-            Resource::File(offer) => match answer(request, offer, opened, now.date) {
+            Resource::File(offer) => match answer(request, offer, open, now.date) {
                 Decision::Respond(plan) => Step::Respond(plan),
                 Decision::NeedContent(representation) => {
                     let kept = self.shared.config.cache

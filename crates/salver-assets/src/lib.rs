@@ -45,6 +45,7 @@ mod locate;
 mod log;
 mod memory;
 mod memory_source;
+mod open_files;
 mod path;
 mod plan;
 mod policy;

@@ -3,6 +3,7 @@
 //! A [`Load`] is a value that anybody may perform: a loop that must not wait tries first, a thread
 //! that may wait does the rest.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,14 @@ use salver_semantics::AcceptEncoding;
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence};
 use crate::locate::{Found, locate};
-use crate::plan::OpenedContent;
+use crate::memory::Kept;
 use crate::policy::Key;
 use crate::representations::{Handles, build, read};
 use crate::resource::{Entry, Offer, Resource};
 use crate::shared::Shared;
-use crate::snapshot::{Effort, changed_within};
-use crate::source::Patience;
-use crate::strategy::{Situation, Transfer, transfer};
+use crate::snapshot::Effort;
+use crate::source::{Opened, Patience};
+use crate::strategy::{Way, way};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
 /// after pauses.
@@ -34,7 +35,7 @@ pub(crate) enum Landed {
     /// not in memory.
     Ready {
         entry: Arc<Entry>,
-        opened: Option<Arc<OpenedContent>>,
+        opened: Option<Opened>,
     },
     /// Nothing.
     Failed(LoadError),
@@ -91,7 +92,10 @@ impl Outcome {
 /// Says that a load would have had to wait and was not allowed to. Nothing is lost: perform it
 /// again where it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WouldWait;
+pub struct WouldWait {
+    /// Whether it was seen what is at the path, so that only the content is missing.
+    pub(crate) looked: bool,
+}
 
 impl Load {
     /// Looks at the files and reads or opens what is needed.
@@ -104,13 +108,19 @@ impl Load {
         let since = Instant::now();
         let effort = Effort { patience, since };
         let mut attempts = 0;
+        let looked = Cell::new(false);
+        let would_wait = || WouldWait {
+            looked: looked.get(),
+        };
         let landed = loop {
             attempts += 1;
-            match self.attempt(effort, began) {
+            match self.attempt(effort, began, &looked) {
                 Ok(ready) => break ready,
-                Err(Stop::WouldWait) if patience == Patience::MustNotWait => return Err(WouldWait),
+                Err(Stop::WouldWait) if patience == Patience::MustNotWait => {
+                    return Err(would_wait());
+                }
                 Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {}
-                Err(Stop::Changed) if patience == Patience::MustNotWait => return Err(WouldWait),
+                Err(Stop::Changed) if patience == Patience::MustNotWait => return Err(would_wait()),
                 Err(Stop::Changed | Stop::WouldWait) if !effort.is_spent() => {
                     std::thread::sleep(PAUSE);
                 }
@@ -163,7 +173,18 @@ impl Load {
         selected.is_none_or(|(_, representation)| representation.content.is_some())
     }
 
-    fn attempt(&self, effort: Effort, began: Duration) -> Result<Landed, Stop> {
+    /// Whether the load is to confirm an entry that may be used meanwhile.
+    pub fn confirms(&self) -> bool {
+        self.previous.is_some()
+    }
+
+    /// `looked` is set once it is known what is at the path.
+    fn attempt(
+        &self,
+        effort: Effort,
+        began: Duration,
+        looked: &Cell<bool>,
+    ) -> Result<Landed, Stop> {
         let shared = &*self.shared;
         let patience = effort.patience;
         let Some(mount) = shared.mounts.get(self.mount) else {
@@ -177,6 +198,7 @@ impl Load {
             view => view?,
         };
         let found = locate(&*view, &self.relative, &shared.config, patience)?;
+        looked.set(true);
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         let still = previous.filter(|entry| entry.resource.is_still(&found));
         let file = match found {
@@ -208,26 +230,16 @@ impl Load {
         if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
             let identity = &representation.identity;
             let file = files.open(&representation.path, identity, effort)?;
-            let situation = Situation {
-                length: identity.length,
-                keep_up_to: shared.keep_up_to(),
-                changes_now: changed_within(identity, shared.config.restless),
-            };
-            match transfer(situation) {
-                transfer @ (Transfer::Copy | Transfer::Sendfile) => {
-                    opened = Some(Arc::new(OpenedContent {
-                        number,
-                        opened: file,
-                        transfer,
-                    }));
-                }
-                Transfer::Read => {
+            match way(&shared.situation(identity)) {
+                Way::Read => {
                     let content = read(shared, &file, effort)?;
                     if let Some(slot) = offer.representations.get_mut(number) {
                         *slot = Arc::new(representation.with_content(Some(content)));
                         changed = true;
                     }
                 }
+                // Window by window: the driver's part.
+                _ => opened = Some(file),
             }
         }
         match still.filter(|_| !changed) {
@@ -251,16 +263,11 @@ impl Load {
         }
     }
 
-    fn ready(
-        &self,
-        resource: Resource,
-        began: Duration,
-        opened: Option<Arc<OpenedContent>>,
-    ) -> Landed {
+    fn ready(&self, resource: Resource, began: Duration, opened: Option<Opened>) -> Landed {
         let uses = self
             .previous
             .as_ref()
-            .map_or(0, |previous| previous.entry.uses());
+            .map_or(0, |previous| previous.entry.uses().get());
         let entry = Entry::new(Arc::clone(&self.key), resource, began, uses);
         Landed::Ready {
             entry: Arc::new(entry),

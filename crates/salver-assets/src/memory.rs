@@ -1,26 +1,60 @@
-//! The memory cache: entries by path, within a budget of bytes.
+//! What is kept by key, within a budget: entries by path and bytes, open files by number.
 //!
-//! A hit reads a lock-free table and raises a counter on the entry; only what changes the table
+//! A hit reads a lock-free table and raises a counter on what it finds; only what changes the table
 //! takes the one lock, under which the policy decides what leaves.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::counters::Counter;
-use crate::policy::{Key, Policy, Uses};
-use crate::resource::Entry;
+use crate::policy::{Key, MAX_USES, Policy};
 use crate::sync::Lock;
 
-type Table = papaya::HashMap<Key, Arc<Entry>, foldhash::fast::RandomState>;
+/// What can be kept: it knows its key, what it costs, and how often it was used.
+pub(crate) trait Kept {
+    fn key(&self) -> &Key;
+    /// In the unit of the budget.
+    fn weight(&self) -> usize;
+    fn uses(&self) -> &Uses;
+}
+
+/// How often something was used, up to [`MAX_USES`].
+#[derive(Debug, Default)]
+pub(crate) struct Uses(AtomicU8);
+
+impl Uses {
+    pub(crate) fn new(uses: u8) -> Self {
+        Uses(AtomicU8::new(uses))
+    }
+
+    /// Counts a use; saturates, so that what is hot is only read.
+    pub(crate) fn touch(&self) {
+        let uses = self.get();
+        if uses < MAX_USES {
+            self.set(uses + 1);
+        }
+    }
+
+    pub(crate) fn get(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, uses: u8) {
+        self.0.store(uses, Ordering::Relaxed);
+    }
+}
+
+type Table<T> = papaya::HashMap<Key, Arc<T>, foldhash::fast::RandomState>;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    table: Table,
+pub(crate) struct Memory<T> {
+    table: Table<T>,
     /// Invariant: has a slot for exactly the keys in `table`. Changes of both are made under it.
     policy: Lock<Policy>,
 }
 
-impl Memory {
+impl<T: Kept> Memory<T> {
     pub(crate) fn new(budget: usize) -> Self {
         Memory {
             table: Table::default(),
@@ -28,20 +62,49 @@ impl Memory {
         }
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<Entry>> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<T>> {
         self.table.pin().get(key).cloned()
     }
 
-    /// Keeps `entry`, replacing what its key had, and lets go of what no longer fits (that can be
-    /// the entry itself). Each that leaves counts as an eviction.
-    pub(crate) fn insert(&self, entry: Arc<Entry>, evictions: &Counter) {
+    /// Keeps `kept`, replacing what its key had, and lets go of what no longer fits (that can be
+    /// the new one itself). Each that leaves counts as an eviction.
+    pub(crate) fn insert(&self, kept: Arc<T>, evictions: &Counter) {
         let mut policy = self.policy.hold();
         let table = self.table.pin();
-        let (key, weight) = (Arc::clone(&entry.key), entry.weight);
-        table.insert(Arc::clone(&key), entry);
+        let (key, weight) = (Arc::clone(kept.key()), kept.weight());
+        table.insert(Arc::clone(&key), kept);
         for leaving in policy.insert(&key, weight, &InTable(&self.table)) {
             table.remove(&leaving);
             evictions.add(1);
+        }
+    }
+
+    /// Lets go of what this key has.
+    pub(crate) fn remove(&self, key: &[u8]) {
+        let mut policy = self.policy.hold();
+        policy.remove(key);
+        self.table.pin().remove(key);
+    }
+
+    /// Lets go of all that `keep` does not want kept.
+    pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
+        let mut policy = self.policy.hold();
+        let table = self.table.pin();
+        table.retain(|key, kept| {
+            let keep = keep(kept);
+            if !keep {
+                policy.remove(key);
+            }
+            keep
+        });
+    }
+
+    /// Changes the budget.
+    pub(crate) fn limit(&self, budget: usize) {
+        let mut policy = self.policy.hold();
+        let table = self.table.pin();
+        for leaving in policy.limit(budget, &InTable(&self.table)) {
+            table.remove(&leaving);
         }
     }
 
@@ -52,23 +115,23 @@ impl Memory {
         self.table.pin().clear();
     }
 
-    /// Entries and their bytes.
+    /// How many there are, and their weight.
     pub(crate) fn size(&self) -> (usize, usize) {
         let policy = self.policy.hold();
         (policy.len(), policy.weight())
     }
 }
 
-struct InTable<'a>(&'a Table);
+struct InTable<'a, T>(&'a Table<T>);
 
-impl Uses for InTable<'_> {
+impl<T: Kept> crate::policy::Uses for InTable<'_, T> {
     fn uses(&self, key: &Key) -> u8 {
-        self.0.pin().get(key).map_or(0, |entry| entry.uses())
+        self.0.pin().get(key).map_or(0, |kept| kept.uses().get())
     }
 
     fn set_uses(&self, key: &Key, uses: u8) {
-        if let Some(entry) = self.0.pin().get(key) {
-            entry.set_uses(uses);
+        if let Some(kept) = self.0.pin().get(key) {
+            kept.uses().set(uses);
         }
     }
 }
@@ -76,7 +139,7 @@ impl Uses for InTable<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::Resource;
+    use crate::resource::{Entry, Resource};
     use crate::sync::taken;
     use std::time::Duration;
 
@@ -95,6 +158,7 @@ mod tests {
             memory
                 .get(format!("/0{number}").as_bytes())
                 .unwrap()
+                .uses()
                 .touch();
         }
         for number in 10..99 {
@@ -116,7 +180,7 @@ mod tests {
         memory.insert(entry("/a"), &Counter::default());
         let before = taken::so_far();
         for _ in 0..100 {
-            memory.get(b"/a").unwrap().touch();
+            memory.get(b"/a").unwrap().uses().touch();
             assert!(memory.get(b"/b").is_none());
         }
         assert_eq!(taken::so_far(), before);
@@ -124,7 +188,7 @@ mod tests {
 
     #[test]
     fn readers_and_writers_at_once_keep_the_table_and_the_policy_in_step() {
-        let memory = Memory::new(entry("/00").weight * 20);
+        let memory: Memory<Entry> = Memory::new(entry("/00").weight * 20);
         let evictions = Counter::default();
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -133,7 +197,7 @@ mod tests {
                     for number in 0..2000 {
                         let name = format!("/{:02}", (number * (thread + 3)) % 60);
                         match memory.get(name.as_bytes()) {
-                            Some(entry) => entry.touch(),
+                            Some(entry) => entry.uses().touch(),
                             None => memory.insert(entry(&name), evictions),
                         }
                     }

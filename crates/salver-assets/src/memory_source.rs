@@ -116,6 +116,7 @@ impl View for Tree {
                     identity: *identity,
                 },
                 reader: Reader::Memory(content.clone()),
+                local: true,
             }),
             None => {
                 self.stat(path, patience)?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::representation::{Field, Head, Prepared, Representation, vary};
-use crate::source::{Identity, Opened, Reader};
-use crate::strategy::Transfer;
+use crate::source::{Identity, Metadata, Opened, Patience, Reader};
+use crate::strategy::Situation;
 
 /// What to answer. `Date` and the connection's own fields are the driver's to add.
 #[derive(Debug)]
@@ -61,18 +61,24 @@ pub struct FileContent {
     pub range: Range<u64>,
     /// What the file must still be while its bytes leave: if not, end the connection.
     pub identity: Identity,
-    /// By which way they leave: [`Transfer::Copy`] or [`Transfer::Sendfile`].
-    pub transfer: Transfer,
+    /// Whether what the page cache holds of the file can be had without waiting.
+    pub local: bool,
+    /// For [`way`](crate::strategy::way), with what is learned of each window.
+    pub situation: Situation,
 }
 
 impl FileContent {
     /// Whether the file still has the content that the head promised. A file that was changed in
-    /// place has not; one that lost its name has.
+    /// place has not; one that lost its name has. Who must not wait gets what the kernel knows
+    /// without asking a file server.
     ///
     /// # Errors
-    /// What `fstat(2)` gives.
-    pub fn is_unchanged(&self) -> std::io::Result<bool> {
-        let now = salver_os::Metadata::of(&*self.file)?.identity;
+    /// What `statx(2)` gives.
+    pub fn is_unchanged(&self, patience: Patience) -> std::io::Result<bool> {
+        let now = match patience {
+            Patience::MayWait => Metadata::of(&*self.file)?.identity,
+            Patience::MustNotWait => Metadata::at_hand(&*self.file)?.identity,
+        };
         Ok(crate::snapshot::same_content(&self.identity, &now))
     }
 }
@@ -153,43 +159,37 @@ impl ResponsePlan {
     }
 }
 
-/// The opened content of one representation of an offer.
-#[derive(Debug)]
-pub(crate) struct OpenedContent {
-    /// Which representation.
-    pub(crate) number: usize,
+/// Content that is read, or sent, from an open file.
+pub(crate) struct FromFile {
     pub(crate) opened: Opened,
-    pub(crate) transfer: Transfer,
+    pub(crate) situation: Situation,
 }
 
 /// Where the bytes of a representation come from, for one answer.
 pub(crate) enum Bytestream<'a> {
     Memory(&'a Bytes),
-    Opened(&'a OpenedContent),
+    Opened(FromFile),
 }
 
 impl Bytestream<'_> {
     /// The bytes of `range`.
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
-        let (bytes, opened) = match self {
-            Bytestream::Memory(bytes) => (*bytes, None),
-            Bytestream::Opened(content) => match &content.opened.reader {
-                Reader::Memory(bytes) => (bytes, None),
-                Reader::File(file) => (&const { Bytes::new() }, Some((file, content))),
+        let bytes = match self {
+            Bytestream::Memory(bytes) => bytes,
+            Bytestream::Opened(FromFile { opened, situation }) => match &opened.reader {
+                Reader::Memory(bytes) => bytes,
+                Reader::File(_) if range.is_empty() => &const { Bytes::new() },
+                Reader::File(file) => {
+                    return Piece::File(FileContent {
+                        file: Arc::clone(file),
+                        range,
+                        identity: opened.metadata.identity,
+                        local: opened.local,
+                        situation: *situation,
+                    });
+                }
             },
         };
-        if let Some((file, opened)) = opened.filter(|_| !range.is_empty()) {
-            let OpenedContent {
-                opened, transfer, ..
-            } = opened;
-            let (identity, transfer) = (opened.metadata.identity, *transfer);
-            return Piece::File(FileContent {
-                file: Arc::clone(file),
-                range,
-                identity,
-                transfer,
-            });
-        }
         let start = usize::try_from(range.start)
             .unwrap_or(usize::MAX)
             .min(bytes.len());

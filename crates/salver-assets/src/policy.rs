@@ -111,6 +111,16 @@ impl Policy {
             };
             self.slots.insert(Arc::clone(key), slot);
         }
+        self.evict_beyond_budget(entries)
+    }
+
+    /// Changes the budget; returns the keys that have to leave.
+    pub(crate) fn limit(&mut self, budget: usize, entries: &impl Uses) -> Vec<Key> {
+        self.budget = budget;
+        self.evict_beyond_budget(entries)
+    }
+
+    fn evict_beyond_budget(&mut self, entries: &impl Uses) -> Vec<Key> {
         let mut leaving = Vec::new();
         while self.weight() > self.budget {
             match self.evict(entries) {
@@ -126,7 +136,8 @@ impl Policy {
         *self = Policy::new(self.budget);
     }
 
-    fn remove(&mut self, key: &Key) {
+    /// Forgets a key.
+    pub(crate) fn remove(&mut self, key: &[u8]) {
         if let Some(slot) = self.slots.remove(key) {
             match slot.queue {
                 Queue::Small => self.small_weight -= slot.weight,

@@ -7,7 +7,8 @@ use std::time::Duration;
 use salver_semantics::AcceptEncoding;
 
 use crate::locate::{Found, FoundFile};
-use crate::policy::{Key, MAX_USES};
+use crate::memory::{Kept, Uses};
+use crate::policy::Key;
 use crate::representation::Representation;
 
 /// What a table, a queue node and the counters of an allocator cost, about.
@@ -70,7 +71,19 @@ pub(crate) struct Entry {
     /// When the last look at the disk *began*, in microseconds since the engine's epoch.
     checked: AtomicU64,
     check: AtomicU8,
-    uses: AtomicU8,
+    uses: Uses,
+}
+
+impl Kept for Entry {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+    fn weight(&self) -> usize {
+        self.weight
+    }
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
 }
 
 /// Nobody is looking.
@@ -114,7 +127,7 @@ impl Entry {
             weight,
             checked: AtomicU64::new(micros(checked)),
             check: AtomicU8::new(IDLE),
-            uses: AtomicU8::new(uses),
+            uses: Uses::new(uses),
         }
     }
 
@@ -136,13 +149,24 @@ impl Entry {
         };
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
-        Arc::new(Entry::new(key, Resource::File(offer), checked, self.uses()))
+        Arc::new(Entry::new(
+            key,
+            Resource::File(offer),
+            checked,
+            self.uses.get(),
+        ))
     }
 
     /// Whether the last look is younger than `revalidate`. `now` is the time since the engine's
     /// epoch.
     pub(crate) fn is_fresh(&self, now: Duration, revalidate: Duration) -> bool {
         self.age(now) < micros(revalidate)
+    }
+
+    /// Whether it was confirmed so lately that the old answer may still be given while somebody
+    /// looks.
+    pub(crate) fn is_recent(&self, now: Duration, revalidate: Duration) -> bool {
+        self.age(now) < micros(revalidate).saturating_mul(2)
     }
 
     fn age(&self, now: Duration) -> u64 {
@@ -155,8 +179,7 @@ impl Entry {
         if age < micros(revalidate) {
             return Standing::Use;
         }
-        let recent = age < micros(revalidate).saturating_mul(2);
-        let check = if recent {
+        let check = if self.is_recent(now, revalidate) {
             CHECKING_RECENT
         } else {
             CHECKING_OLD
@@ -180,25 +203,10 @@ impl Entry {
     pub(crate) fn end_check(&self) {
         self.check.store(IDLE, Ordering::Release);
     }
-
-    /// Counts a use; saturates, so that a hot entry is only read.
-    pub(crate) fn touch(&self) {
-        let uses = self.uses.load(Ordering::Relaxed);
-        if uses < MAX_USES {
-            self.uses.store(uses + 1, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn uses(&self) -> u8 {
-        self.uses.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_uses(&self, uses: u8) {
-        self.uses.store(uses, Ordering::Relaxed);
-    }
 }
 
-fn micros(duration: Duration) -> u64 {
+/// Whole microseconds.
+pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 

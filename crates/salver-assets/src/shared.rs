@@ -10,13 +10,19 @@ use crate::error::LoadError;
 use crate::load::Landed;
 use crate::log::Said;
 use crate::memory::Memory;
+use crate::open_files::OpenFiles;
 use crate::policy::Key;
+use crate::resource::{Entry, Resource};
+use crate::snapshot::changed_within;
+use crate::source::Identity;
+use crate::strategy::{Residency, Situation, Transport};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) mounts: Mounts,
-    pub(crate) memory: Memory,
+    pub(crate) memory: Memory<Entry>,
+    pub(crate) open_files: OpenFiles,
     pub(crate) flights: Flights<Key, Landed>,
     pub(crate) digests: Digests,
     pub(crate) counters: Counters,
@@ -29,6 +35,7 @@ impl Shared {
         Ok(Shared {
             mounts: Mounts::new(&config.mounts)?,
             memory: Memory::new(config.cache_size),
+            open_files: OpenFiles::new(config.open_files),
             flights: Flights::new(Landed::Failed(LoadError::Failed)),
             digests: Digests::new(),
             counters: Counters::default(),
@@ -41,6 +48,33 @@ impl Shared {
     /// The longest content that is kept in memory, in bytes.
     pub(crate) fn keep_up_to(&self) -> u64 {
         self.config.keep_up_to()
+    }
+
+    /// What the way of a file's content depends on, before anything is known of its windows.
+    pub(crate) fn situation(&self, identity: &Identity) -> Situation {
+        Situation {
+            length: identity.length,
+            in_memory: false,
+            keep_up_to: self.keep_up_to(),
+            sendfile_from: self.config.sendfile_from,
+            changes_now: changed_within(identity, self.config.restless),
+            residency: Residency::Unknown,
+            transport: Transport::PassesThrough,
+        }
+    }
+
+    /// Closes the handles of what `old` offered and `new` does not.
+    pub(crate) fn close_replaced(&self, old: &Entry, new: &Entry) {
+        let files = |entry: &Entry| match &entry.resource {
+            Resource::File(offer) => offer.representations.clone(),
+            Resource::Directory | Resource::Missing => Vec::new(),
+        };
+        let new = files(new);
+        for old in files(old) {
+            if !new.iter().any(|new| new.identity == old.identity) {
+                self.open_files.forget(&old.identity);
+            }
+        }
     }
 
     pub(crate) fn since_epoch(&self, now: Instant) -> Duration {

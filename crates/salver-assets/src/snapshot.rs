@@ -193,6 +193,7 @@ mod tests {
         Opened {
             metadata,
             reader: Reader::File(Arc::new(file)),
+            local: true,
         }
     }
 

@@ -53,6 +53,9 @@ pub struct Opened {
     pub metadata: Metadata,
     /// Its bytes.
     pub reader: Reader,
+    /// Whether what the page cache holds of it can be read without waiting, as on local file
+    /// systems; over a network or FUSE somebody else may have to be asked first.
+    pub local: bool,
 }
 
 /// The bytes of an opened file.

@@ -1,47 +1,103 @@
-//! By which way content leaves. One pure function.
+//! By which way content leaves: one pure function, one table.
+//!
+//! It is asked twice. The engine asks before it opens a file whether to read it whole; nothing is
+//! known of the page cache then. The driver asks before each window of a file's content, with what
+//! it has learned of that window.
+//!
+//! | in memory | length | changes now | page cache | transport | way |
+//! | --- | --- | --- | --- | --- | --- |
+//! | yes | | | | | [`Memory`](Way::Memory) |
+//! | no | up to `keep_up_to` | | | | [`Read`](Way::Read) |
+//! | no | below `sendfile_from` | | | | [`Read`](Way::Read) |
+//! | no | up to [`STEADY_UP_TO`] | yes | | | [`Read`](Way::Read) |
+//! | no | else | no | resident | kernel sends | [`Sendfile`](Way::Sendfile) |
+//! | no | else | no | cold | kernel sends | [`BringIn`](Way::BringIn) |
+//! | no | else | | resident | | [`Copy`](Way::Copy) |
+//! | no | else | | | | [`Elsewhere`](Way::Elsewhere) |
+//!
+//! The first row that fits holds. `salver bench strategies` measures where the lengths cross.
 
-/// A way to send content that is not in memory.
+/// A way for content, or for one window of it, to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transfer {
-    /// Read it whole into memory, once, and keep it for others if there is a cache.
+pub enum Way {
+    /// It is in memory: send it with its head.
+    Memory,
+    /// Read it whole into memory once, and keep it for others if it may be kept.
     Read,
-    /// From an open handle, window by window, each copied before the file is looked at again:
-    /// what the kernel sends out of the page cache would show later changes.
-    Copy,
-    /// From an open handle, window by window, by `sendfile` where the transport can.
+    /// From the open handle by `sendfile`: it never enters this process.
     Sendfile,
+    /// Read the window at once - it is in the page cache - and send the copy.
+    Copy,
+    /// Have a thread that may wait bring the window into the page cache, and look again.
+    BringIn,
+    /// Have a thread that may wait read the window, and send the copy.
+    Elsewhere,
 }
 
-/// What the choice depends on.
+/// What is known of the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residency {
+    /// All of it is there.
+    Resident,
+    /// Some of it is not; nobody has tried to bring it in.
+    Cold,
+    /// Nothing that helps: nobody has looked, looking could wait (file systems that are not
+    /// local), or what was brought in did not stay.
+    Unknown,
+}
+
+/// What carries the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The kernel can send from a file.
+    KernelSends,
+    /// The bytes have to pass through the process: encryption, or a file that has no pages.
+    PassesThrough,
+}
+
+/// What the choice depends on. Lengths in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// Length of the representation in bytes.
+    /// Length of the representation.
     pub length: u64,
+    /// Whether its content is in memory.
+    pub in_memory: bool,
     /// The longest content that is kept in memory; 0 if none is kept.
     pub keep_up_to: u64,
-    /// The file changed moments ago, so it may well change again while it is sent.
+    /// From here on content that is not in memory is not read whole.
+    pub sendfile_from: u64,
+    /// The file changed moments ago, so it may well change again while it is sent, and pages that
+    /// the kernel sends would show that.
     pub changes_now: bool,
+    /// Of the window, or [`Residency::Unknown`].
+    pub residency: Residency,
+    /// What carries the bytes.
+    pub transport: Transport,
 }
-
-/// Below this an open, a read and one send cost less than an open and a `sendfile`.
-pub const READ_BELOW: u64 = 32 * 1024;
 
 /// A file that is being changed is read whole up to this length even if it is not kept: what is
 /// in memory can no longer change before it has left.
 pub const STEADY_UP_TO: u64 = 1024 * 1024;
 
-/// The way for content that is on disk.
-pub fn transfer(situation: Situation) -> Transfer {
-    let Situation {
+/// The way; see the table at the [module](self).
+pub fn way(situation: &Situation) -> Way {
+    let &Situation {
         length,
+        in_memory,
         keep_up_to,
+        sendfile_from,
         changes_now,
+        residency,
+        transport,
     } = situation;
-    match changes_now {
-        _ if length <= keep_up_to || length < READ_BELOW => Transfer::Read,
-        true if length <= STEADY_UP_TO => Transfer::Read,
-        true => Transfer::Copy,
-        false => Transfer::Sendfile,
+    match (changes_now, residency, transport) {
+        _ if in_memory => Way::Memory,
+        _ if length <= keep_up_to || length < sendfile_from => Way::Read,
+        (true, ..) if length <= STEADY_UP_TO => Way::Read,
+        (false, Residency::Resident, Transport::KernelSends) => Way::Sendfile,
+        (false, Residency::Cold, Transport::KernelSends) => Way::BringIn,
+        (_, Residency::Resident, _) => Way::Copy,
+        _ => Way::Elsewhere,
     }
 }
 
@@ -49,29 +105,113 @@ pub fn transfer(situation: Situation) -> Transfer {
 mod tests {
     use super::*;
 
+    const RESIDENCIES: [Residency; 3] = [Residency::Resident, Residency::Cold, Residency::Unknown];
+    const TRANSPORTS: [Transport; 2] = [Transport::KernelSends, Transport::PassesThrough];
+    const KIB: u64 = 1024;
+
+    /// Every situation that can be told from another, with lengths at both sides of each limit.
+    fn all() -> Vec<Situation> {
+        let mut all = Vec::new();
+        let limits = [0, 32 * KIB, 512 * KIB, STEADY_UP_TO, 4 * STEADY_UP_TO];
+        for keep_up_to in limits {
+            for sendfile_from in limits {
+                let edges = [keep_up_to, sendfile_from, STEADY_UP_TO];
+                let lengths = edges
+                    .iter()
+                    .flat_map(|&at| [at.saturating_sub(1), at, at + 1]);
+                for length in lengths.chain([0, u64::MAX]) {
+                    for bits in 0..4 {
+                        for residency in RESIDENCIES {
+                            for transport in TRANSPORTS {
+                                all.push(Situation {
+                                    length,
+                                    in_memory: bits & 1 != 0,
+                                    keep_up_to,
+                                    sendfile_from,
+                                    changes_now: bits & 2 != 0,
+                                    residency,
+                                    transport,
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
     #[test]
     fn the_table() {
-        fn check(length: u64, keep_up_to: u64, changes_now: bool, expected: Transfer) {
+        use Residency::{Cold, Resident, Unknown};
+        use Transport::{KernelSends, PassesThrough};
+        let beyond = |changes_now, residency, transport, expected| {
             let situation = Situation {
-                length,
-                keep_up_to,
+                length: 10 * STEADY_UP_TO,
+                in_memory: false,
+                keep_up_to: STEADY_UP_TO,
+                sendfile_from: 32 * KIB,
                 changes_now,
+                residency,
+                transport,
             };
-            assert_eq!(transfer(situation), expected, "{situation:?}");
+            assert_eq!(way(&situation), expected, "{situation:?}");
+        };
+        beyond(false, Resident, KernelSends, Way::Sendfile);
+        beyond(false, Resident, PassesThrough, Way::Copy);
+        beyond(false, Cold, KernelSends, Way::BringIn);
+        beyond(false, Cold, PassesThrough, Way::Elsewhere);
+        beyond(false, Unknown, KernelSends, Way::Elsewhere);
+        beyond(false, Unknown, PassesThrough, Way::Elsewhere);
+        beyond(true, Resident, KernelSends, Way::Copy);
+        beyond(true, Resident, PassesThrough, Way::Copy);
+        beyond(true, Cold, KernelSends, Way::Elsewhere);
+        beyond(true, Cold, PassesThrough, Way::Elsewhere);
+        beyond(true, Unknown, KernelSends, Way::Elsewhere);
+        beyond(true, Unknown, PassesThrough, Way::Elsewhere);
+    }
+
+    #[test]
+    fn what_holds_in_every_situation() {
+        let all = all();
+        for s in &all {
+            let way = way(s);
+            let holds = |rule: &str, holds: bool| assert!(holds, "{rule}: {way:?} for {s:?}");
+            holds("memory first", (way == Way::Memory) == s.in_memory);
+            if way == Way::Read {
+                let why = s.length <= s.keep_up_to
+                    || s.length < s.sendfile_from
+                    || (s.changes_now && s.length <= STEADY_UP_TO);
+                holds("read whole only for a reason", why);
+            }
+            if let Way::Sendfile | Way::BringIn = way {
+                holds("nothing that changes is shared", !s.changes_now);
+                let kernel = s.transport == Transport::KernelSends;
+                holds("only where the kernel can", kernel);
+            }
+            if let Way::Sendfile | Way::Copy = way {
+                let resident = s.residency == Residency::Resident;
+                holds("the loop touches only what is there", resident);
+            }
+            // Whether to read whole is decided before anything is known of windows: knowing more
+            // must not change it.
+            let unknown = Situation {
+                residency: Residency::Unknown,
+                transport: Transport::PassesThrough,
+                ..*s
+            };
+            let whole = |way| matches!(way, Way::Memory | Way::Read);
+            holds("decided once", whole(way) == whole(super::way(&unknown)));
         }
-        use Transfer::{Copy, Read, Sendfile};
-        let mib = 1024 * 1024;
-        for changes_now in [false, true] {
-            check(0, 0, changes_now, Read);
-            check(READ_BELOW - 1, 0, changes_now, Read);
-            check(mib, mib, changes_now, Read);
-            let beyond = if changes_now { Copy } else { Sendfile };
-            check(mib + 1, mib, changes_now, beyond);
-            check(u64::MAX, mib, changes_now, beyond);
+        for expected in [
+            Way::Memory,
+            Way::Read,
+            Way::Sendfile,
+            Way::Copy,
+            Way::BringIn,
+            Way::Elsewhere,
+        ] {
+            assert!(all.iter().any(|s| way(s) == expected), "{expected:?}");
         }
-        check(READ_BELOW, 0, false, Sendfile);
-        check(READ_BELOW, 0, true, Read);
-        check(STEADY_UP_TO, 0, true, Read);
-        check(STEADY_UP_TO, 0, false, Sendfile);
     }
 }

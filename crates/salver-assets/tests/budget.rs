@@ -95,7 +95,11 @@ impl View for EndlessView {
         let metadata = self.stat(path, patience)?;
         let length = usize::try_from(metadata.identity.length).unwrap();
         let reader = Reader::Memory(vec![b'x'; length].into());
-        Ok(Opened { metadata, reader })
+        Ok(Opened {
+            metadata,
+            reader,
+            local: true,
+        })
     }
 
     fn list(&self, _: &[u8]) -> io::Result<Vec<Vec<u8>>> {

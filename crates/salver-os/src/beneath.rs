@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::locality::is_local;
 use crate::{Kind, Metadata, Patience};
 
 /// Which symbolic links a walk may follow.
@@ -47,6 +48,20 @@ pub struct Directory {
     handle: OwnedFd,
     symlinks: Symlinks,
     resolver: Resolver,
+    /// Whether its file system needs nobody outside of this machine; if not, every call waits.
+    local: bool,
+}
+
+/// A regular file that was opened for reading.
+#[derive(Debug)]
+pub struct OpenedFile {
+    /// The handle.
+    pub file: File,
+    /// What `fstat` says of the handle.
+    pub metadata: Metadata,
+    /// Whether its file system is known to need nobody outside of this machine: only then what is
+    /// in the page cache can be read without waiting.
+    pub local: bool,
 }
 
 /// A handle that names a directory without the right to list it, where the system has such.
@@ -89,12 +104,16 @@ impl Directory {
             path.as_os_str().as_bytes(),
             flags,
             resolver,
+            // A handle that only names a directory asks nobody, wherever it lies.
+            Mounts::Any,
             patience,
         )?;
+        let local = is_local(&handle, patience)?;
         Ok(Directory {
             handle,
             symlinks,
             resolver,
+            local,
         })
     }
 
@@ -114,6 +133,7 @@ impl Directory {
     /// `NotFound`, `NotADirectory`, `PermissionDenied`; ELOOP or EXDEV (see [`escapes`](Self::escapes))
     /// for a link that may not be followed; `WouldBlock` if it would have to wait and must not.
     pub fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        self.refuse_to_ask(patience)?;
         if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             return match self.walk(path)? {
@@ -133,11 +153,12 @@ impl Directory {
         }
     }
 
-    /// Opens the regular file at `path` for reading, with what `fstat` says of the open handle.
+    /// Opens the regular file at `path` for reading.
     ///
     /// # Errors
     /// As [`stat`](Self::stat); `InvalidInput` if it is no regular file.
-    pub fn open_file(&self, path: &[u8], patience: Patience) -> io::Result<(File, Metadata)> {
+    pub fn open_file(&self, path: &[u8], patience: Patience) -> io::Result<OpenedFile> {
+        self.refuse_to_ask(patience)?;
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             match self.walk(path)? {
@@ -159,7 +180,16 @@ impl Directory {
         if metadata.kind != Kind::File {
             return Err(not_a_file());
         }
-        Ok((File::from(handle), metadata))
+        let local = match patience {
+            // No mount was crossed.
+            Patience::MustNotWait => self.local,
+            Patience::MayWait => is_local(&handle, patience)?,
+        };
+        Ok(OpenedFile {
+            file: File::from(handle),
+            metadata,
+            local,
+        })
     }
 
     /// The names in the directory at `path`, without `.` and `..`, in no order. May wait.
@@ -193,6 +223,15 @@ impl Directory {
         code == Some(Errno::XDEV.raw_os_error()) || code == Some(Errno::LOOP.raw_os_error())
     }
 
+    /// What a file system that is not local gives, somebody may have to be asked for.
+    fn refuse_to_ask(&self, patience: Patience) -> io::Result<()> {
+        if self.local {
+            Ok(())
+        } else {
+            refuse_to_wait(patience)
+        }
+    }
+
     fn walks(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -211,10 +250,12 @@ impl Directory {
             Symlinks::None => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
             Symlinks::Beneath => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Symlinks::Any => {
-                return unconfined(self.handle.as_fd(), path, flags, self.resolver, patience);
+                let (root, resolver) = (self.handle.as_fd(), self.resolver);
+                return unconfined(root, path, flags, resolver, Mounts::One, patience);
             }
         };
-        match resolve(self.handle.as_fd(), path, flags, confinement, patience) {
+        let root = self.handle.as_fd();
+        match resolve(root, path, flags, confinement, Mounts::One, patience) {
             Err(error) if lacks_openat2(&error) => {
                 KERNEL_LACKS_OPENAT2.store(true, Ordering::Relaxed);
                 refuse_to_wait(patience)?;
@@ -236,7 +277,8 @@ impl Directory {
 
     #[cfg(not(target_os = "linux"))]
     fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
-        unconfined(self.handle.as_fd(), path, flags, self.resolver, patience)
+        let (root, resolver) = (self.handle.as_fd(), self.resolver);
+        unconfined(root, path, flags, resolver, Mounts::One, patience)
     }
 
     /// Follows `path` one component at a time; no step follows a link by itself, so whatever is
@@ -296,6 +338,14 @@ impl Directory {
     }
 }
 
+/// How far a lookup that must not wait may go: beyond a mount point somebody else may have to be
+/// asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mounts {
+    One,
+    Any,
+}
+
 /// Where a walk ended.
 enum Place {
     Directory(OwnedFd),
@@ -334,6 +384,7 @@ fn unconfined(
     path: &[u8],
     flags: OFlags,
     resolver: Resolver,
+    mounts: Mounts,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
@@ -341,14 +392,15 @@ fn unconfined(
         && resolver == Resolver::Kernel
         && !KERNEL_LACKS_OPENAT2.load(Ordering::Relaxed)
     {
-        match resolve(at, path, flags, rustix::fs::ResolveFlags::empty(), patience) {
+        let anywhere = rustix::fs::ResolveFlags::empty();
+        match resolve(at, path, flags, anywhere, mounts, patience) {
             Err(error) if lacks_openat2(&error) => {
                 KERNEL_LACKS_OPENAT2.store(true, Ordering::Relaxed);
             }
             result => return result,
         }
     }
-    let _ = resolver;
+    let _ = (resolver, mounts);
     refuse_to_wait(patience)?;
     Ok(rustix::fs::openat(at, or_dot(path), flags, Mode::empty())?)
 }
@@ -359,12 +411,20 @@ fn resolve(
     path: &[u8],
     flags: OFlags,
     confinement: rustix::fs::ResolveFlags,
+    mounts: Mounts,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     if patience == Patience::MustNotWait {
-        let cached = confinement | ResolveFlags::CACHED;
-        return Ok(openat2(at, or_dot(path), flags, Mode::empty(), cached)?);
+        let mut resolve = confinement | ResolveFlags::CACHED;
+        if mounts == Mounts::One {
+            resolve |= ResolveFlags::NO_XDEV;
+        }
+        return match openat2(at, or_dot(path), flags, Mode::empty(), resolve) {
+            // A mount point or a link that leads outside: whoever may wait finds out which.
+            Err(Errno::XDEV) => Err(Errno::AGAIN.into()),
+            result => Ok(result?),
+        };
     }
     let mut left = RACE_RETRIES;
     loop {
@@ -383,134 +443,4 @@ fn lacks_openat2(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-    use std::os::unix::fs::symlink;
-
-    struct Tree {
-        temp: tempfile::TempDir,
-    }
-
-    impl Tree {
-        fn new() -> Self {
-            let temp = tempfile::tempdir().unwrap();
-            let root = temp.path().join("root");
-            std::fs::create_dir_all(root.join("sub/deep")).unwrap();
-            std::fs::write(temp.path().join("secret"), "secret").unwrap();
-            std::fs::write(root.join("a.txt"), "a").unwrap();
-            std::fs::write(root.join("sub/b.txt"), "b").unwrap();
-            symlink("a.txt", root.join("link")).unwrap();
-            symlink("../a.txt", root.join("sub/up")).unwrap();
-            symlink("../../secret", root.join("sub/out")).unwrap();
-            symlink("../secret", root.join("escape")).unwrap();
-            symlink(temp.path().join("secret"), root.join("absolute")).unwrap();
-            symlink("sub", root.join("subdir")).unwrap();
-            symlink("loop", root.join("loop")).unwrap();
-            symlink("gone", root.join("dangling")).unwrap();
-            Tree { temp }
-        }
-
-        fn directory(&self, symlinks: Symlinks, resolver: Resolver) -> Directory {
-            let root = self.temp.path().join("root");
-            Directory::open(&root, symlinks, resolver, Patience::MayWait).unwrap()
-        }
-    }
-
-    /// What opening gives: the content, or a word for the error.
-    fn read(directory: &Directory, path: &str) -> String {
-        match directory.open_file(path.as_bytes(), Patience::MayWait) {
-            Ok((mut file, metadata)) => {
-                let mut text = String::new();
-                file.read_to_string(&mut text).unwrap();
-                assert_eq!(metadata.identity.length, text.len() as u64);
-                let seen = directory.stat(path.as_bytes(), Patience::MayWait).unwrap();
-                assert_eq!(seen, metadata, "{path}");
-                text
-            }
-            Err(error) if Directory::escapes(&error) => "escapes".into(),
-            Err(error) => format!("{:?}", error.kind()),
-        }
-    }
-
-    #[test]
-    fn opens_stay_beneath_whoever_walks() {
-        let tree = Tree::new();
-        let check = |symlinks, path: &str, expected: &str| {
-            for resolver in [Resolver::Kernel, Resolver::Walk] {
-                let directory = tree.directory(symlinks, resolver);
-                assert_eq!(
-                    read(&directory, path),
-                    expected,
-                    "{path} {symlinks:?} {resolver:?}"
-                );
-            }
-        };
-        for symlinks in [Symlinks::None, Symlinks::Beneath, Symlinks::Any] {
-            check(symlinks, "a.txt", "a");
-            check(symlinks, "sub/b.txt", "b");
-            check(symlinks, "nothing", "NotFound");
-            check(symlinks, "sub/nothing", "NotFound");
-            check(symlinks, "a.txt/b", "NotADirectory");
-            check(symlinks, "sub", "InvalidInput");
-            check(symlinks, "", "InvalidInput");
-            check(symlinks, "loop", "escapes");
-        }
-        for path in ["link", "sub/up", "subdir/b.txt"] {
-            check(Symlinks::None, path, "escapes");
-            check(
-                Symlinks::Beneath,
-                path,
-                if path == "subdir/b.txt" { "b" } else { "a" },
-            );
-        }
-        for path in ["sub/out", "escape", "absolute"] {
-            check(Symlinks::None, path, "escapes");
-            check(Symlinks::Beneath, path, "escapes");
-            check(Symlinks::Any, path, "secret");
-        }
-        check(Symlinks::Beneath, "subdir/up", "a");
-        check(Symlinks::Beneath, "dangling", "NotFound");
-        check(Symlinks::Beneath, "../secret", "escapes");
-    }
-
-    #[test]
-    fn a_fifo_neither_blocks_nor_opens() {
-        let tree = Tree::new();
-        let fifo = tree.temp.path().join("root/fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        for resolver in [Resolver::Kernel, Resolver::Walk] {
-            let directory = tree.directory(Symlinks::Beneath, resolver);
-            assert_eq!(read(&directory, "fifo"), "InvalidInput");
-            let metadata = directory.stat(b"fifo", Patience::MayWait).unwrap();
-            assert_eq!(metadata.kind, Kind::Other);
-        }
-    }
-
-    #[test]
-    fn what_must_not_wait_is_answered_or_put_off() {
-        let tree = Tree::new();
-        let walk = tree.directory(Symlinks::Beneath, Resolver::Walk);
-        let error = walk.stat(b"a.txt", Patience::MustNotWait).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        let kernel = tree.directory(Symlinks::Beneath, Resolver::Kernel);
-        kernel.stat(b"a.txt", Patience::MayWait).unwrap();
-        match kernel.stat(b"a.txt", Patience::MustNotWait) {
-            Ok(metadata) => assert_eq!(metadata.identity.length, 1),
-            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
-        }
-    }
-
-    #[test]
-    fn a_directory_lists_its_names() {
-        let tree = Tree::new();
-        for resolver in [Resolver::Kernel, Resolver::Walk] {
-            let directory = tree.directory(Symlinks::Beneath, resolver);
-            let mut names = directory.list(b"sub").unwrap();
-            names.sort();
-            assert_eq!(names, [&b"b.txt"[..], b"deep", b"out", b"up"]);
-            assert!(directory.list(b"").unwrap().contains(&b"a.txt".to_vec()));
-            assert!(directory.list(b"a.txt").is_err());
-        }
-    }
-}
+mod tests;

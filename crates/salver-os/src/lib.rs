@@ -1,16 +1,17 @@
 //! The system calls that serving files needs and std lacks, behind safe functions.
 //!
 //! This crate never decides anything about HTTP, never keeps state between calls (except which
-//! calls the kernel knows), and never blocks where it is told that it must not. It is the only
+//! calls the kernel knows and which mounts are local), and never blocks where it is told that it must not. It is the only
 //! crate of the workspace that may use `unsafe`.
 
 mod beneath;
+mod locality;
 mod metadata;
 mod residency;
 mod socket;
 mod transfer;
 
-pub use beneath::{Directory, Resolver, Symlinks};
+pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
 pub use metadata::{Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{listen, raise_descriptor_limit};

@@ -55,6 +55,16 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            _ => Kind::Other,
+        }
+    }
+}
+
 /// Kind and identity, from one `fstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -73,17 +83,12 @@ impl Metadata {
         reason = "the widths and signs of these fields differ between platforms"
     )]
     pub(crate) fn from_stat(stat: &Stat) -> Self {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Other,
-        };
         let time = |seconds: i64, nanoseconds: u64| Timestamp {
             seconds,
             nanoseconds: u32::try_from(nanoseconds).unwrap_or(0),
         };
         Metadata {
-            kind,
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
             identity: Identity {
                 device: stat.st_dev as u64,
                 inode: stat.st_ino as u64,
@@ -101,11 +106,65 @@ impl Metadata {
     pub fn of(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
         Ok(Self::from_stat(&rustix::fs::fstat(file)?))
     }
+
+    /// Of an open file, as far as the kernel knows it without asking a file server: never waits.
+    /// On local file systems that is the same as [`of`](Self::of).
+    ///
+    /// # Errors
+    /// What `statx(2)` gives.
+    pub fn at_hand(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{AtFlags, StatxFlags, statx};
+            use rustix::io::Errno;
+            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+            match statx(&file, "", flags, StatxFlags::BASIC_STATS) {
+                Ok(known) => return Ok(Self::from_statx(&known)),
+                // Older than Linux 4.11, or a sandbox.
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Self::of(file)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn from_statx(known: &rustix::fs::Statx) -> Self {
+        let time = |at: &rustix::fs::StatxTimestamp| Timestamp {
+            seconds: at.tv_sec,
+            nanoseconds: at.tv_nsec,
+        };
+        Metadata {
+            kind: Kind::of(FileType::from_raw_mode(known.stx_mode.into())),
+            identity: Identity {
+                device: rustix::fs::makedev(known.stx_dev_major, known.stx_dev_minor),
+                inode: known.stx_ino,
+                length: known.stx_size,
+                modified: time(&known.stx_mtime),
+                changed: time(&known.stx_ctime),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ways_to_ask_agree() {
+        for file in [
+            tempfile::tempfile().unwrap(),
+            std::fs::File::open("/proc/version").unwrap(),
+            std::fs::File::open("/dev/null").unwrap(),
+            std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap(),
+        ] {
+            assert_eq!(
+                Metadata::of(&file).unwrap(),
+                Metadata::at_hand(&file).unwrap()
+            );
+        }
+    }
 
     #[test]
     fn distance_is_symmetric_and_survives_extremes() {

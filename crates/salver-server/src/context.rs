@@ -14,6 +14,7 @@ use crate::deadlines::Deadlines;
 use crate::loader::Loader;
 use crate::occasional::Occasional;
 use crate::outbox::Outbox;
+use crate::passing::Passing;
 use crate::settings::Settings;
 
 /// What all loops share.
@@ -21,6 +22,7 @@ pub(crate) struct Common {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     pub(crate) loader: Loader,
+    pub(crate) passing: Passing,
     pub(crate) said: Said,
     connections: AtomicUsize,
     started: Instant,
@@ -48,6 +50,7 @@ impl Common {
     pub(crate) fn new(engine: Engine, settings: Settings) -> Arc<Self> {
         Arc::new(Common {
             loader: Loader::new(settings.loader_threads, settings.loader_queue),
+            passing: Passing::default(),
             engine,
             settings,
             said: Said {

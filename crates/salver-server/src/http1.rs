@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use salver_assets::{
-    Arrived, Content, Method, Now, Patience, Pending, Request, ResponsePlan, Step,
+    Arrived, Content, Engine, Method, Now, Patience, Pending, Piece, Request, ResponsePlan, Step,
 };
 use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
@@ -347,8 +347,13 @@ impl Connection {
         let request = request(head);
         let engine = &self.shared.common.engine;
         let mut step = engine.begin(&request, now);
+        let mut outdated = false;
         let pending = loop {
             match step {
+                Step::Respond(plan) if !outdated && is_outdated(engine, &plan) => {
+                    outdated = true;
+                    step = engine.begin(&request, now);
+                }
                 Step::Respond(plan) => {
                     push_head(outbox, &plan, &self.shared.clock.date(), persistence);
                     if let Content::File(_) | Content::Parts(_) = plan.content {
@@ -361,7 +366,14 @@ impl Connection {
                     // What does not have to wait costs no thread.
                     match load.perform(Patience::MustNotWait, now.instant) {
                         Ok(outcome) => engine.finish(load, outcome),
-                        Err(_) => self.shared.common.loader.load(engine, load),
+                        Err(would_wait) => {
+                            let meanwhile = engine.meanwhile(&request, &load, would_wait, now);
+                            self.shared.common.loader.load(engine, load);
+                            if let Some(plan) = meanwhile {
+                                step = Step::Respond(plan);
+                                continue;
+                            }
+                        }
                     }
                     match poll_once(pending) {
                         Ok(arrived) => step = engine.resume(&request, arrived, now),
@@ -407,7 +419,9 @@ impl Connection {
                 plan
             }
         };
-        transmission.send(&plan.content).await?;
+        let sent = transmission.send(&plan.content).await;
+        common.loader.discard(plan.content);
+        sent?;
         self.ends = persistence == Persistence::Close;
         self.wait_for_request(shared.clock.now());
         Ok(())
@@ -460,6 +474,27 @@ impl Connection {
             _ => tracing::debug!("a connection ended: {error}"),
         }
     }
+}
+
+/// Whether the file that an answer is to be sent from was changed in place since it was opened.
+/// Then it is no longer kept open.
+fn is_outdated(engine: &Engine, plan: &ResponsePlan) -> bool {
+    let file = match &plan.content {
+        Content::File(file) => Some(file),
+        Content::Parts(pieces) => pieces.iter().find_map(|piece| match piece {
+            Piece::File(file) => Some(file),
+            Piece::Memory(_) => None,
+        }),
+        Content::Empty | Content::Memory(_) => None,
+    };
+    let Some(file) = file else {
+        return false;
+    };
+    let outdated = !file.is_unchanged(Patience::MustNotWait).unwrap_or(false);
+    if outdated {
+        engine.close_file(file);
+    }
+    outdated
 }
 
 enum Wait {

@@ -31,6 +31,7 @@ mod listener;
 mod loader;
 mod occasional;
 mod outbox;
+mod passing;
 mod server;
 mod settings;
 mod shutdown;

@@ -1,7 +1,6 @@
 //! Threads that may wait for disks, so that the loops need not.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -10,11 +9,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Engine, Load, Outcome, Patience};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece};
 use tokio::sync::oneshot;
 
-/// A bounded pool with a bounded queue. Threads are started when there is work for them, and end
+/// A bounded pool with bounded queues. Threads are started when there is work for them, and end
 /// when the loader is dropped and the work is done.
+///
+/// Jobs wait in lanes, and each lane has its share of the threads, so that work for a slow disk
+/// never stands in front of other work: downloads of cold files leave threads for files that are
+/// asked for the first time, and both leave threads for looking whether what is cached is still
+/// right.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -26,24 +30,58 @@ struct Pool {
 
 #[derive(Default)]
 struct Queue {
-    jobs: VecDeque<Job>,
+    /// By [`Job::lane`], the most urgent first.
+    lanes: [Lane; 3],
     idle: usize,
     threads: usize,
     closed: bool,
 }
 
-enum Job {
-    Load(Engine, Box<Load>),
-    Read(Arc<File>, Range<u64>, oneshot::Sender<io::Result<Bytes>>),
+#[derive(Default)]
+struct Lane {
+    jobs: VecDeque<Job>,
+    running: usize,
+    /// How many may run.
+    share: usize,
 }
 
+enum Job {
+    Load(Engine, Box<Load>),
+    /// Read a window and give it to whoever sends it.
+    Read(
+        Box<FileContent>,
+        Range<u64>,
+        oneshot::Sender<io::Result<Bytes>>,
+    ),
+    /// Read a window for the page cache's sake.
+    BringIn(
+        Box<FileContent>,
+        Range<u64>,
+        oneshot::Sender<io::Result<Bytes>>,
+    ),
+    /// Closing a file can wait, too, where a file server has to be told.
+    Close(Content),
+}
+
+/// What is read at a time for the page cache's sake.
+const SCRATCH: usize = 64 * 1024;
+
 impl Loader {
-    /// At most `threads` jobs at once, and no further load if `queue` jobs wait.
+    /// At most `threads` jobs at once, and no further load if `queue` loads wait.
     pub(crate) fn new(threads: usize, queue: usize) -> Self {
+        let threads = threads.max(1);
+        let lane = |share: usize| Lane {
+            share: share.max(1),
+            ..Lane::default()
+        };
+        let queues = Queue {
+            lanes: [lane(threads), lane(threads * 3 / 8), lane(threads / 2)],
+            ..Queue::default()
+        };
         Loader(Arc::new(Pool {
-            queue: Mutex::new(Queue::default()),
+            queue: Mutex::new(queues),
             work: Condvar::new(),
-            threads: threads.max(1),
+            threads,
             most: queue,
         }))
     }
@@ -56,16 +94,51 @@ impl Loader {
         }
     }
 
-    /// Reads a range of a file, all of it. There is always a place for that: an answer that has
-    /// begun can no longer be refused, and a connection asks for one range at a time, so that the
-    /// bound on connections is the bound here.
+    /// Reads a window of a file, all of it, and looks whether the file is still what it was. There
+    /// is always a place for that: an answer that has begun can no longer be refused, and a
+    /// connection asks for one window at a time, so that the bound on connections is the bound
+    /// here.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the file has become shorter; else the file's error.
-    pub(crate) async fn read(&self, file: &Arc<File>, range: Range<u64>) -> io::Result<Bytes> {
+    /// `UnexpectedEof` if the file has become shorter, `InvalidData` if it has changed; else the
+    /// file's error.
+    pub(crate) async fn read(&self, file: &FileContent, window: Range<u64>) -> io::Result<Bytes> {
+        self.ask(|sender| Job::Read(Box::new(file.clone()), window, sender))
+            .await
+    }
+
+    /// Brings a window of a file into the page cache. There is always a place for that, too.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) async fn bring_in(&self, file: &FileContent, window: Range<u64>) -> io::Result<()> {
+        self.ask(|sender| Job::BringIn(Box::new(file.clone()), window, sender))
+            .await
+            .map(drop)
+    }
+
+    /// Lets go of content that has been sent. Files that are not local are closed by a thread.
+    pub(crate) fn discard(&self, content: Content) {
+        let waits = match &content {
+            Content::File(file) => !file.local,
+            Content::Parts(pieces) => pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::File(file) if !file.local)),
+            Content::Empty | Content::Memory(_) => false,
+        };
+        if waits {
+            // If no thread can be started, it is closed here.
+            let _ = self.submit(Job::Close(content));
+        }
+    }
+
+    async fn ask(
+        &self,
+        job: impl FnOnce(oneshot::Sender<io::Result<Bytes>>) -> Job,
+    ) -> io::Result<Bytes> {
         let (sender, receiver) = oneshot::channel();
         // A job that no thread could be started for drops its sender.
-        let _ = self.submit(Job::Read(Arc::clone(file), range, sender));
+        let _ = self.submit(job(sender));
         receiver
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
@@ -73,11 +146,15 @@ impl Loader {
 
     fn submit(&self, job: Job) -> Result<(), Job> {
         let mut queue = self.0.hold();
-        if matches!(job, Job::Load(..)) && queue.jobs.len() >= self.0.most {
+        if matches!(job, Job::Load(..)) && queue.loads() >= self.0.most {
             return Err(job);
         }
-        queue.jobs.push_back(job);
-        if queue.idle >= queue.jobs.len() {
+        let number = job.lane();
+        let Some(lane) = queue.lanes.get_mut(number) else {
+            return Err(job);
+        };
+        lane.jobs.push_back(job);
+        if queue.idle >= queue.runnable() {
             drop(queue);
             self.0.work.notify_one();
         } else if queue.threads < self.0.threads {
@@ -92,7 +169,9 @@ impl Loader {
                 queue.threads -= 1;
                 // The threads that there are will do the work; without any nobody would.
                 if queue.threads == 0 {
-                    return queue.jobs.pop_back().map_or(Ok(()), Err);
+                    let lane = queue.lanes.get_mut(number);
+                    let last = lane.and_then(|lane| lane.jobs.pop_back());
+                    return last.map_or(Ok(()), Err);
                 }
             }
         }
@@ -107,18 +186,50 @@ impl Drop for Loader {
     }
 }
 
+impl Queue {
+    /// Loads that wait.
+    fn loads(&self) -> usize {
+        let is_load = |job: &&Job| matches!(job, Job::Load(..));
+        let of = |lane: &Lane| match lane.jobs.front().filter(|job| is_load(job)) {
+            Some(_) => lane.jobs.len(),
+            None => 0,
+        };
+        self.lanes.iter().map(of).sum()
+    }
+
+    /// Jobs that could run now if there were threads.
+    fn runnable(&self) -> usize {
+        self.lanes.iter().map(Lane::runnable).sum()
+    }
+
+    /// The most urgent job that may run, and its lane.
+    fn next(&mut self) -> Option<(usize, Job)> {
+        let ready = |(_, lane): &(usize, &mut Lane)| lane.runnable() > 0;
+        let (number, lane) = self.lanes.iter_mut().enumerate().find(ready)?;
+        let job = lane.jobs.pop_front()?;
+        lane.running += 1;
+        Some((number, job))
+    }
+}
+
+impl Lane {
+    fn runnable(&self) -> usize {
+        self.jobs.len().min(self.share.saturating_sub(self.running))
+    }
+}
+
 impl Pool {
     fn hold(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
+        let mut queue = self.hold();
         loop {
-            let mut queue = self.hold();
             queue.idle += 1;
-            let job = loop {
-                if let Some(job) = queue.jobs.pop_front() {
-                    break job;
+            let (number, job) = loop {
+                if let Some(next) = queue.next() {
+                    break next;
                 }
                 if queue.closed {
                     return;
@@ -132,37 +243,75 @@ impl Pool {
             drop(queue);
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| job.perform()));
+            queue = self.hold();
+            if let Some(lane) = queue.lanes.get_mut(number) {
+                lane.running -= 1;
+            }
         }
     }
 }
 
 impl Job {
+    fn lane(&self) -> usize {
+        match self {
+            Job::Load(_, load) if load.confirms() => 0,
+            Job::Load(..) => 1,
+            Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
+        }
+    }
+
     fn perform(self) {
         match self {
             Job::Load(engine, load) => {
                 let outcome = load.perform(Patience::MayWait, Instant::now());
                 engine.finish(*load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
             }
-            Job::Read(file, range, sender) => {
-                // Whoever asked may be gone; then the bytes are nobody's.
-                let _ = sender.send(read(&file, range));
+            // Whoever asked may be gone; then the bytes are nobody's.
+            Job::Read(file, window, sender) => {
+                let _ = sender.send(read(&file, window));
             }
+            Job::BringIn(file, window, sender) => {
+                let _ = sender.send(bring_in(&file, window).map(|()| Bytes::new()));
+            }
+            Job::Close(content) => drop(content),
         }
     }
 }
 
-fn read(file: &File, range: Range<u64>) -> io::Result<Bytes> {
-    let length = usize::try_from(range.end - range.start)
+fn read(content: &FileContent, window: Range<u64>) -> io::Result<Bytes> {
+    let length = usize::try_from(window.end - window.start)
         .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, range.start)?;
-    Ok(bytes.into())
+    content.file.read_exact_at(&mut bytes, window.start)?;
+    if content.is_unchanged(Patience::MayWait)? {
+        Ok(bytes.into())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// By reading, not by advice (`readahead(2)`): that may return before anything is there.
+fn bring_in(content: &FileContent, window: Range<u64>) -> io::Result<()> {
+    let mut scratch = vec![0; SCRATCH];
+    let mut at = window.start;
+    while at < window.end {
+        let most = usize::try_from(window.end - at).unwrap_or(SCRATCH);
+        let buffer = scratch.get_mut(..most.min(SCRATCH)).unwrap_or_default();
+        match content.file.read_at(buffer, at) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use salver_assets::{Config, DirectorySource, HttpDate, Mount, Now, Request, Step, Symlinks};
+    use std::time::Duration;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread()
@@ -171,10 +320,40 @@ mod tests {
             .block_on(future)
     }
 
-    fn file() -> Arc<File> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(b"0123456789").unwrap();
-        Arc::new(file)
+    /// Ten digits in a file, by way of an engine.
+    fn file() -> FileContent {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("f"), "0123456789").unwrap();
+        let source =
+            DirectorySource::open(temp.path(), Symlinks::Beneath, Duration::from_secs(60)).unwrap();
+        let config = Config {
+            mounts: vec![Mount::tree("/", Arc::new(source))],
+            cache_max_file: 0,
+            sendfile_from: 0,
+            restless: Duration::ZERO,
+            ..Config::default()
+        };
+        let engine = Engine::new(config).unwrap();
+        let now = Now {
+            instant: Instant::now(),
+            date: HttpDate::from_unix_seconds(2_000_000_000),
+        };
+        let request = Request::get(b"/f");
+        let mut step = engine.begin(&request, now);
+        loop {
+            step = match step {
+                Step::Load(load, pending) => {
+                    let outcome = load.perform(Patience::MayWait, now.instant).unwrap();
+                    engine.finish(load, outcome);
+                    engine.resume(&request, block_on(pending), now)
+                }
+                Step::Respond(plan) => match plan.content {
+                    Content::File(file) => return file,
+                    other => panic!("{other:?}"),
+                },
+                Step::Wait(_) => panic!("nobody else loads"),
+            }
+        }
     }
 
     #[test]
@@ -212,7 +391,7 @@ mod tests {
         block_on(async {
             let reads: Vec<_> = (0..500)
                 .map(|_| {
-                    let (loader, file) = (Arc::clone(&loader), Arc::clone(&file));
+                    let (loader, file) = (Arc::clone(&loader), file.clone());
                     async move { loader.read(&file, 0..10).await }
                 })
                 .collect();
@@ -221,5 +400,34 @@ mod tests {
             }
         });
         assert!(loader.0.hold().threads <= 3);
+    }
+
+    #[test]
+    fn reading_for_downloads_leaves_threads_for_others() {
+        for threads in [1, 2, 8, 64] {
+            let loader = Loader::new(threads, 10);
+            let queue = loader.0.hold();
+            let shares: Vec<_> = queue.lanes.iter().map(|lane| lane.share).collect();
+            let [looks, loads, reads] = shares[..] else {
+                panic!("{shares:?}")
+            };
+            assert!(looks == threads && loads >= 1 && reads >= 1, "{shares:?}");
+            assert!(threads < 8 || loads + reads < threads, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn the_urgent_goes_first_and_no_lane_takes_more_than_its_share() {
+        let mut queue = Queue::default();
+        let close = || Job::Close(Content::Empty);
+        for (lane, share) in queue.lanes.iter_mut().zip([4, 1, 2]) {
+            lane.share = share;
+            lane.jobs.extend((0..3).map(|_| close()));
+        }
+        assert_eq!(queue.runnable(), 3 + 1 + 2);
+        let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();
+        assert_eq!(order, [0, 0, 0, 1, 2, 2]);
+        queue.lanes[1].running -= 1;
+        assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
     }
 }

@@ -16,6 +16,9 @@ use crate::worker;
 /// them all where there are few.
 const OTHER_DESCRIPTORS: u64 = 128;
 
+/// At most this share of all descriptors is for files that stay open between requests.
+const FILES_SHARE: u64 = 8;
+
 /// A server that is bound and not yet running.
 pub struct Server {
     common: Arc<Common>,
@@ -33,7 +36,9 @@ impl Server {
     /// The first address that cannot be bound.
     pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
         let limit = salver_os::raise_descriptor_limit();
-        let descriptors = limit - OTHER_DESCRIPTORS.min(limit / 2);
+        let files = usize::try_from(limit / FILES_SHARE).unwrap_or(usize::MAX);
+        let files = u64::try_from(engine.limit_open_files(files)).unwrap_or(limit);
+        let descriptors = limit - (OTHER_DESCRIPTORS + files).min(limit / 2);
         let most = usize::try_from(descriptors).unwrap_or(usize::MAX).max(1);
         if settings.max_connections > most {
             tracing::warn!(

@@ -21,7 +21,8 @@ pub struct Settings {
     pub send_timeout: Duration,
     /// How long a shutdown waits for answers that are under way. Default: 10 s.
     pub grace: Duration,
-    /// Threads that may wait for disks. Default: 32.
+    /// Threads that may wait for disks; started as needed. Half of them at most read for downloads,
+    /// three eighths load files that are asked for the first time. Default: 64.
     pub loader_threads: usize,
     /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
     pub loader_queue: usize,
@@ -40,7 +41,7 @@ impl Default for Settings {
             header_timeout: Duration::from_secs(10),
             send_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
-            loader_threads: 32,
+            loader_threads: 64,
             loader_queue: 4096,
             check_residency: true,
         }

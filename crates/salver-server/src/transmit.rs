@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use salver_assets::strategy::Transfer;
-use salver_assets::{Content, FileContent, Piece};
-use salver_os::Residency;
+use bytes::Bytes;
+use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
+use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
@@ -109,6 +109,9 @@ impl Transmission<'_> {
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        if self.outbox.is_empty() {
+            return Ok(());
+        }
         self.extend_deadline();
         std::future::poll_fn(|context| {
             let before = self.outbox.left();
@@ -123,33 +126,83 @@ impl Transmission<'_> {
 
     async fn send_file(&mut self, content: &FileContent) -> io::Result<()> {
         let Range { mut start, end } = content.range;
-        let mut kernel_sends = content.transfer == Transfer::Sendfile;
+        let mut transport = Transport::KernelSends;
         while start < end {
             let window = start..end.min(start.saturating_add(WINDOW));
-            start = window.end;
-            if kernel_sends && self.is_at_hand(content, &window) {
-                check(content)?;
-                self.flush_ahead().await?;
-                kernel_sends = self.send_window(content, window.clone()).await?;
-                if kernel_sends {
-                    // The socket may take everything at once: others have their turn all the same.
-                    tokio::task::yield_now().await;
-                    continue;
-                }
-            }
-            self.flush().await?;
-            let bytes = self.common.loader.read(&content.file, window).await?;
-            check(content)?;
-            self.outbox.push(&bytes);
-            self.flush().await?;
+            start = self.send_window(content, window, &mut transport).await?;
         }
         Ok(())
     }
 
-    /// Whether sending `window` would wait for no disk.
-    fn is_at_hand(&self, content: &FileContent, window: &Range<u64>) -> bool {
-        !self.common.settings.check_residency
-            || salver_os::residency(&content.file, window) == Residency::Resident
+    /// Sends a window, or as much of its beginning as is sensible at once; how far it came.
+    async fn send_window(
+        &mut self,
+        content: &FileContent,
+        window: Range<u64>,
+        transport: &mut Transport,
+    ) -> io::Result<u64> {
+        let mut residency = self.residency(content, &window);
+        loop {
+            let situation = Situation {
+                residency,
+                transport: *transport,
+                ..content.situation
+            };
+            match way(&situation) {
+                Way::Sendfile => {
+                    self.flush_ahead().await?;
+                    if self.send_by_kernel(content, window.clone()).await? {
+                        // The socket may take everything at once: others have their turn all the
+                        // same.
+                        tokio::task::yield_now().await;
+                        return Ok(window.end);
+                    }
+                    *transport = Transport::PassesThrough;
+                }
+                Way::Copy => match read_here(content, &window)? {
+                    Some(bytes) => {
+                        self.outbox.push(&bytes);
+                        self.flush().await?;
+                        tokio::task::yield_now().await;
+                        return Ok(window.end);
+                    }
+                    None => residency = Residency::Unknown,
+                },
+                Way::BringIn => {
+                    self.flush().await?;
+                    let loader = &self.common.loader;
+                    loader.bring_in(content, window.clone()).await?;
+                    residency = match self.residency(content, &window) {
+                        Residency::Resident => Residency::Resident,
+                        Residency::Cold | Residency::Unknown => Residency::Unknown,
+                    };
+                }
+                // What was to be read whole is, window by window.
+                Way::Elsewhere | Way::Read | Way::Memory => {
+                    self.flush().await?;
+                    let room = self.common.passing.take(window.end - window.start);
+                    let window = window.start..window.start + room.length();
+                    let bytes = self.common.loader.read(content, window.clone()).await?;
+                    self.outbox.push(&bytes);
+                    self.flush().await?;
+                    return Ok(window.end);
+                }
+            }
+        }
+    }
+
+    /// What is known of a window without waiting.
+    fn residency(&self, content: &FileContent, window: &Range<u64>) -> Residency {
+        if !self.common.settings.check_residency {
+            return Residency::Resident;
+        }
+        if !content.local {
+            return Residency::Unknown;
+        }
+        match salver_os::residency(&content.file, window) {
+            salver_os::Residency::Resident => Residency::Resident,
+            salver_os::Residency::Cold => Residency::Cold,
+        }
     }
 
     /// Sends the outbox in such a way that it leaves with what follows.
@@ -171,7 +224,11 @@ impl Transmission<'_> {
     }
 
     /// `false` if the kernel cannot send from this file; then nothing of the window was sent.
-    async fn send_window(&mut self, content: &FileContent, window: Range<u64>) -> io::Result<bool> {
+    async fn send_by_kernel(
+        &mut self,
+        content: &FileContent,
+        window: Range<u64>,
+    ) -> io::Result<bool> {
         let mut at = window.start;
         while at < window.end {
             let count = usize::try_from(window.end - at).unwrap_or(usize::MAX);
@@ -228,9 +285,32 @@ impl Transmission<'_> {
 
 /// A file that was changed in place is no longer the one that the head describes.
 fn check(content: &FileContent) -> io::Result<()> {
-    if content.is_unchanged()? {
+    if content.is_unchanged(Patience::MustNotWait)? {
         Ok(())
     } else {
         Err(io::ErrorKind::InvalidData.into())
     }
+}
+
+/// Reads what the page cache has; `None` if some of it has gone from there since it was asked.
+fn read_here(content: &FileContent, window: &Range<u64>) -> io::Result<Option<Bytes>> {
+    let length = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
+    let mut bytes = Vec::new();
+    if bytes.try_reserve_exact(length).is_err() {
+        return Ok(None);
+    }
+    bytes.resize(length, 0);
+    let mut have = 0;
+    while have < length {
+        let rest = bytes.get_mut(have..).unwrap_or_default();
+        let offset = window.start + u64::try_from(have).unwrap_or(u64::MAX);
+        match salver_os::read_resident(&content.file, rest, offset) {
+            Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(count) => have += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    check(content)?;
+    Ok(Some(bytes.into()))
 }

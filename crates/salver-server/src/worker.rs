@@ -61,7 +61,11 @@ async fn serve(
     while *stage.borrow_and_update() == Stage::Running {
         tokio::select! {
             changed = stage.changed() => if changed.is_err() { break },
-            _ = sweep.tick() => context.deadlines.sweep(Instant::now()),
+            _ = sweep.tick() => {
+                let now = Instant::now();
+                context.deadlines.sweep(now);
+                context.common.engine.sweep(now);
+            }
         }
     }
     for task in accepting {

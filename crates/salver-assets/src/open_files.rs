@@ -1,0 +1,195 @@
+//! Open handles of files whose content is not kept in memory, so that a request for a large file
+//! costs no `open`.
+//!
+//! A handle is used only for a representation that was compared with the disk as any other and
+//! still has the handle's identity. It is given up when its file is found replaced or gone, when
+//! others need its place, and when nobody has asked for it in a while: an open handle keeps a
+//! deleted file's space.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::counters::Counter;
+use crate::memory::{Kept, Memory, Uses};
+use crate::policy::Key;
+use crate::resource::micros;
+use crate::source::{Identity, Opened, Reader};
+
+/// A handle that nobody has asked for in so long is closed.
+const IDLE_FOR: Duration = Duration::from_secs(10);
+
+/// How often it is looked for such.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct OpenFile {
+    key: Key,
+    opened: Opened,
+    uses: Uses,
+    /// In microseconds since the engine's epoch.
+    used: AtomicU64,
+}
+
+impl Kept for OpenFile {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+    fn weight(&self) -> usize {
+        1
+    }
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct OpenFiles {
+    kept: Memory<OpenFile>,
+    /// When the next sweep is due, in microseconds since the engine's epoch.
+    sweep_at: AtomicU64,
+}
+
+impl OpenFiles {
+    /// Keeps at most `most` handles.
+    pub(crate) fn new(most: usize) -> Self {
+        OpenFiles {
+            kept: Memory::new(most),
+            sweep_at: AtomicU64::new(0),
+        }
+    }
+
+    /// The handle for exactly this version. `now` is the time since the engine's epoch, here and
+    /// below.
+    pub(crate) fn get(&self, identity: &Identity, now: Duration) -> Option<Opened> {
+        let file = self.kept.get(&key(identity))?;
+        if file.opened.metadata.identity != *identity {
+            return None;
+        }
+        file.uses.touch();
+        file.used.store(micros(now), Ordering::Relaxed);
+        Some(file.opened.clone())
+    }
+
+    /// Keeps a handle, if it is one that spares something: where reading has to go elsewhere
+    /// anyway, it is better to look at the disk each time.
+    pub(crate) fn keep(&self, opened: &Opened, now: Duration) {
+        let Reader::File(_) = opened.reader else {
+            return;
+        };
+        if !opened.local {
+            return;
+        }
+        let file = OpenFile {
+            key: Key::from(&key(&opened.metadata.identity)[..]),
+            opened: opened.clone(),
+            uses: Uses::default(),
+            used: AtomicU64::new(micros(now)),
+        };
+        self.kept.insert(Arc::new(file), &Counter::default());
+    }
+
+    /// The file that had this identity is no longer served.
+    pub(crate) fn forget(&self, identity: &Identity) {
+        self.kept.remove(&key(identity));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.kept.clear();
+    }
+
+    /// From now on keeps at most `most`.
+    pub(crate) fn limit(&self, most: usize) {
+        self.kept.limit(most);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.kept.size().0
+    }
+
+    /// Closes what is idle; does nothing most of the time.
+    pub(crate) fn sweep(&self, now: Duration) {
+        let due = self.sweep_at.load(Ordering::Relaxed);
+        let next = micros(now.saturating_add(SWEEP_EVERY));
+        let mine = micros(now) >= due
+            && self
+                .sweep_at
+                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if mine {
+            let oldest = micros(now.saturating_sub(IDLE_FOR));
+            self.kept
+                .retain(|file| file.used.load(Ordering::Relaxed) >= oldest);
+        }
+    }
+}
+
+/// What stays the same for one file whatever is written to it. (The identity is compared besides.)
+fn key(identity: &Identity) -> [u8; 16] {
+    let mut key = [0; 16];
+    let (device, inode) = key.split_at_mut(8);
+    device.copy_from_slice(&identity.device.to_ne_bytes());
+    inode.copy_from_slice(&identity.inode.to_ne_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Metadata;
+
+    fn open() -> Opened {
+        let file = tempfile::tempfile().unwrap();
+        Opened {
+            metadata: Metadata::of(&file).unwrap(),
+            reader: Reader::File(Arc::new(file)),
+            local: true,
+        }
+    }
+
+    fn second(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    #[test]
+    fn a_handle_serves_its_version_alone() {
+        let files = OpenFiles::new(10);
+        let opened = open();
+        let identity = opened.metadata.identity;
+        files.keep(&opened, second(0));
+        assert!(files.get(&identity, second(1)).is_some());
+        let mut other = identity;
+        other.length += 1;
+        assert!(files.get(&other, second(1)).is_none());
+        files.forget(&identity);
+        assert!(files.get(&identity, second(1)).is_none());
+        let memory = Opened {
+            reader: Reader::Memory(bytes::Bytes::new()),
+            ..opened
+        };
+        files.keep(&memory, second(0));
+        assert_eq!(files.len(), 0, "what is no handle");
+    }
+
+    #[test]
+    fn the_idle_are_closed_and_never_more_kept_than_may_be() {
+        let files = OpenFiles::new(3);
+        let all: Vec<Opened> = (0..5).map(|_| open()).collect();
+        all.iter().for_each(|opened| files.keep(opened, second(0)));
+        assert_eq!(files.len(), 3);
+        let kept: Vec<_> = all
+            .iter()
+            .map(|opened| opened.metadata.identity)
+            .filter(|identity| files.get(identity, second(5)).is_some())
+            .collect();
+        files.sweep(second(15));
+        assert_eq!(files.len(), 3, "used 10 s ago");
+        assert!(files.get(&kept[0], second(15)).is_some());
+        files.sweep(second(15));
+        files.sweep(second(16));
+        assert_eq!(files.len(), 1);
+        files.limit(0);
+        assert_eq!(files.len(), 0);
+    }
+}

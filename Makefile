@@ -3,12 +3,14 @@
 CARGO ?= cargo
 LOOM_TARGET := target/loom
 FUZZ_SECONDS ?= 30
+# Passed on to bench/run.py or bench/profile.py: make bench BENCH='--quick'
+BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
 TOOLS := curl:curl wget:wget cc:build-essential
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress clean
+.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -69,6 +71,15 @@ fuzz-smoke: ## Fuzz each target for a moment
 precompress: ## Make the coded siblings of example/ anew; needs brotli, gzip and zstd
 	@find example -type f \( -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) \
 		-exec brotli -f -q 11 {} \; -exec gzip -f -k -n -9 {} \; -exec zstd -q -f -19 {} \;
+
+bench: bench-deps build ## Compare with other servers (12 minutes); rewrite the results in BENCHMARKS.md
+	bench/run.py all --write BENCHMARKS.md --json target/bench/results.json $(BENCH)
+
+bench-deps: ## Install or build what the comparison needs, into target/bench/
+	bench/run.py deps
+
+bench-profile: build ## System calls and instructions per request; rewrite that part of BENCHMARKS.md
+	bench/profile.py --write BENCHMARKS.md $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,0 +1,82 @@
+"""Starting and stopping one server, alone in a session of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import measure
+
+SERVER_CORE = "0"
+CLIENT_CORE = "1"
+
+
+class Failed(Exception):
+    """A server or a tool did not do its part; the text says which and why."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A running server on the first core; leaving the `with` ends all of its processes."""
+
+    def __init__(self, name, command, folder, port, environment=None, patience_seconds=10):
+        self.name = name
+        self.port = port
+        self.log = folder / "output.log"
+        self.patience_seconds = patience_seconds
+        pinned = ["taskset", "-c", SERVER_CORE, *map(str, command)]
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen(pinned, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          cwd=folder, env={**os.environ, **(environment or {})}, start_new_session=True)
+        self.session = self.child.pid
+
+    def __enter__(self):
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _wait_until_ready(self):
+        until = time.monotonic() + self.patience_seconds
+        while time.monotonic() < until:
+            if self.child.poll() is not None:
+                raise Failed(f"{self.name} ended at its start: {self.last_words()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.01)
+        raise Failed(f"{self.name} takes no connections after {self.patience_seconds} s: {self.last_words()}")
+
+    def last_words(self):
+        """The end of what it has printed."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1][-300:] if lines else "it printed nothing"
+
+    def stop(self):
+        """Asks, then insists; returns once nothing of the session is left."""
+        for request, seconds in ((signal.SIGTERM, self.patience_seconds / 2), (signal.SIGKILL, 5)):
+            for process in measure.members(self.session):
+                try:
+                    os.kill(process, request)
+                except ProcessLookupError:
+                    continue
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                self.child.poll()
+                if not measure.members(self.session):
+                    self.child.wait()
+                    return
+                time.sleep(0.01)
+        raise Failed(f"{self.name} does not end")

@@ -1,0 +1,107 @@
+"""Tests of what the figures rest on: python3 -m unittest discover -s bench"""
+
+import subprocess
+import sys
+import unittest
+
+import callgrind
+import files
+import measure
+import page
+import process
+import report
+import syscalls
+import trials
+import verdict
+
+
+class Verdicts(unittest.TestCase):
+    def test_the_interval_is_students(self):
+        # Logarithms 0, 0.1, 0.2: mean 0.1, deviation 0.1, t(2) = 4.303, so the reach is 0.2484.
+        low, high = verdict.interval([1.0, 1.1051709, 1.2214028])
+        self.assertAlmostEqual(low, 0.8621, 3)
+        self.assertAlmostEqual(high, 1.4168, 3)
+
+    def test_every_word(self):
+        for ratios, expected in [([1.2, 1.21, 1.19], verdict.DEARER), ([0.8, 0.81, 0.79], verdict.CHEAPER),
+                                 ([0.9, 1.1, 1.0], verdict.SAME), ([1.5], verdict.UNJUDGED)]:
+            self.assertEqual(verdict.verdict(ratios), expected, ratios)
+
+
+class Rounds(unittest.TestCase):
+    def test_every_round_has_everyone_and_begins_with_another(self):
+        servers = list("abcdefgh")
+        orders = [trials.order(servers, number) for number in range(5)]
+        for one in orders:
+            self.assertEqual(sorted(one), servers)
+        self.assertEqual(len({one[0] for one in orders}), 5)
+
+    def test_one_server_is_enough(self):
+        self.assertEqual(trials.order(["a"], 3), ["a"])
+
+
+class Pages(unittest.TestCase):
+    def test_only_the_section_changes(self):
+        text = "above\n<!-- a:begin -->\nold\n<!-- a:end -->\nbelow\n<!-- b:begin --><!-- b:end -->\n"
+        once = page.replace(text, "a", "new\n")
+        self.assertEqual(once, "above\n<!-- a:begin -->\n\nnew\n\n<!-- a:end -->\nbelow\n<!-- b:begin --><!-- b:end -->\n")
+        self.assertEqual(page.replace(once, "a", "new"), once)
+
+    def test_a_page_without_the_section_is_refused(self):
+        with self.assertRaises(process.Failed):
+            page.replace("nothing here", "a", "new")
+
+    def test_tables_put_numbers_to_the_right(self):
+        self.assertEqual(report.table(["who", "n"], [["15 br", "7"], ["x", "123"]]),
+                         "| who   |   n |\n|-------|----:|\n| 15 br |   7 |\n| x     | 123 |")
+
+
+class Profiles(unittest.TestCase):
+    def test_calls_with_and_without_errors(self):
+        text = ("% time     seconds  usecs/call     calls    errors syscall\n"
+                "------ ----------- ----------- --------- --------- ----------------\n"
+                " 60.00    0.100000          10     10000           recvfrom\n"
+                " 40.00    0.050000           5      5000        12 sendto\n"
+                "------ ----------- ----------- --------- --------- ----------------\n"
+                "100.00    0.150000          10     15000        12 total\n")
+        self.assertEqual(syscalls.counts(text), {"recvfrom": 10000, "sendto": 5000})
+
+    def test_self_cost_leaves_out_what_is_called(self):
+        text = "events: Ir\n\nfn=main\n16 400\ncfn=work\ncalls=1 50 \n16 9000\n17 5\n\nfn=work\n50 9000\n"
+        self.assertEqual(callgrind.self_costs(text), {"main": 405, "work": 9000})
+
+    def test_the_difference_holds_no_start(self):
+        self.assertEqual(callgrind.difference({"start": 700, "serve": 100}, {"start": 700, "serve": 200}, 10),
+                         [("serve", 10.0), ("start", 0.0)])
+
+    def test_names_lose_hashes_and_type_arguments(self):
+        for name, expected in [("a::b::h0123456789abcdef", "a::b"), ("a::Vec<u8>::push", "a::Vec::push"),
+                               ("<a::B as c::D>::e", "<a::B as c::D>::e"), ("memcpy'2", "memcpy")]:
+            self.assertEqual(callgrind.plain_name(name), expected)
+
+
+class Measures(unittest.TestCase):
+    def test_the_clock_says_what_proc_says(self):
+        work = "sum(range(10_000_000)); print(flush=True); input()"
+        child = subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        with child:
+            child.stdout.readline()  # from here on it only waits
+            self.assertEqual(measure.members(child.pid), [child.pid])
+            clock, ticks = measure.cpu_seconds(child.pid), measure.ticks_seconds(child.pid)
+            self.assertGreater(measure.resident_mib(child.pid), 1)
+            child.communicate(b"\n")
+        self.assertGreater(clock, 0)
+        # User and system time are each cut to hundredths of a second in /proc.
+        self.assertAlmostEqual(clock, ticks, delta=0.03)
+
+
+class Inputs(unittest.TestCase):
+    def test_a_seed_gives_the_same_bytes_and_another_seed_others(self):
+        for name, length in [("a.js", 5000), ("a.css", 5000), ("a.html", 5000), ("a.svg", 5000), ("a.json", 3000), ("a.png", 6000)]:
+            self.assertEqual(files.content(name, length, 1), files.content(name, length, 1))
+            self.assertNotEqual(files.content(name, length, 1), files.content(name, length, 2))
+            self.assertLess(abs(len(files.content(name, length, 1)) - length), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -47,11 +47,13 @@ def spread(values):
 
 def judged(results, load, server):
     """The verdict on a server, and the interval that it rests on."""
+    if not results.of(load, FIRST):
+        return "not compared: Salver has no result"
     if not results.same_work(load, server, FIRST):
         return "other work: not compared"
     values = ratios(results, load, server)
     if not values:
-        return "not compared"
+        return "not compared: never in one round with Salver"
     bounds = verdict.interval(values)
     limits = f" ({bounds[0]:.2f}-{bounds[1]:.2f})" if bounds else ""
     return verdict.verdict(values) + limits

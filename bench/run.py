@@ -49,7 +49,7 @@ def arguments():
     parser.add_argument("--salver", metavar="PATH", help="the program to measure (default: the release build)")
     parser.add_argument("--server", metavar="NAME", action="append", help="only these peers beside Salver; repeatable")
     parser.add_argument("--load", metavar="NAME", action="append", help="only these loads: arena, 1kib, ... 1mib; repeatable")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds (default 5; fewer than 3 prove little)")
+    parser.add_argument("--rounds", type=int, default=6, metavar="N", help="rounds (default 6; fewer than 3 prove little)")
     parser.add_argument("--seconds", type=int, default=1, metavar="N", help="length of one measured run in seconds (default 1)")
     parser.add_argument("--connections", type=int, default=64, metavar="N", help="connections of wrk (default 64)")
     parser.add_argument("--minutes", type=float, default=12, metavar="N",

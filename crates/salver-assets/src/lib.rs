@@ -70,7 +70,7 @@ pub use error::LoadError;
 pub use load::{Load, Outcome, WouldWait};
 pub use memory_source::MemorySource;
 pub use path::{PathError, RequestPath};
-pub use plan::{Content, FileContent, Piece, ResponsePlan};
+pub use plan::{Content, FileContent, Piece, Remembered, ResponsePlan, ServedWhole};
 pub use prewarm::Prewarmed;
 pub use progress::{Arrived, Pending};
 pub use representation::{Field, Prepared, Protocol};

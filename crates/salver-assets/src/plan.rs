@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
@@ -139,6 +139,17 @@ impl ResponsePlan {
         self
     }
 
+    /// What is answered, if that is a whole representation from memory, with its own head.
+    pub fn served_whole(&self) -> Option<ServedWhole<'_>> {
+        match (&self.head, &self.content) {
+            (PlannedHead::Whole(representation), Content::Memory(content)) => Some(ServedWhole {
+                representation,
+                content,
+            }),
+            _ => None,
+        }
+    }
+
     /// The fields of the head.
     pub fn fields(&self) -> &[Field] {
         match &self.head {
@@ -156,6 +167,41 @@ impl ResponsePlan {
             PlannedHead::Made(_) => return None,
         };
         Some(&head.prepared)
+    }
+}
+
+/// A whole representation from memory: head and content are the same in every such answer, but for
+/// the date and what is said of the connection.
+pub struct ServedWhole<'a> {
+    representation: &'a Arc<Representation>,
+    content: &'a Bytes,
+}
+
+impl ServedWhole<'_> {
+    /// The content.
+    pub fn content(&self) -> &Bytes {
+        self.content
+    }
+
+    /// No other representation has this number as long as it is [remembered](Self::remember).
+    pub fn number(&self) -> usize {
+        Arc::as_ptr(self.representation).addr()
+    }
+
+    /// Remembers it without keeping its content in memory.
+    pub fn remember(&self) -> Remembered {
+        Remembered(Arc::downgrade(self.representation))
+    }
+}
+
+/// A representation that was served once, and may be gone.
+#[derive(Debug)]
+pub struct Remembered(Weak<Representation>);
+
+impl Remembered {
+    /// Whether this is the one.
+    pub fn is(&self, whole: &ServedWhole<'_>) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(whole.representation))
     }
 }
 

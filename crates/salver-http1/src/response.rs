@@ -70,6 +70,11 @@ impl RenderedHead {
         self.bytes.len()
     }
 
+    /// Where the 29 bytes of the date stand in what [`write`](Self::write) appends.
+    pub fn date_at(&self) -> usize {
+        self.date_at
+    }
+
     /// The rendered bytes, with a placeholder for the date and without the end.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

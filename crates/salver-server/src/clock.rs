@@ -1,12 +1,27 @@
-//! The time of one loop: read once per turn, its date rendered once per second.
+//! The time of one loop: read when the loop has waited, its date rendered once per second.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_assets::{HttpDate, Now};
 
+/// A loop that is never idle never waits, so the time is read again after so many uses.
+const USES: u32 = 32;
+
+thread_local! {
+    /// How often the time that was read last may still be used on this thread.
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The loop of this thread has waited: its time is an old one.
+pub(crate) fn note_wait() {
+    LEFT.set(0);
+}
+
 /// See the module.
 pub(crate) struct Clock {
+    /// What was read last.
+    instant: Cell<Instant>,
     date: Cell<HttpDate>,
     rendered: Cell<[u8; 29]>,
     /// When the second that `date` names is over.
@@ -18,15 +33,29 @@ impl Clock {
         let date = HttpDate::from_unix_seconds(0);
         let rendered = Cell::new(date.format());
         Clock {
+            instant: Cell::new(Instant::now()),
             date: Cell::new(date),
             rendered,
             until: Cell::new(Instant::now()),
         }
     }
 
-    /// The time now.
+    /// The time now, or a few turns ago.
     pub(crate) fn now(&self) -> Now {
+        let left = LEFT.get();
+        LEFT.set(left.checked_sub(1).unwrap_or(USES));
+        if left == 0 {
+            self.read();
+        }
+        Now {
+            instant: self.instant.get(),
+            date: self.date.get(),
+        }
+    }
+
+    fn read(&self) {
         let instant = Instant::now();
+        self.instant.set(instant);
         if instant >= self.until.get() {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             // A clock before 1970 is wrong anyway.
@@ -37,10 +66,6 @@ impl Clock {
             self.rendered.set(date.format());
             let left = Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into());
             self.until.set(instant + left);
-        }
-        Now {
-            instant,
-            date: self.date.get(),
         }
     }
 
@@ -56,6 +81,7 @@ mod tests {
 
     #[test]
     fn the_date_is_that_of_the_system() {
+        note_wait();
         let clock = Clock::new();
         let before = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -70,5 +96,24 @@ mod tests {
         assert!((before..=after).contains(&seconds));
         assert_eq!(clock.date(), now.date.format());
         assert_eq!(clock.now().date.format(), clock.date());
+    }
+
+    #[test]
+    fn the_time_is_read_again_after_a_wait_and_when_there_is_none() {
+        note_wait();
+        let clock = Clock::new();
+        let mut last = clock.now().instant;
+        let mut later = || {
+            let now = clock.now().instant;
+            std::mem::replace(&mut last, now) < now
+        };
+        assert!(!later(), "it was read a moment ago");
+        note_wait();
+        // The system's clock may be a coarse one.
+        assert!((0..1_000_000).any(|_| {
+            note_wait();
+            later()
+        }));
+        assert!((0..1_000_000 * USES).any(|_| later()));
     }
 }

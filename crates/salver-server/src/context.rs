@@ -11,6 +11,7 @@ use salver_http1::Limits;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
+use crate::http1::Ready;
 use crate::loader::Loader;
 use crate::occasional::Occasional;
 use crate::outbox::Outbox;
@@ -88,11 +89,11 @@ pub(crate) struct Context {
     pub(crate) scratch: RefCell<Scratch>,
 }
 
-/// Buffers that a connection uses while it runs and gives back before it waits: an idle one holds
-/// none.
+/// What a connection uses while it runs and gives back before it waits: an idle one holds nothing.
 pub(crate) struct Scratch {
     pub(crate) input: Box<[u8]>,
     pub(crate) outbox: Outbox,
+    pub(crate) ready: Ready,
 }
 
 /// What one `recv` takes at most; a head fits.
@@ -109,6 +110,7 @@ impl Context {
             scratch: RefCell::new(Scratch {
                 input: vec![0; INPUT].into_boxed_slice(),
                 outbox: Outbox::default(),
+                ready: Ready::new(),
             }),
         })
     }

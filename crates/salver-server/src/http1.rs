@@ -14,6 +14,8 @@
 //! An idle connection holds no buffer: input and output are the loop's until a turn leaves
 //! something over.
 
+mod ready;
+mod slow;
 mod translate;
 
 use std::future::Future;
@@ -23,18 +25,18 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use salver_assets::{
-    Arrived, Content, Engine, Method, Now, Patience, Pending, Piece, Request, ResponsePlan, Step,
-};
+use salver_assets::{Arrived, Content, Method, Now, Patience, Pending, ResponsePlan, Step};
 use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
+pub(crate) use crate::http1::ready::Ready;
+use crate::http1::slow::{Answer, Slow, is_outdated};
 use crate::http1::translate::{method, push_content, push_head, request};
 use crate::outbox::Outbox;
-use crate::transmit::{Transmission, expect_progress, has_stalled, poll_send};
+use crate::transmit::{expect_progress, has_stalled, poll_send, send_or_keep};
 
 /// More than this in the outbox is sent before further requests are looked at.
 const ENOUGH: usize = 256 * 1024;
@@ -83,20 +85,9 @@ enum Flow {
     Enough,
     /// No further request.
     Ends,
+    /// An answer stands ready, and there is no other.
+    Ready(usize),
     Slow(Box<Slow>),
-}
-
-/// An answer that does not come out of memory at once.
-struct Slow {
-    /// The answers before it.
-    outbox: Outbox,
-    answer: Answer,
-    persistence: Persistence,
-}
-
-enum Answer {
-    Ready(ResponsePlan),
-    Awaited(Request<'static>, Pending),
 }
 
 impl Connection {
@@ -200,13 +191,23 @@ impl Connection {
             };
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
-            let (consumed, flow) = self.answer_all(input, &mut scratch.outbox, now);
+            let (consumed, flow) =
+                self.answer_all(input, &mut scratch.outbox, &mut scratch.ready, now);
             let rest = input.get(consumed..).unwrap_or_default();
             // A copy of what is left: in the common case there is nothing, and nothing is held.
             self.carry = rest.to_vec();
             self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
             match flow {
                 Flow::NeedsInput | Flow::Enough => {}
+                Flow::Ready(number) => {
+                    let (outbox, answer) = (&mut scratch.outbox, scratch.ready.get(number));
+                    if send_or_keep(&mut self.stream, context, answer, outbox).is_err() {
+                        return Poll::Ready(Turn::Over);
+                    }
+                    if outbox.is_empty() {
+                        self.wait_for_request(now);
+                    }
+                }
                 Flow::Ends => self.ends = true,
                 Flow::Slow(mut slow) => {
                     slow.outbox = std::mem::take(&mut scratch.outbox);
@@ -276,7 +277,13 @@ impl Connection {
     }
 
     /// Answers the requests in `input`; how much of it is consumed, and why it stopped.
-    fn answer_all(&mut self, input: &[u8], outbox: &mut Outbox, now: Now) -> (usize, Flow) {
+    fn answer_all(
+        &mut self,
+        input: &[u8],
+        outbox: &mut Outbox,
+        ready: &mut Ready,
+        now: Now,
+    ) -> (usize, Flow) {
         let mut at = 0;
         loop {
             let rest = input.get(at..).unwrap_or_default();
@@ -287,7 +294,10 @@ impl Connection {
             at += consumed;
             let flow = match event {
                 Event::Incomplete => return (at, Flow::NeedsInput),
-                Event::Request(head) => self.answer(head, outbox, now),
+                Event::Request(head) => {
+                    let alone = at == input.len() && outbox.is_empty();
+                    self.answer(head, outbox, alone.then_some(&mut *ready), now)
+                }
                 Event::Body {
                     head,
                     send_continue,
@@ -301,7 +311,7 @@ impl Connection {
                             persistent: false,
                             ..head
                         };
-                        self.answer(head, outbox, now);
+                        self.answer(head, outbox, None, now);
                         return (input.len(), Flow::Ends);
                     }
                     if send_continue {
@@ -313,7 +323,7 @@ impl Connection {
                 Event::BodyEnd => self
                     .held
                     .take()
-                    .and_then(|held| self.answer(held.borrow(), outbox, now)),
+                    .and_then(|held| self.answer(held.borrow(), outbox, None, now)),
                 Event::Refuse(refusal) => {
                     let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
                     push_head(outbox, &plan, &self.shared.clock.date(), Persistence::Close);
@@ -341,8 +351,15 @@ impl Connection {
         }
     }
 
-    /// Answers one request; `None` if the answer is in the outbox and others may follow.
-    fn answer(&self, head: RequestHead<'_>, outbox: &mut Outbox, now: Now) -> Option<Flow> {
+    /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is
+    /// given if no other answer goes with it.
+    fn answer(
+        &self,
+        head: RequestHead<'_>,
+        outbox: &mut Outbox,
+        ready: Option<&mut Ready>,
+        now: Now,
+    ) -> Option<Flow> {
         let persistence = self.persistence(&head);
         let request = request(head);
         let engine = &self.shared.common.engine;
@@ -355,6 +372,11 @@ impl Connection {
                     step = engine.begin(&request, now);
                 }
                 Step::Respond(plan) => {
+                    if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
+                        && let Some(number) = ready.find(&plan, &self.shared.clock.date())
+                    {
+                        return Some(Flow::Ready(number));
+                    }
                     push_head(outbox, &plan, &self.shared.clock.date(), persistence);
                     if let Content::File(_) | Content::Parts(_) = plan.content {
                         return Some(slow(Answer::Ready(plan), persistence));
@@ -392,39 +414,6 @@ impl Connection {
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
         let lasts = head.persistent && !self.shared.draining.get();
         Persistence::new(head.version, lasts)
-    }
-
-    async fn answer_slowly(&mut self, slow: Slow) -> io::Result<()> {
-        let Slow {
-            outbox,
-            answer,
-            persistence,
-        } = slow;
-        let shared = Rc::clone(&self.shared);
-        let common = &*shared.common;
-        let mut transmission = Transmission {
-            common,
-            stream: &mut self.stream,
-            deadline: &self.deadline,
-            outbox,
-        };
-        let plan = match answer {
-            Answer::Ready(plan) => plan,
-            Answer::Awaited(request, pending) => {
-                // The answers before it need not wait for this one.
-                transmission.flush().await?;
-                let plan = wait_for_plan(&shared, &request, pending).await;
-                let date = &shared.clock.date();
-                push_head(&mut transmission.outbox, &plan, date, persistence);
-                plan
-            }
-        };
-        let sent = transmission.send(&plan.content).await;
-        common.loader.discard(plan.content);
-        sent?;
-        self.ends = persistence == Persistence::Close;
-        self.wait_for_request(shared.clock.now());
-        Ok(())
     }
 
     /// Tells the peer that nothing follows, and reads what it still sends until it has seen that.
@@ -476,55 +465,10 @@ impl Connection {
     }
 }
 
-/// Whether the file that an answer is to be sent from was changed in place since it was opened.
-/// Then it is no longer kept open.
-fn is_outdated(engine: &Engine, plan: &ResponsePlan) -> bool {
-    let file = match &plan.content {
-        Content::File(file) => Some(file),
-        Content::Parts(pieces) => pieces.iter().find_map(|piece| match piece {
-            Piece::File(file) => Some(file),
-            Piece::Memory(_) => None,
-        }),
-        Content::Empty | Content::Memory(_) => None,
-    };
-    let Some(file) = file else {
-        return false;
-    };
-    let outdated = !file.is_unchanged(Patience::MustNotWait).unwrap_or(false);
-    if outdated {
-        engine.close_file(file);
-    }
-    outdated
-}
-
 enum Wait {
     On,
     NoLonger,
     TooLate,
-}
-
-fn slow(answer: Answer, persistence: Persistence) -> Flow {
-    Flow::Slow(Box::new(Slow {
-        outbox: Outbox::default(),
-        answer,
-        persistence,
-    }))
-}
-
-async fn wait_for_plan(shared: &Loop, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-    let common = &*shared.common;
-    let mut pending = pending;
-    loop {
-        let arrived = pending.await;
-        pending = match common.engine.resume(request, arrived, shared.clock.now()) {
-            Step::Respond(plan) => return plan,
-            Step::Load(load, pending) => {
-                common.loader.load(&common.engine, load);
-                pending
-            }
-            Step::Wait(pending) => pending,
-        };
-    }
 }
 
 /// What a load that was just finished gave.
@@ -533,4 +477,12 @@ fn poll_once(mut pending: Pending) -> Result<Arrived, Pending> {
         Poll::Ready(arrived) => Ok(arrived),
         Poll::Pending => Err(pending),
     }
+}
+
+fn slow(answer: Answer, persistence: Persistence) -> Flow {
+    Flow::Slow(Box::new(Slow {
+        outbox: Outbox::default(),
+        answer,
+        persistence,
+    }))
 }

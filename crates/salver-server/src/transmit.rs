@@ -50,6 +50,27 @@ pub(crate) fn poll_send(
     Poll::Ready(Ok(()))
 }
 
+/// Sends `answer` at once as far as the socket takes it; the rest is appended to `outbox`, which is
+/// empty.
+///
+/// # Errors
+/// The socket's.
+pub(crate) fn send_or_keep(
+    stream: &mut TcpStream,
+    context: &mut Context<'_>,
+    answer: &[u8],
+    outbox: &mut Outbox,
+) -> io::Result<()> {
+    let sent = match Pin::new(stream).poll_write(context, answer) {
+        Poll::Ready(sent) => sent?,
+        Poll::Pending => 0,
+    };
+    if let Some(rest) = answer.get(sent..).filter(|rest| !rest.is_empty()) {
+        outbox.write(|buffer| buffer.extend_from_slice(rest));
+    }
+    Ok(())
+}
+
 /// From now on the peer has `timeout` to take something of what is being sent.
 pub(crate) fn expect_progress(stream: &TcpStream, deadline: &Deadline, timeout: Duration) {
     let queued = salver_os::unacknowledged(stream).unwrap_or(0);

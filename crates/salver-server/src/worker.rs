@@ -11,9 +11,11 @@ use salver_assets::ResponsePlan;
 use salver_http1::{Persistence, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
+use crate::clock;
 use crate::context::{Common, Context};
 use crate::deadlines::SWEEP_INTERVAL;
 use crate::http1::Connection;
@@ -42,8 +44,9 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()?;
-    LocalSet::new().block_on(&runtime, serve(listeners, common, stage))
+        .on_thread_unpark(clock::note_wait)
+        .build_local(LocalOptions::default())?;
+    runtime.block_on(serve(listeners, common, stage))
 }
 
 async fn serve(
@@ -65,6 +68,7 @@ async fn serve(
                 let now = Instant::now();
                 context.deadlines.sweep(now);
                 context.common.engine.sweep(now);
+                context.scratch.borrow_mut().ready.sweep();
             }
         }
     }

@@ -34,6 +34,16 @@ pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
     }
 }
 
+/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
+pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
+    let render = || RenderedHead::new(plan.status, fields(plan));
+    plan.prepared()?.head(Protocol::Http1, render)
+}
+
+fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
+    plan.fields().iter().map(|(name, value)| (*name, &**value))
+}
+
 /// Appends the head of a plan, from its rendered form where there is one.
 pub(super) fn push_head(
     outbox: &mut Outbox,
@@ -41,14 +51,10 @@ pub(super) fn push_head(
     date: &[u8; 29],
     persistence: Persistence,
 ) {
-    let fields = || plan.fields().iter().map(|(name, value)| (*name, &**value));
-    let render = || RenderedHead::new(plan.status, fields());
-    let rendered = plan
-        .prepared()
-        .and_then(|heads| heads.head(Protocol::Http1, render));
+    let rendered = rendered(plan);
     outbox.write(|buffer| match rendered {
         Some(head) => head.write(buffer, date, persistence),
-        None => write_head(buffer, plan.status, date, fields(), persistence),
+        None => write_head(buffer, plan.status, date, fields(plan), persistence),
     });
 }
 

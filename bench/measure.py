@@ -1,6 +1,7 @@
 """What a server has used: CPU time and memory of every process in the session that it leads."""
 
 import os
+import resource
 import time
 
 
@@ -59,3 +60,17 @@ def resident_mib(session):
         except OSError:
             continue
     return kib / 1024
+
+
+def machine_seconds():
+    """What all cores have spent on work, and what the host has taken from them (steal), in seconds."""
+    with open("/proc/stat", encoding="utf-8") as stat:
+        user, nice, system, _, _, interrupts, soft, stolen = map(int, stat.readline().split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + interrupts + soft) / ticks, stolen / ticks
+
+
+def children_seconds():
+    """CPU time of the children of this process that have ended: the client's."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -105,10 +105,14 @@ def cheaper(results, loads, servers):
     return "Cheaper than Salver beyond the noise: " + (", ".join(found) if found else "none") + "."
 
 
-def left_out(results):
-    """Lines that name what takes no part, and what went wrong."""
+def remarks(results):
+    """Lines that name what takes no part, what went wrong, and what disturbed."""
     lines = [f"- **{name}** is left out: {why}." for name, why in results.left_out.items()]
     lines += [f"- **{server}**, {load}: left out from there on: {what}." for load, server, what in results.wrong]
+    disturbed = len(results.disturbed())
+    if disturbed:
+        lines.append(f"- Disturbed: in {disturbed} of {len(results.runs)} runs others on this machine, or its host, took "
+                     f"more than {trials.DISTURBED:.0%} of a core. They are in the figures.")
     if results.stopped_early:
         lines.append(f"- The time was up after {results.rounds} rounds.")
     return "\n".join(lines)
@@ -127,7 +131,7 @@ def peers(results, loads, servers, options):
     ]
     for load in loads:
         parts += [f"### {load.title}", load_table(results, load, servers)]
-    notes = left_out(results)
+    notes = remarks(results)
     return "\n\n".join(parts + ([notes] if notes else []))
 
 
@@ -150,5 +154,5 @@ def cached(results, loads, options):
     parts = [f"{results.rounds} rounds of {options.seconds} s, {options.connections} connections, both in each round. "
              "Medians; the ratios are taken within a round, smallest and largest in brackets.",
              table(head, rows)]
-    notes = left_out(results)
+    notes = remarks(results)
     return "\n\n".join(parts + ([notes] if notes else []))

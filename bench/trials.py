@@ -10,6 +10,8 @@ import measure
 import process
 
 WARM_UP_SECONDS = 0.4
+# A run is disturbed when others, or the host, take more than this share of a core.
+DISTURBED = 0.10
 
 
 class Results:
@@ -28,6 +30,10 @@ class Results:
 
     def same_work(self, load, server, first):
         return self.work.get((load, server)) == self.work.get((load, first))
+
+    def disturbed(self):
+        """The runs during which others than server and client took a good part of a core."""
+        return [run for run in self.runs if max(run["others"], run["stolen"]) > DISTURBED]
 
     def failed(self):
         """Whether any answer was wrong or missing."""
@@ -53,15 +59,21 @@ def start(peer, made, folder):
     return process.Server(peer.name, command, place, port, peer.environment)
 
 
+def surroundings():
+    """What the whole machine, the host and the ended clients have used so far, in seconds."""
+    return (*measure.machine_seconds(), measure.children_seconds())
+
+
 def trial(peer, load, made, folder, seconds, connections):
     """One run of one server: started, checked, warmed up, measured, stopped. -> (work, run)"""
     with start(peer, made, folder) as server:
         work = check.work(server.port, load, made)
         wrk = client.Client(load, server.port, folder / peer.name, connections)
         wrk.warm_up(WARM_UP_SECONDS)
-        before = measure.cpu_seconds(server.session)
+        before, around = measure.cpu_seconds(server.session), surroundings()
         report = wrk.run(seconds)
         cpu = measure.cpu_seconds(server.session) - before
+        busy, stolen, client_cpu = (now - then for now, then in zip(surroundings(), around))
         memory = measure.resident_mib(server.session)
     answers = max(report["answers"], 1)
     expected = sum(length for _, length in work) / len(work)
@@ -72,6 +84,8 @@ def trial(peer, load, made, folder, seconds, connections):
     return work, {
         **report, "rps": report["answers"] / (report["us"] / 1e6), "cpu_us": cpu * 1e6 / answers,
         "bytes_per_answer": report["bytes"] / answers, "mib": memory,
+        # Shares of one core that went to neither the server nor the client.
+        "others": max(0.0, busy - cpu - client_cpu) / seconds, "stolen": stolen / seconds,
     }
 
 

@@ -56,8 +56,14 @@ pub(crate) struct Memory<T> {
 
 impl<T: Kept> Memory<T> {
     pub(crate) fn new(budget: usize) -> Self {
+        // What is removed is let go of as soon as nobody reads it, not in batches: it may be
+        // megabytes, or a handle that keeps a deleted file's space.
+        let at_once = seize::Collector::new().batch_size(1);
         Memory {
-            table: Table::default(),
+            table: papaya::HashMap::builder()
+                .hasher(foldhash::fast::RandomState::default())
+                .collector(at_once)
+                .build(),
             policy: Lock::new(Policy::new(budget)),
         }
     }

@@ -122,6 +122,28 @@ pub struct ServeFlags {
     #[arg(long)]
     pub cache: bool,
 
+    /// From this length on, files that are not kept in memory leave by sendfile instead of being
+    /// read
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "32KiB",
+        value_parser = size,
+        env = "SALVER_SENDFILE_FROM"
+    )]
+    pub sendfile_from: u64,
+
+    /// Files beyond --cache-max-file that stay open between requests; one that nobody asks for is
+    /// closed after 10s
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(0..=1_000_000),
+        env = "SALVER_OPEN_FILES"
+    )]
+    pub open_files: u32,
+
     /// How old the last comparison of a cached file with the disk may be; 0s compares every time
     #[arg(
         long,

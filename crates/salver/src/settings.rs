@@ -189,6 +189,8 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         precompressed: flags.precompressed.0.clone(),
         cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
         cache_max_file: flags.cache_max_file,
+        sendfile_from: flags.sendfile_from,
+        open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
         cache: !flags.no_cache,
         revalidate: flags.revalidate,
         dotfiles: flags.dotfiles,

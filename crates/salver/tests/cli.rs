@@ -8,6 +8,7 @@
 
 mod common;
 
+use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 
@@ -48,6 +49,8 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
         check(&[limit, "1000years"], &[limit, "365d"]);
     }
     check(&["--revalidate", "soon"], &["--revalidate"]);
+    check(&["--sendfile-from", "soon"], &["--sendfile-from", "64MiB"]);
+    check(&["--open-files", "many"], &["--open-files"]);
     check(&["--cache-size", "lots"], &["--cache-size", "64MiB"]);
     check(&["--cache-size", "9EiB"], &["--cache-size", "1PiB"]);
     check(&["--cache-size", "0"], &["--cache-size", "--no-cache"]);
@@ -363,6 +366,36 @@ fn flags_reach_the_engine() {
     check(&["--precompressed", "none"], "/a.js", 200);
     check(&["--no-cache"], "/a.js", 200);
     check(&["--revalidate", "0s", "--workers", "1"], "/a.js", 200);
+}
+
+/// How many handles of files whose name ends so the server has.
+fn open_files(server: &Running, name: &str) -> usize {
+    let handles = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap();
+    handles
+        // One may be closed meanwhile.
+        .filter_map(|handle| fs::read_link(handle.ok()?.path()).ok())
+        .filter(|file| file.ends_with(name))
+        .count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn flags_decide_which_files_stay_open() {
+    let root = site(&[("index.html", "app")]);
+    let large = fs::File::create(root.path().join("large.bin")).unwrap();
+    large.set_len(2 * 1024 * 1024).unwrap();
+    let check = |args: &[&str], expected: usize| {
+        let server = Running::start(root.path(), args);
+        for _ in 0..3 {
+            assert_eq!(server.get("/large.bin", "").0, 200, "{args:?}");
+        }
+        assert_eq!(open_files(&server, "large.bin"), expected, "{args:?}");
+    };
+    check(&[], 1);
+    check(&["--open-files", "0"], 0);
+    check(&["--sendfile-from", "4MiB"], 0);
+    check(&["--cache-max-file", "4MiB"], 0);
+    check(&["--no-cache"], 0);
 }
 
 #[test]

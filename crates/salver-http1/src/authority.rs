@@ -2,6 +2,21 @@
 
 use core::net::Ipv6Addr;
 
+/// Whether a byte is one of those that nearly all names and all IPv4 addresses are made of.
+static IS_USUAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    while let [byte, tail @ ..] = rest {
+        // Only the compiler runs this.
+        #[allow(clippy::indexing_slicing)]
+        {
+            table[*byte as usize] = true;
+        }
+        rest = tail;
+    }
+    table
+};
+
 /// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Authority {
@@ -21,12 +36,16 @@ impl Authority {
             let (literal, port) = literal.split_at_checked(end)?;
             (is_ip_literal(literal), port.strip_prefix(b"]")?)
         } else {
-            let end = bytes
-                .iter()
-                .position(|&byte| byte == b':')
-                .unwrap_or(bytes.len());
-            let (name, port) = bytes.split_at_checked(end)?;
-            (is_reg_name(name), port)
+            let is_usual = |&byte: &u8| IS_USUAL.get(usize::from(byte)) == Some(&true);
+            let usual = bytes.iter().position(|byte| !is_usual(byte));
+            match bytes.split_at_checked(usual.unwrap_or(bytes.len()))? {
+                (name, port @ ([] | [b':', ..])) => (!name.is_empty(), port),
+                _ => {
+                    let end = bytes.iter().position(|&byte| byte == b':');
+                    let (name, port) = bytes.split_at_checked(end.unwrap_or(bytes.len()))?;
+                    (is_reg_name(name), port)
+                }
+            }
         };
         if !host_is_valid {
             return None;
@@ -41,6 +60,10 @@ impl Authority {
 
 /// `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
 fn is_port(digits: &[u8]) -> bool {
+    // Four digits are not too much whatever they are.
+    if digits.len() <= 4 {
+        return digits.iter().all(u8::is_ascii_digit);
+    }
     digits
         .iter()
         .try_fold(0u16, |port, byte| {

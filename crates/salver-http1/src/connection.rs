@@ -1,7 +1,10 @@
 //! The state machine of one connection: which bytes are which message (RFC 9112 section 9).
 
+use core::mem;
+
 use crate::body::BodyDecoder;
 use crate::error::{ParseError, Refusal};
+use crate::framing::BodyLength;
 use crate::limits::Limits;
 use crate::request::{self, MAX_EMPTY_LINES, RequestHead};
 use crate::request_line;
@@ -117,48 +120,89 @@ impl Connection {
     /// a buffer of that size always has room for more. On a closed connection all input is consumed.
     ///
     /// `limits` should be the same in each call.
+    #[inline]
     pub fn receive<'b>(&mut self, limits: &Limits, input: &'b [u8]) -> (usize, Event<'b>) {
+        // A request is written where the caller finds it: a head is large, and to move it once costs
+        // about a tenth of reading it.
+        let mut outcome = (0, Event::Request(RequestHead::blank()));
+        self.receive_into(limits, input, &mut outcome);
+        outcome
+    }
+
+    /// As [`Connection::receive`]. `outcome` holds a blank request, and then the outcome.
+    #[inline(never)]
+    fn receive_into<'b>(
+        &mut self,
+        limits: &Limits,
+        input: &'b [u8],
+        (consumed, event): &mut (usize, Event<'b>),
+    ) {
+        let Event::Request(head) = event else {
+            return;
+        };
+        let step = self.advance(limits, input, head);
+        let (length, step) = step.unwrap_or_else(|refusal| {
+            self.state = State::Closed;
+            (input.len(), Step::Refuse(refusal))
+        });
+        *consumed = length;
+        *event = match step {
+            Step::Request => return,
+            Step::Incomplete => Event::Incomplete,
+            Step::Body => Event::Body {
+                send_continue: head.expect_continue,
+                head: mem::replace(head, RequestHead::blank()),
+            },
+            Step::BodyEnd => Event::BodyEnd,
+            Step::Refuse(refusal) => Event::Refuse(refusal),
+        };
+    }
+
+    /// Returns how many bytes are consumed, and what they amount to.
+    #[inline]
+    fn advance<'b>(
+        &mut self,
+        limits: &Limits,
+        input: &'b [u8],
+        head: &mut RequestHead<'b>,
+    ) -> Result<(usize, Step), Refusal> {
         match &mut self.state {
-            State::Head(search) => match search.receive(limits, input) {
-                Ok((consumed, None)) => (consumed, Event::Incomplete),
-                Ok((consumed, Some(head))) => (consumed, self.begin(limits, head)),
-                Err(error) => self.refuse(input, error.into()),
+            State::Head(search) => match search.receive(limits, input, head)? {
+                (consumed, false) => Ok((consumed, Step::Incomplete)),
+                (consumed, true) if head.body == BodyLength::None => {
+                    self.state = State::after_request(head.persistent);
+                    Ok((consumed, Step::Request))
+                }
+                (consumed, true) => {
+                    self.state = State::Body {
+                        decoder: BodyDecoder::new(head.body, limits),
+                        persistent: head.persistent,
+                    };
+                    Ok((consumed, Step::Body))
+                }
             },
             State::Body {
                 decoder,
                 persistent,
-            } => match decoder.skip(input) {
-                Ok((consumed, false)) => (consumed, Event::Incomplete),
-                Ok((consumed, true)) => {
+            } => match decoder.skip(input)? {
+                (consumed, false) => Ok((consumed, Step::Incomplete)),
+                (consumed, true) => {
                     self.state = State::after_request(*persistent);
-                    (consumed, Event::BodyEnd)
+                    Ok((consumed, Step::BodyEnd))
                 }
-                Err(refusal) => self.refuse(input, refusal),
             },
-            State::Closed => (input.len(), Event::Incomplete),
+            State::Closed => Ok((input.len(), Step::Incomplete)),
         }
     }
+}
 
-    fn begin<'b>(&mut self, limits: &Limits, head: RequestHead<'b>) -> Event<'b> {
-        if head.body == crate::BodyLength::None {
-            self.state = State::after_request(head.persistent);
-            return Event::Request(head);
-        }
-        let decoder = BodyDecoder::new(head.body, limits);
-        self.state = State::Body {
-            decoder,
-            persistent: head.persistent,
-        };
-        Event::Body {
-            send_continue: head.expect_continue,
-            head,
-        }
-    }
-
-    fn refuse<'b>(&mut self, input: &[u8], refusal: Refusal) -> (usize, Event<'b>) {
-        self.state = State::Closed;
-        (input.len(), Event::Refuse(refusal))
-    }
+/// An [`Event`] without what it holds: the head is elsewhere.
+enum Step {
+    Incomplete,
+    Request,
+    Body,
+    BodyEnd,
+    Refuse(Refusal),
 }
 
 impl State {
@@ -173,11 +217,13 @@ impl State {
 }
 
 impl Search {
+    /// Returns how many bytes are consumed, and whether `head` holds a request now.
     fn receive<'b>(
         &mut self,
         limits: &Limits,
         input: &'b [u8],
-    ) -> Result<(usize, Option<RequestHead<'b>>), ParseError> {
+        head: &mut RequestHead<'b>,
+    ) -> Result<(usize, bool), ParseError> {
         let (lines, rest) = request::skip_empty_lines(input);
         let skipped = input.len() - rest.len();
         if lines > 0 {
@@ -190,14 +236,14 @@ impl Search {
         // The first bytes of a head are most often all of it: then there is nothing to search.
         let first = self.searched == 0;
         if (first || self.is_worth_parsing(limits, rest))
-            && let Some((head, length)) = request::parse_head(rest, limits)?
+            && let Some(length) = request::parse_head(rest, limits, head)?
         {
-            return Ok((skipped + length, Some(head)));
+            return Ok((skipped + length, true));
         }
         if first {
             self.is_worth_parsing(limits, rest);
         }
-        Ok((skipped, None))
+        Ok((skipped, false))
     }
 
     /// Searches the bytes that are new. Says whether parsing them all will say more than last time.

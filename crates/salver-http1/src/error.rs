@@ -92,15 +92,3 @@ impl ParseError {
         }
     }
 }
-
-impl From<httparse::Error> for ParseError {
-    /// For errors of a field section: a request line is never given to httparse.
-    fn from(error: httparse::Error) -> Self {
-        match error {
-            httparse::Error::TooManyHeaders => Self::TooManyFields,
-            httparse::Error::HeaderValue => Self::FieldValue,
-            httparse::Error::NewLine => Self::LineEnd,
-            _ => Self::FieldName,
-        }
-    }
-}

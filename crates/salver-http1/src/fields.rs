@@ -6,7 +6,7 @@ use crate::authority::Authority;
 use crate::error::ParseError;
 use crate::request_line::Version;
 use salver_semantics::RequestFields;
-use salver_semantics::field::list;
+use salver_semantics::field::{list, trim_ows};
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
@@ -22,57 +22,88 @@ pub(crate) struct Control<'b> {
     pub(crate) expect: Value<'b>,
 }
 
-/// Sorts the lines of a field section.
-///
-/// Joining the lines of one name also settles what repeated lines mean where only one is allowed:
-/// a Host or a Content-Length with a comma in it is not valid.
-pub(crate) fn gather<'b>(lines: &[httparse::Header<'b>]) -> (Control<'b>, RequestFields<'b>) {
-    let mut control = Control::default();
-    let mut fields = RequestFields::default();
-    for line in lines {
-        let Some(slot) = slot(line.name.as_bytes(), &mut control, &mut fields) else {
-            continue;
-        };
-        match slot {
-            None => *slot = Some(Cow::Borrowed(line.value)),
-            Some(value) => {
-                let value = value.to_mut();
-                value.extend_from_slice(b", ");
-                value.extend_from_slice(line.value);
-            }
-        }
-    }
-    (control, fields)
+/// The fields that anybody reads.
+#[derive(Debug)]
+pub(crate) struct Kept<'k, 'b> {
+    pub(crate) control: &'k mut Control<'b>,
+    pub(crate) fields: &'k mut RequestFields<'b>,
 }
 
-/// Where the value of the field `name` is kept, if it is. The length goes first, so that most names
-/// are compared with nothing.
-fn slot<'a, 'b>(
-    name: &[u8],
-    control: &'a mut Control<'b>,
-    fields: &'a mut RequestFields<'b>,
-) -> Option<&'a mut Value<'b>> {
-    let is = |candidate: &[u8]| name.eq_ignore_ascii_case(candidate);
-    Some(match name.len() {
-        4 if is(b"host") => &mut control.host,
-        5 if is(b"range") => &mut fields.range,
-        6 if is(b"expect") => &mut control.expect,
-        8 if is(b"if-match") => &mut fields.if_match,
-        8 if is(b"if-range") => &mut fields.if_range,
-        10 if is(b"connection") => &mut control.connection,
-        13 if is(b"if-none-match") => &mut fields.if_none_match,
-        14 if is(b"content-length") => &mut control.content_length,
-        15 if is(b"accept-encoding") => &mut fields.accept_encoding,
-        17 if is(b"if-modified-since") => &mut fields.if_modified_since,
-        17 if is(b"transfer-encoding") => &mut control.transfer_encoding,
-        19 if is(b"if-unmodified-since") => &mut fields.if_unmodified_since,
-        _ => return None,
-    })
+impl<'b> Kept<'_, 'b> {
+    /// Takes one field line. `value` may have whitespace around it.
+    ///
+    /// Joining the lines of one name also settles what repeated lines mean where only one is
+    /// allowed: a Host or a Content-Length with a comma in it is not valid.
+    #[inline]
+    pub(crate) fn add(&mut self, name: &[u8], value: &'b [u8]) {
+        let Some(slot) = self.slot(name) else {
+            return;
+        };
+        let value = trim_ows(value);
+        match slot {
+            None => *slot = Some(Cow::Borrowed(value)),
+            Some(first) => join(first, value),
+        }
+    }
+
+    /// Where the value of the field `name` is kept, if it is. The length goes first, so that most
+    /// names are compared with nothing.
+    #[inline]
+    fn slot(&mut self, name: &[u8]) -> Option<&mut Value<'b>> {
+        let Kept { control, fields } = self;
+        Some(match name.len() {
+            4 if is(name, b"host") => &mut control.host,
+            5 if is(name, b"range") => &mut fields.range,
+            6 if is(name, b"expect") => &mut control.expect,
+            8 if is(name, b"if-match") => &mut fields.if_match,
+            8 if is(name, b"if-range") => &mut fields.if_range,
+            10 if is(name, b"connection") => &mut control.connection,
+            13 if is(name, b"if-none-match") => &mut fields.if_none_match,
+            14 if is(name, b"content-length") => &mut control.content_length,
+            15 if is(name, b"accept-encoding") => &mut fields.accept_encoding,
+            17 if is(name, b"if-modified-since") => &mut fields.if_modified_since,
+            17 if is(name, b"transfer-encoding") => &mut control.transfer_encoding,
+            19 if is(name, b"if-unmodified-since") => &mut fields.if_unmodified_since,
+            _ => return None,
+        })
+    }
+}
+
+#[cold]
+fn join<'b>(first: &mut Cow<'b, [u8]>, value: &[u8]) {
+    let first = first.to_mut();
+    first.extend_from_slice(b", ");
+    first.extend_from_slice(value);
+}
+
+/// Whether `token` is `lower`, which is made of small letters and `-`, in whatever case.
+///
+/// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
+/// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.
+#[inline]
+fn is<const N: usize>(token: &[u8], lower: &[u8; N]) -> bool {
+    let Some(token) = token.as_array::<N>() else {
+        return false;
+    };
+    // What remains behind the last whole word is compared together with bytes before it.
+    if N < 8 {
+        let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
+        let small = |bytes| word(bytes).map(|word| word | 0x2020_2020);
+        small(token.first_chunk()) == word(lower.first_chunk())
+            && small(token.last_chunk()) == word(lower.last_chunk())
+    } else {
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let same = |(token, lower)| word(token) | 0x2020_2020_2020_2020 == word(lower);
+        let (tokens, lowers) = (token.as_chunks().0, lower.as_chunks().0);
+        tokens.iter().zip(lowers).all(same)
+            && token.last_chunk().zip(lower.last_chunk()).is_some_and(same)
+    }
 }
 
 impl Control<'_> {
     /// RFC 9112 section 3.2: one valid Host field in every HTTP/1.1 request; where there is one in
     /// HTTP/1.0, it is valid too.
+    #[inline]
     pub(crate) fn check_host(&self, version: Version) -> Result<(), ParseError> {
         match &self.host {
             Some(host) if Authority::parse(host).is_some() => Ok(()),
@@ -83,34 +114,45 @@ impl Control<'_> {
     }
 
     /// RFC 9112 section 9.3.
+    #[inline]
     pub(crate) fn is_persistent(&self, version: Version) -> bool {
-        let has = |option: &[u8]| {
-            let value = self.connection.as_deref().unwrap_or_default();
-            list(value).any(|member| member.eq_ignore_ascii_case(option))
-        };
-        match version {
-            _ if has(b"close") => false,
-            Version::Http11 => true,
-            Version::Http10 => has(b"keep-alive"),
+        match self.connection.as_deref() {
+            None => version == Version::Http11,
+            // What nearly all clients send that send anything.
+            Some(value) if is(value, b"keep-alive") => true,
+            Some(value) => persists(value, version),
         }
     }
 
     /// Whether `100 Continue` is expected (RFC 9110 section 10.1.1).
+    #[inline]
     pub(crate) fn expects_continue(&self, version: Version) -> Result<bool, ParseError> {
-        let Some(expect) = &self.expect else {
-            return Ok(false);
-        };
-        // HTTP/1.0 has no expectations: the field is ignored.
-        if version == Version::Http10 {
-            return Ok(false);
+        match &self.expect {
+            Some(expect) if version == Version::Http11 => expectation(expect),
+            // HTTP/1.0 has no expectations: the field is ignored.
+            _ => Ok(false),
         }
-        let mut members = list(expect).peekable();
-        let any = members.peek().is_some();
-        if members.all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
-            Ok(any)
-        } else {
-            Err(ParseError::Expectation)
-        }
+    }
+}
+
+/// Whether the Expect field says so, and nothing else.
+fn expectation(expect: &[u8]) -> Result<bool, ParseError> {
+    let mut members = list(expect).peekable();
+    let any = members.peek().is_some();
+    if members.all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
+        Ok(any)
+    } else {
+        Err(ParseError::Expectation)
+    }
+}
+
+/// What the Connection field of a request of that version means.
+fn persists(connection: &[u8], version: Version) -> bool {
+    let has = |option| list(connection).any(|member| member.eq_ignore_ascii_case(option));
+    match version {
+        _ if has(b"close".as_slice()) => false,
+        Version::Http11 => true,
+        Version::Http10 => has(b"keep-alive"),
     }
 }
 
@@ -118,11 +160,23 @@ impl Control<'_> {
 mod tests {
     use super::*;
 
-    fn line<'b>(name: &'b str, value: &'b str) -> httparse::Header<'b> {
-        httparse::Header {
-            name,
-            value: value.as_bytes(),
+    type Line<'b> = (&'b str, &'b str);
+
+    fn line<'b>(name: &'b str, value: &'b str) -> Line<'b> {
+        (name, value)
+    }
+
+    fn gather<'b>(lines: &[Line<'b>]) -> (Control<'b>, RequestFields<'b>) {
+        let mut control = Control::default();
+        let mut fields = RequestFields::default();
+        let mut kept = Kept {
+            control: &mut control,
+            fields: &mut fields,
+        };
+        for (name, value) in lines {
+            kept.add(name.as_bytes(), value.as_bytes());
         }
+        (control, fields)
     }
 
     #[test]

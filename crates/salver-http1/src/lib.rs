@@ -33,6 +33,8 @@ mod limits;
 mod request;
 mod request_line;
 mod response;
+mod scan;
+mod section;
 mod target;
 
 pub use body::BodyDecoder;

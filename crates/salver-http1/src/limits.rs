@@ -2,8 +2,8 @@
 
 use crate::error::ParseError;
 
-/// More field lines than this are refused whatever [`Limits::max_fields`] says: the parser keeps
-/// them on the stack.
+/// More field lines than this are refused whatever [`Limits::max_fields`] says: several times what
+/// any client has to say.
 pub const FIELDS_AT_MOST: usize = 128;
 
 /// What one request may cost. Whatever goes beyond is refused and the connection closed.

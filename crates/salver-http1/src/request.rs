@@ -1,19 +1,16 @@
 //! Bytes to a request head (RFC 9112 sections 2 to 6).
 
 use crate::error::{ParseError, Refusal};
-use crate::fields;
+use crate::fields::{Control, Kept};
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
 use crate::request_line::{self, Method, RequestLine, Version};
+use crate::section;
 use crate::target::Target;
 use salver_semantics::RequestFields;
 
 /// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).
 pub(crate) const MAX_EMPTY_LINES: usize = 4;
-
-/// Field lines for which the parser has room at once. A browser sends 12 to 20. Room for more is
-/// made only when there are more: clearing it costs about as much as reading a small request.
-const FIELDS_AT_FIRST: usize = 32;
 
 /// A request without its content. It borrows from the bytes it was read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +34,20 @@ pub struct RequestHead<'b> {
 }
 
 impl RequestHead<'_> {
+    /// To be written into.
+    #[inline]
+    pub(crate) fn blank() -> Self {
+        RequestHead {
+            method: Method::Other,
+            target: Target::Asterisk,
+            version: Version::Http10,
+            persistent: false,
+            fields: RequestFields::default(),
+            body: BodyLength::None,
+            expect_continue: false,
+        }
+    }
+
     /// The same request with no tie to the bytes it was read from: to be kept while its body is
     /// skipped.
     pub fn into_owned(self) -> OwnedRequestHead {
@@ -112,10 +123,9 @@ pub fn parse<'b>(
     if lines > MAX_EMPTY_LINES {
         return Err(ParseError::EmptyLines.into());
     }
-    match parse_head(rest, limits)? {
-        Some((head, length)) => Ok(Some((head, input.len() - rest.len() + length))),
-        None => Ok(None),
-    }
+    let mut head = RequestHead::blank();
+    let length = parse_head(rest, limits, &mut head)?;
+    Ok(length.map(|length| (head, input.len() - rest.len() + length)))
 }
 
 /// The number of empty lines at the beginning of `input`, and what follows them.
@@ -129,11 +139,16 @@ pub(crate) fn skip_empty_lines(input: &[u8]) -> (usize, &[u8]) {
     (lines, rest)
 }
 
-/// As [`parse`], for bytes that begin with the request line.
+/// As [`parse`], for bytes that begin with the request line. Returns the length of the head, which
+/// is written into `head`: it is large, and to move it costs about as much as to read it.
+///
+/// If there is no head yet, or an error, `head` is good for nothing.
+#[inline(never)]
 pub(crate) fn parse_head<'b>(
     input: &'b [u8],
     limits: &Limits,
-) -> Result<Option<(RequestHead<'b>, usize)>, ParseError> {
+    head: &mut RequestHead<'b>,
+) -> Result<Option<usize>, ParseError> {
     // CR may yet become an empty line.
     match input {
         [] | [b'\r'] => return Ok(None),
@@ -151,61 +166,29 @@ pub(crate) fn parse_head<'b>(
     let Some((line, section)) = request_line::parse(window, limits.max_target)? else {
         return incomplete;
     };
-    match parse_section(line, section, limits)? {
-        Some((head, length)) => Ok(Some((head, window.len() - section.len() + length))),
-        None => incomplete,
-    }
-}
-
-/// Reads the field section: makes room for its lines, and for more only if they are needed.
-fn parse_section<'b>(
-    line: RequestLine<'b>,
-    section: &'b [u8],
-    limits: &Limits,
-) -> Result<Option<(RequestHead<'b>, usize)>, ParseError> {
-    let max_fields = limits.max_fields.min(FIELDS_AT_MOST);
-    let mut room = [httparse::EMPTY_HEADER; FIELDS_AT_FIRST];
-    let first = max_fields.min(FIELDS_AT_FIRST);
-    let room = room.get_mut(..first).unwrap_or_default();
-    match httparse::parse_headers(section, room) {
-        Err(httparse::Error::TooManyHeaders) if max_fields > FIELDS_AT_FIRST => {
-            let mut room = [httparse::EMPTY_HEADER; FIELDS_AT_MOST];
-            let room = room.get_mut(..max_fields).unwrap_or_default();
-            finish(line, httparse::parse_headers(section, room), limits)
-        }
-        parsed => finish(line, parsed, limits),
-    }
-}
-
-/// Judges a field section as a whole.
-fn finish<'b>(
-    line: RequestLine<'b>,
-    parsed: httparse::Result<(usize, &[httparse::Header<'b>])>,
-    limits: &Limits,
-) -> Result<Option<(RequestHead<'b>, usize)>, ParseError> {
-    let httparse::Status::Complete((length, lines)) = parsed? else {
-        return Ok(None);
+    let mut control = Control::default();
+    let mut kept = Kept {
+        control: &mut control,
+        fields: &mut head.fields,
     };
-    let (control, fields) = fields::gather(lines);
+    let max_fields = limits.max_fields.min(FIELDS_AT_MOST);
+    let length = section::parse(section, max_fields, |name, value| kept.add(name, value))?;
+    let Some(length) = length else {
+        return incomplete;
+    };
     let RequestLine {
         method,
         target,
         version,
     } = line;
     control.check_host(version)?;
-    let body = framing::body_length(&control, version, limits)?;
-    let expect_continue = control.expects_continue(version)? && body != BodyLength::None;
-    let persistent = control.is_persistent(version);
-    let head = RequestHead {
-        method,
-        target,
-        version,
-        persistent,
-        fields,
-        body,
-        expect_continue,
-    };
-    Ok(Some((head, length)))
+    head.method = method;
+    head.target = target;
+    head.version = version;
+    head.body = framing::body_length(&control, version, limits)?;
+    head.expect_continue = control.expects_continue(version)? && head.body != BodyLength::None;
+    head.persistent = control.is_persistent(version);
+    Ok(Some(window.len() - section.len() + length))
 }
 
 #[cfg(test)]

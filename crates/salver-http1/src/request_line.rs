@@ -6,7 +6,8 @@
 use salver_semantics::field::is_token;
 
 use crate::error::ParseError;
-use crate::target::Target;
+use crate::scan;
+use crate::target::{RawTarget, Target};
 
 /// The protocol version by which a request is understood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +90,7 @@ type Divided<'b> = (&'b [u8], u8, &'b [u8]);
 ///
 /// The first byte that is wrong decides, however much follows it: the outcome doesn't depend on how
 /// the bytes were divided into reads.
+#[inline]
 pub(crate) fn parse(input: &[u8], max_target: usize) -> Part<'_, RequestLine<'_>> {
     let Some((method, rest)) = method(input)? else {
         return Ok(None);
@@ -129,7 +131,16 @@ fn divide(
     }
 }
 
+#[inline]
 fn method(input: &[u8]) -> Part<'_, Method> {
+    match input {
+        [b'G', b'E', b'T', b' ', rest @ ..] => Ok(Some((Method::Get, rest))),
+        [b'H', b'E', b'A', b'D', b' ', rest @ ..] => Ok(Some((Method::Head, rest))),
+        _ => any_method(input),
+    }
+}
+
+fn any_method(input: &[u8]) -> Part<'_, Method> {
     let ends = |byte: u8| !byte.is_ascii_uppercase() && !is_token(&[byte]);
     match divide(input, MAX_METHOD, ends) {
         Ok(Some((token, b' ', rest))) if !token.is_empty() => {
@@ -143,19 +154,37 @@ fn method(input: &[u8]) -> Part<'_, Method> {
 
 /// Any byte but controls, SP and `#` is let through: RFC 3986 allows fewer, but what a path means
 /// is decided once, where it is decoded.
-fn target(input: &[u8], max_target: usize) -> Part<'_, &[u8]> {
-    let ends = |byte: u8| byte <= b' ' || byte == b'#' || byte == 0x7f;
-    match divide(input, max_target, ends) {
-        Ok(Some((target, b' ', rest))) if !target.is_empty() => Ok(Some((target, rest))),
+#[inline]
+fn target(input: &[u8], max_target: usize) -> Part<'_, RawTarget<'_>> {
+    let mut end = scan::run(scan::TARGET, input);
+    let mut question = None;
+    while let Some([b'?', query @ ..]) = input.get(end..) {
+        question = question.or(Some(end));
+        end += 1 + scan::run(scan::TARGET, query);
+    }
+    if end > max_target {
+        return Err(ParseError::TargetTooLong);
+    }
+    match input.split_at_checked(end) {
+        Some((bytes, [b' ', rest @ ..])) if end > 0 => {
+            Ok(Some((RawTarget { bytes, question }, rest)))
+        }
         // `GET /` alone is a simple request of HTTP/0.9.
-        Ok(Some((_, b'\r' | b'\n', _))) => Err(ParseError::VersionMissing),
-        Ok(Some(_)) => Err(ParseError::TargetByte),
-        Ok(None) => Ok(None),
-        Err(()) => Err(ParseError::TargetTooLong),
+        Some((_, [b'\r' | b'\n', ..])) => Err(ParseError::VersionMissing),
+        Some((_, [_, ..])) => Err(ParseError::TargetByte),
+        _ => Ok(None),
     }
 }
 
+#[inline]
 fn version(input: &[u8]) -> Part<'_, Version> {
+    match input.strip_prefix(b"HTTP/1.1\r\n") {
+        Some(rest) => Ok(Some((Version::Http11, rest))),
+        None => any_version(input),
+    }
+}
+
+fn any_version(input: &[u8]) -> Part<'_, Version> {
     let (line, rest) = match divide(input, VERSION_AND_END - 1, |byte| byte == b'\n') {
         Ok(Some((line, _, rest))) => (line, rest),
         Ok(None) => return Ok(None),

@@ -21,29 +21,34 @@ pub enum Target<'b> {
     Authority,
 }
 
+/// A target as it stands in the request line: neither empty nor with a control, a space or `#`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawTarget<'b> {
+    pub(crate) bytes: &'b [u8],
+    /// The index of the first `?`.
+    pub(crate) question: Option<usize>,
+}
+
 impl<'b> Target<'b> {
-    /// Reads `raw`, which is neither empty nor holds a control, a space or `#`.
-    pub(crate) fn parse(method: Method, raw: &'b [u8]) -> Result<Target<'b>, ParseError> {
-        match raw {
+    #[inline]
+    pub(crate) fn parse(method: Method, raw: RawTarget<'b>) -> Result<Target<'b>, ParseError> {
+        match raw.bytes {
             // Section 3.2.3: authority-form is used by CONNECT alone, and CONNECT uses no other.
             // The port is not optional.
-            _ if method == Method::Connect => Authority::parse(raw)
+            _ if method == Method::Connect => Authority::parse(raw.bytes)
                 .filter(|authority| authority.has_port)
                 .map(|_| Target::Authority)
                 .ok_or(ParseError::Target),
             [b'/', ..] => Ok(Target::from_path(raw)),
             // Section 3.2.4.
             b"*" if method == Method::Options => Ok(Target::Asterisk),
-            _ => Target::from_absolute(raw).ok_or(ParseError::Target),
+            _ => Target::from_absolute(raw.bytes).ok_or(ParseError::Target),
         }
     }
 
-    fn from_path(raw: &'b [u8]) -> Target<'b> {
-        let end = raw
-            .iter()
-            .position(|&byte| byte == b'?')
-            .unwrap_or(raw.len());
-        let (path, query) = raw.split_at_checked(end).unwrap_or((raw, b""));
+    fn from_path(raw: RawTarget<'b>) -> Target<'b> {
+        let end = raw.question.unwrap_or(raw.bytes.len());
+        let (path, query) = raw.bytes.split_at_checked(end).unwrap_or((raw.bytes, b""));
         Target::Path {
             path,
             query: query.strip_prefix(b"?"),
@@ -74,7 +79,10 @@ impl<'b> Target<'b> {
                 path: b"/",
                 query: Some(query),
             },
-            _ => Target::from_path(path),
+            _ => Target::from_path(RawTarget {
+                bytes: path,
+                question: path.iter().position(|&byte| byte == b'?'),
+            }),
         })
     }
 }
@@ -85,7 +93,14 @@ mod tests {
 
     #[track_caller]
     fn check(method: Method, raw: &[u8], expected: Option<Target<'_>>) {
-        let actual = Target::parse(method, raw);
+        let question = raw.iter().position(|&byte| byte == b'?');
+        let actual = Target::parse(
+            method,
+            RawTarget {
+                bytes: raw,
+                question,
+            },
+        );
         assert_eq!(
             actual,
             expected.ok_or(ParseError::Target),

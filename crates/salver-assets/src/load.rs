@@ -15,7 +15,7 @@ use crate::locate::{Found, locate};
 use crate::memory::Kept;
 use crate::policy::Key;
 use crate::representations::{Handles, build, read};
-use crate::resource::{Entry, Offer, Resource};
+use crate::resource::{Entry, Resource};
 use crate::shared::Shared;
 use crate::snapshot::Effort;
 use crate::source::{Opened, Patience};
@@ -210,11 +210,7 @@ impl Load {
         };
         let files = Handles::new(&*view);
         let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
-            Resource::File(offer) => Some(Offer {
-                found: offer.found.clone(),
-                representations: offer.representations.clone(),
-                look_again: offer.look_again,
-            }),
+            Resource::File(offer) => Some(offer.clone()),
             _ => None,
         };
         let old = previous.and_then(offer_of);

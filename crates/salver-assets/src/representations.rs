@@ -80,11 +80,7 @@ pub(crate) fn build(
             content => representation.with_content(content),
         }));
     }
-    Ok(Offer {
-        found: file,
-        representations,
-        look_again,
-    })
+    Ok(Offer::new(file, representations, look_again))
 }
 
 enum Trust {

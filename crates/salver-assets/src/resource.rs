@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use salver_semantics::AcceptEncoding;
+use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::locate::{Found, FoundFile};
 use crate::memory::{Kept, Uses};
@@ -26,17 +26,33 @@ pub(crate) enum Resource {
 }
 
 /// The representations of one file, and what proves that they are still right.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Offer {
     /// What was found, siblings that turned out wrong included.
     pub(crate) found: FoundFile,
     /// Invariant: not empty, the original first.
     pub(crate) representations: Vec<Arc<Representation>>,
+    /// Coding and length of each, side by side: choosing reads no representation but the chosen.
+    choices: Vec<(ContentCoding, u64)>,
     /// Set if an equal identity may hide a change: then the next look reads again.
     pub(crate) look_again: bool,
 }
 
 impl Offer {
+    pub(crate) fn new(
+        found: FoundFile,
+        representations: Vec<Arc<Representation>>,
+        look_again: bool,
+    ) -> Self {
+        let choices = representations.iter().map(|r| (r.coding, r.length()));
+        Offer {
+            choices: choices.collect(),
+            found,
+            representations,
+            look_again,
+        }
+    }
+
     /// Whether there is a choice.
     pub(crate) fn is_negotiable(&self) -> bool {
         self.representations.len() > 1
@@ -44,8 +60,11 @@ impl Offer {
 
     /// The representation that `accept` prefers; `None` if it accepts none of them.
     pub(crate) fn select(&self, accept: &AcceptEncoding) -> Option<(usize, &Arc<Representation>)> {
-        let offered = self.representations.iter().map(|r| (r.coding, r.length()));
-        let number = accept.select(offered)?;
+        let number = match &*self.choices {
+            // No choice, which is the most common case of all.
+            [(ContentCoding::Identity, _)] if accept.accepts(ContentCoding::Identity) => 0,
+            choices => accept.select(choices.iter().copied())?,
+        };
         Some((number, self.representations.get(number)?))
     }
 }
@@ -111,7 +130,7 @@ impl Entry {
             + key.len()
             + match &resource {
                 Resource::File(offer) => {
-                    let found = offer.found.path.len() + offer.found.siblings.len() * 80;
+                    let found = offer.found.path.len() + offer.found.siblings.len() * 96;
                     found
                         + offer
                             .representations
@@ -142,11 +161,8 @@ impl Entry {
             true => Arc::new(r.with_content(None)),
             false => Arc::clone(r),
         });
-        let offer = Offer {
-            found: offer.found.clone(),
-            representations: representations.collect(),
-            look_again: offer.look_again,
-        };
+        let found = offer.found.clone();
+        let offer = Offer::new(found, representations.collect(), offer.look_again);
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
         Arc::new(Entry::new(

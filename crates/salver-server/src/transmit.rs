@@ -99,6 +99,9 @@ pub(crate) struct Transmission<'a> {
     pub(crate) deadline: &'a Deadline,
     /// What goes before the content: earlier answers and the head.
     pub(crate) outbox: Outbox,
+    /// Whether the peer has a deadline for taking something. Only who waits for the peer sets one:
+    /// it costs two system calls.
+    pub(crate) waits: bool,
 }
 
 impl Transmission<'_> {
@@ -133,12 +136,11 @@ impl Transmission<'_> {
         if self.outbox.is_empty() {
             return Ok(());
         }
-        self.extend_deadline();
         std::future::poll_fn(|context| {
             let before = self.outbox.left();
             let result = poll_send(self.stream, context, &mut self.outbox);
             if self.outbox.left() < before {
-                self.extend_deadline();
+                self.waits = false;
             }
             self.unless_late(context, result)
         })
@@ -151,6 +153,10 @@ impl Transmission<'_> {
         while start < end {
             let window = start..end.min(start.saturating_add(WINDOW));
             start = self.send_window(content, window, &mut transport).await?;
+            if start < end {
+                // The socket may take everything at once: others have their turn all the same.
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }
@@ -173,9 +179,6 @@ impl Transmission<'_> {
                 Way::Sendfile => {
                     self.flush_ahead().await?;
                     if self.send_by_kernel(content, window.clone()).await? {
-                        // The socket may take everything at once: others have their turn all the
-                        // same.
-                        tokio::task::yield_now().await;
                         return Ok(window.end);
                     }
                     *transport = Transport::PassesThrough;
@@ -184,7 +187,6 @@ impl Transmission<'_> {
                     Some(bytes) => {
                         self.outbox.push(&bytes);
                         self.flush().await?;
-                        tokio::task::yield_now().await;
                         return Ok(window.end);
                     }
                     None => residency = Residency::Unknown,
@@ -259,7 +261,7 @@ impl Transmission<'_> {
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(count) => {
                     at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-                    self.extend_deadline();
+                    self.waits = false;
                     // Any time can have passed since the last look, and what the kernel was given
                     // just now counts as well: the last bytes must not complete a mixture.
                     check(content)?;
@@ -280,23 +282,18 @@ impl Transmission<'_> {
         Ok(true)
     }
 
-    fn extend_deadline(&self) {
-        expect_progress(
-            self.stream,
-            self.deadline,
-            self.common.settings.send_timeout,
-        );
-    }
-
     fn unless_late(
-        &self,
+        &mut self,
         context: &Context<'_>,
         result: Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
         if result.is_pending() {
             self.deadline.register(context);
             let timeout = self.common.settings.send_timeout;
-            if has_stalled(self.stream, self.deadline, timeout) {
+            if !self.waits {
+                self.waits = true;
+                expect_progress(self.stream, self.deadline, timeout);
+            } else if has_stalled(self.stream, self.deadline, timeout) {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }

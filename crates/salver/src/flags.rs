@@ -104,7 +104,7 @@ pub struct ServeFlags {
     #[arg(
         long,
         value_name = "SIZE",
-        default_value = "1MiB",
+        default_value = "128KiB",
         value_parser = size,
         env = "SALVER_CACHE_MAX_FILE"
     )]

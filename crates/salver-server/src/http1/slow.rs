@@ -44,6 +44,7 @@ impl Connection {
             stream: &mut self.stream,
             deadline: &self.deadline,
             outbox,
+            waits: false,
         };
         let plan = match answer {
             Answer::Ready(plan) => plan,

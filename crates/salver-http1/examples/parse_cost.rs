@@ -135,9 +135,9 @@ fn read(head: &[u8], rounds: u32) {
     let limits = Limits::default();
     let mut connection = Connection::new();
     for _ in 0..rounds {
-        let (consumed, event) = connection.receive(black_box(&limits), black_box(head));
-        assert_eq!(consumed, head.len());
-        match black_box(&event) {
+        let outcome = connection.receive(black_box(&limits), black_box(head));
+        assert_eq!(outcome.0, head.len());
+        match black_box(&outcome.1) {
             Event::Request(head) if head.persistent => {}
             Event::Request(_) => connection = Connection::new(),
             event => panic!("{event:?}"),

@@ -2,8 +2,8 @@
 
 use core::net::Ipv6Addr;
 
-/// Whether a byte is one of those that nearly all names and all IPv4 addresses are made of.
-static IS_USUAL: [bool; 256] = {
+/// Whether a byte may be in the name of a simple authority.
+static IS_SIMPLE: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     while let [byte, tail @ ..] = rest {
@@ -36,16 +36,12 @@ impl Authority {
             let (literal, port) = literal.split_at_checked(end)?;
             (is_ip_literal(literal), port.strip_prefix(b"]")?)
         } else {
-            let is_usual = |&byte: &u8| IS_USUAL.get(usize::from(byte)) == Some(&true);
-            let usual = bytes.iter().position(|byte| !is_usual(byte));
-            match bytes.split_at_checked(usual.unwrap_or(bytes.len()))? {
-                (name, port @ ([] | [b':', ..])) => (!name.is_empty(), port),
-                _ => {
-                    let end = bytes.iter().position(|&byte| byte == b':');
-                    let (name, port) = bytes.split_at_checked(end.unwrap_or(bytes.len()))?;
-                    (is_reg_name(name), port)
-                }
-            }
+            let end = bytes
+                .iter()
+                .position(|&byte| byte == b':')
+                .unwrap_or(bytes.len());
+            let (name, port) = bytes.split_at_checked(end)?;
+            (is_reg_name(name), port)
         };
         if !host_is_valid {
             return None;
@@ -58,12 +54,24 @@ impl Authority {
     }
 }
 
+/// Whether `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
+/// and `.`, and perhaps a port of at most four digits. The others are for [`Authority::parse`].
+#[inline]
+pub(crate) fn is_simple(bytes: &[u8]) -> bool {
+    let is_simple = |&byte: &u8| IS_SIMPLE.get(usize::from(byte)) == Some(&true);
+    let Some(end) = bytes.iter().position(|byte| !is_simple(byte)) else {
+        return !bytes.is_empty();
+    };
+    match bytes.split_at_checked(end) {
+        Some(([_, ..], [b':', digits @ ..])) => {
+            digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
 /// `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
 fn is_port(digits: &[u8]) -> bool {
-    // Four digits are not too much whatever they are.
-    if digits.len() <= 4 {
-        return digits.iter().all(u8::is_ascii_digit);
-    }
     digits
         .iter()
         .try_fold(0u16, |port, byte| {
@@ -130,6 +138,32 @@ mod tests {
     fn check(input: &[u8], expected: Option<bool>) {
         let actual = Authority::parse(input).map(|authority| authority.has_port);
         assert_eq!(actual, expected, "{}", input.escape_ascii());
+        assert!(
+            expected.is_some() || !is_simple(input),
+            "{}",
+            input.escape_ascii()
+        );
+    }
+
+    #[test]
+    fn simple() {
+        for (input, expected) in [
+            (&b"example.org"[..], true),
+            (b"EXAMPLE-9.org:80", true),
+            (b"127.0.0.1:8080", true),
+            (b"a:", true),
+            (b"a:65535", false),
+            (b"a_b", false),
+            (b"[::1]", false),
+            (b"", false),
+        ] {
+            assert_eq!(is_simple(input), expected, "{}", input.escape_ascii());
+        }
+        for byte in 0..=u8::MAX {
+            for input in [vec![byte], vec![byte, b'a'], vec![b'a', byte, b'8']] {
+                assert!(!is_simple(&input) || Authority::parse(&input).is_some());
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::authority::Authority;
+use crate::authority::{self, Authority};
 use crate::error::ParseError;
 use crate::request_line::Version;
 use salver_semantics::RequestFields;
@@ -106,7 +106,7 @@ impl Control<'_> {
     #[inline]
     pub(crate) fn check_host(&self, version: Version) -> Result<(), ParseError> {
         match &self.host {
-            Some(host) if Authority::parse(host).is_some() => Ok(()),
+            Some(host) if authority::is_simple(host) || Authority::parse(host).is_some() => Ok(()),
             Some(_) => Err(ParseError::HostInvalid),
             None if version == Version::Http10 => Ok(()),
             None => Err(ParseError::HostMissing),
@@ -136,6 +136,7 @@ impl Control<'_> {
 }
 
 /// Whether the Expect field says so, and nothing else.
+#[cold]
 fn expectation(expect: &[u8]) -> Result<bool, ParseError> {
     let mut members = list(expect).peekable();
     let any = members.peek().is_some();
@@ -147,6 +148,7 @@ fn expectation(expect: &[u8]) -> Result<bool, ParseError> {
 }
 
 /// What the Connection field of a request of that version means.
+#[inline(never)]
 fn persists(connection: &[u8], version: Version) -> bool {
     let has = |option| list(connection).any(|member| member.eq_ignore_ascii_case(option));
     match version {

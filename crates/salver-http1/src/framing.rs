@@ -20,7 +20,6 @@ pub enum BodyLength {
 
 /// The rules for requests, in the order of section 6.3. Where two recipients could disagree about
 /// the length, the request is refused: that is how requests are smuggled (section 11.2).
-#[inline]
 pub(crate) fn body_length(
     control: &Control<'_>,
     version: Version,

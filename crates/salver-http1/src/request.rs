@@ -158,13 +158,15 @@ pub(crate) fn parse_head<'b>(
     // Nothing behind the limit is looked at: a head that is too long is the same head however much
     // of it has come.
     let window = input.get(..limits.max_head).unwrap_or(input);
-    let incomplete = if window.len() < limits.max_head {
-        Ok(None)
-    } else {
-        Err(ParseError::HeadTooLarge)
+    let incomplete = || {
+        if window.len() < limits.max_head {
+            Ok(None)
+        } else {
+            Err(ParseError::HeadTooLarge)
+        }
     };
     let Some((line, section)) = request_line::parse(window, limits.max_target)? else {
-        return incomplete;
+        return incomplete();
     };
     let mut control = Control::default();
     let mut kept = Kept {
@@ -174,7 +176,7 @@ pub(crate) fn parse_head<'b>(
     let max_fields = limits.max_fields.min(FIELDS_AT_MOST);
     let length = section::parse(section, max_fields, |name, value| kept.add(name, value))?;
     let Some(length) = length else {
-        return incomplete;
+        return incomplete();
     };
     let RequestLine {
         method,

@@ -158,9 +158,9 @@ fn any_method(input: &[u8]) -> Part<'_, Method> {
 fn target(input: &[u8], max_target: usize) -> Part<'_, RawTarget<'_>> {
     let mut end = scan::run(scan::TARGET, input);
     let mut question = None;
-    while let Some([b'?', query @ ..]) = input.get(end..) {
-        question = question.or(Some(end));
-        end += 1 + scan::run(scan::TARGET, query);
+    if input.get(end) == Some(&b'?') {
+        question = Some(end);
+        end = query_end(input, end);
     }
     if end > max_target {
         return Err(ParseError::TargetTooLong);
@@ -174,6 +174,16 @@ fn target(input: &[u8], max_target: usize) -> Part<'_, RawTarget<'_>> {
         Some((_, [_, ..])) => Err(ParseError::TargetByte),
         _ => Ok(None),
     }
+}
+
+/// Where the query ends that begins with the `?` at `question`. A query may hold more of them.
+#[inline(never)]
+fn query_end(input: &[u8], question: usize) -> usize {
+    let mut end = question;
+    while let Some([b'?', query @ ..]) = input.get(end..) {
+        end += 1 + scan::run(scan::TARGET, query);
+    }
+    end
 }
 
 #[inline]

@@ -26,6 +26,10 @@ pub(crate) fn parse<'b>(
     let mut left = max_fields;
     let mut rest = input;
     loop {
+        // Most often nothing follows the section: then there are too few bytes to look at at once.
+        if rest == b"\r\n" {
+            return Ok(Some(input.len()));
+        }
         let (name, behind) = match rest.split_at_checked(scan::run(scan::NAME, rest)) {
             Some((name @ [_, ..], [b':', behind @ ..])) => (name, behind),
             _ => match unusual(rest)? {

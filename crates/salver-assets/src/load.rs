@@ -225,17 +225,22 @@ impl Load {
         });
         if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
             let identity = &representation.identity;
-            let file = files.open(&representation.path, identity, effort)?;
+            let open = || files.open(&representation.path, identity, effort);
             match way(&shared.situation(identity)) {
                 Way::Read => {
-                    let content = read(shared, &file, effort)?;
+                    let content = read(shared, &open()?, effort)?;
                     if let Some(slot) = offer.representations.get_mut(number) {
                         *slot = Arc::new(representation.with_content(Some(content)));
                         changed = true;
                     }
                 }
                 // Window by window: the driver's part.
-                _ => opened = Some(file),
+                _ => {
+                    opened = match shared.open_files.get(identity, began) {
+                        Some(file) => Some(file),
+                        None => Some(open()?),
+                    };
+                }
             }
         }
         match still.filter(|_| !changed) {

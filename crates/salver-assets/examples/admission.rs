@@ -249,6 +249,7 @@ impl Driven {
             mounts: vec![Mount::tree("/", Arc::new(source))],
             precompressed: Vec::new(),
             cache_size,
+            cache_max_file: trace.setup.longest as u64,
             ..Config::default()
         };
         if config.keep_up_to() < trace.setup.longest as u64 {

@@ -35,6 +35,7 @@ mod passing;
 mod server;
 mod settings;
 mod shutdown;
+pub mod strategies;
 mod transmit;
 mod worker;
 

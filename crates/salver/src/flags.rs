@@ -8,6 +8,7 @@ use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::commands::strategies::{measured_size, seconds};
 use crate::mount_flag::{MountFlag, mount};
 use crate::values::{Codings, Spa, codings, index_name, limit, size, spa, time};
 
@@ -25,6 +26,62 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over HTTP/1.1
     Serve(Box<ServeFlags>),
+    /// Measure on this machine
+    Bench(BenchFlags),
+}
+
+/// Measure on this machine.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct BenchFlags {
+    /// What to measure.
+    #[command(subcommand)]
+    pub what: Bench,
+}
+
+/// What `salver bench` can measure.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Bench {
+    /// What each way to send a file costs here, and the settings that follow
+    Strategies(StrategiesFlags),
+}
+
+/// What each way to send a file costs on this machine, and the settings of `salver serve` that
+/// follow.
+///
+/// The table goes to standard output. Nothing else should run meanwhile.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub struct StrategiesFlags {
+    /// A directory of the file system that will be served from; the files that are measured with
+    /// are made in a folder of it and removed [default: the directory for temporary files]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// Lengths to measure. Repeatable, or separated by commas
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1KiB,4KiB,10KiB,16KiB,32KiB,50KiB,64KiB,100KiB,200KiB,256KiB,500KiB,1MiB",
+        value_delimiter = ',',
+        value_parser = measured_size,
+        env = "SALVER_SIZES"
+    )]
+    pub sizes: Vec<u64>,
+
+    /// How long to measure, in seconds, about
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "15",
+        value_parser = seconds,
+        env = "SALVER_SECONDS"
+    )]
+    pub seconds: Duration,
+
+    /// Print one JSON document instead of tables
+    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    pub json: bool,
 }
 
 /// Serve a directory over HTTP/1.1.
@@ -250,8 +307,9 @@ impl Cli {
     ) -> Result<Self, clap::Error> {
         let matches = Cli::command().try_get_matches_from(arguments)?;
         let mut cli = Cli::from_arg_matches(&matches)?;
-        let Command::Serve(flags) = &mut cli.command;
-        if let Some((_, matches)) = matches.subcommand() {
+        if let (Command::Serve(flags), Some((_, matches))) =
+            (&mut cli.command, matches.subcommand())
+        {
             flags.no_cache = last_said(matches, "no_cache", "cache");
             flags.prewarm = last_said(matches, "prewarm", "no_prewarm");
             flags.dotfiles = last_said(matches, "dotfiles", "no_dotfiles");
@@ -300,8 +358,10 @@ mod tests {
     fn parse(arguments: &[&str]) -> Result<ServeFlags, String> {
         let arguments = ["salver", "serve"].iter().chain(arguments);
         let cli = Cli::read(arguments).map_err(|error| error.to_string())?;
-        let Command::Serve(flags) = cli.command;
-        Ok(*flags)
+        match cli.command {
+            Command::Serve(flags) => Ok(*flags),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

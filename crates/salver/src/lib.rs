@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use failure::{EXIT_MISUSED, Failure, one_line, say};
-use flags::{Cli, Command};
+use flags::{Bench, Cli, Command};
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
 ///
@@ -54,6 +54,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Serve(flags) => commands::serve::run(&flags),
+        Command::Bench(bench) => match bench.what {
+            Bench::Strategies(flags) => commands::strategies::run(&flags),
+        },
     };
     log::flush();
     match result {

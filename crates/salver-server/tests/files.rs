@@ -81,6 +81,29 @@ fn a_file_that_is_rewritten_in_place_ends_the_connection() {
 }
 
 #[test]
+fn a_file_that_is_open_is_looked_at_before_it_is_sent() {
+    // Longer than what is hashed, and at rest as the engine is told, so that it stays open.
+    let site = Site::with(&[("large", &pattern(LARGE, 1))]);
+    let config = Config {
+        restless: std::time::Duration::ZERO,
+        revalidate: std::time::Duration::from_secs(3600),
+        ..Config::default()
+    };
+    let server = Running::over(site.root(), settings(), config);
+    let mut client = Client::new(server.address);
+    for seed in 1..4 {
+        // In place, and nobody looks at the path again for an hour.
+        let file = File::options()
+            .write(true)
+            .open(site.path("large"))
+            .unwrap();
+        file.write_all_at(&pattern(LARGE, seed), 0).unwrap();
+        let answer = client.get("/large");
+        assert!(answer.content == pattern(LARGE, seed), "version {seed}");
+    }
+}
+
+#[test]
 fn a_file_that_changed_just_now_leaves_by_copies() {
     // Too long to be kept, and written a moment ago: what comes next must not show in it.
     let site = Site::new();

@@ -68,7 +68,7 @@ pub struct Config {
     /// Bytes that the memory cache may hold: content, heads and bookkeeping. Default: 256 MiB.
     pub cache_size: usize,
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
-    /// serves as well, and sending from it spares a copy. Default: 128 KiB.
+    /// serves as well, and sending from it spares a copy. Default: 64 KiB.
     pub cache_max_file: u64,
     /// Whether anything is kept in memory. Default: yes.
     pub cache: bool,
@@ -101,7 +101,7 @@ impl Default for Config {
             index: vec!["index.html".to_owned()],
             precompressed: ContentCoding::CODED.to_vec(),
             cache_size: 256 * 1024 * 1024,
-            cache_max_file: 128 * 1024,
+            cache_max_file: 64 * 1024,
             cache: true,
             revalidate: Duration::from_secs(1),
             dotfiles: false,

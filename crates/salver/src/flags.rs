@@ -161,7 +161,7 @@ pub struct ServeFlags {
     #[arg(
         long,
         value_name = "SIZE",
-        default_value = "128KiB",
+        default_value = "64KiB",
         value_parser = size,
         env = "SALVER_CACHE_MAX_FILE"
     )]

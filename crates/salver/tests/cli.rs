@@ -194,8 +194,8 @@ fn what_will_surprise_is_noted() {
         &["--spa"],
         &["index.html is not in", "/ is answered 404"],
     );
-    check(index, &["--cache-size", "1MiB"], &["files beyond 64 KiB"]);
-    check(index, &["--no-cache", "--cache-size", "1MiB"], &[]);
+    check(index, &["--cache-size", "512KiB"], &["files beyond 32 KiB"]);
+    check(index, &["--no-cache", "--cache-size", "512KiB"], &[]);
     check(
         index,
         &["--no-cache", "--prewarm"],

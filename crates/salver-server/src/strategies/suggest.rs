@@ -52,8 +52,12 @@ const SENDFILE_FROM: Border = Border {
     above_title: "sendfile",
 };
 
+/// Less than this is no reason to leave a default. What is not measured is not quite alike: an open
+/// file of 32 to 64 KiB costs the whole server 2.2 to 2.7 us more than here, memory 0 to 1.4 us.
+const WORTH: f64 = 0.8;
+
 /// The settings that fit the measured machine. A default is left only for what is cheaper by more
-/// than chance explains.
+/// than chance explains, and by a fifth.
 pub fn suggest(cells: &[Cell]) -> Vec<Suggestion> {
     let defaults = Config::default();
     let suggest = |border: &Border| border.suggest(cells, (border.default)(&defaults));
@@ -123,11 +127,12 @@ impl Border {
     /// Whether a border leaves this length on the side that is clearly dearer.
     fn is_wrong(&self, compared: &Compared, border: u64) -> bool {
         let Compared { size, below, above } = compared;
-        if self.is_below(*size, border) {
-            above.is_clearly_below(below)
+        let (taken, other) = if self.is_below(*size, border) {
+            (below, above)
         } else {
-            below.is_clearly_below(above)
-        }
+            (above, below)
+        };
+        other.is_clearly_below(taken) && other.median < taken.median * WORTH
     }
 
     /// The border with the fewest lengths on the wrong side; of several the default, or what is
@@ -167,7 +172,7 @@ impl Border {
             return match (compared.is_empty(), wrong) {
                 (true, _) => "the default: nothing was measured".to_owned(),
                 (_, None) => {
-                    "the default: no length speaks against it by more than chance".to_owned()
+                    "the default: at no length is another way cheaper by a fifth".to_owned()
                 }
                 (_, Some(wrong)) => format!(
                     "the default: another value would be wrong at as many lengths, though {}",
@@ -243,8 +248,8 @@ mod tests {
         let reason = "at 1MiB memory costs 99.0 us of CPU and an open handle with sendfile 73.0 us";
         check(&design, 500 * KIB, reason);
         // As good as equal at the end: the default stays.
-        let close = [(KIB, 5.0, 6.8), (MIB, 99.0, 92.0)];
-        check(&close, MIB, "no length speaks against it");
+        let close = [(KIB, 5.0, 6.8), (MIB, 99.0, 80.0)];
+        check(&close, MIB, "at no length");
         // As good as equal before the end: as near to the default as can be.
         let gap = [
             (100 * KIB, 13.0, 16.0),
@@ -257,14 +262,14 @@ mod tests {
         let outlier = [
             (KIB, 5.0, 6.8),
             (10 * KIB, 20.0, 8.1),
-            (100 * KIB, 13.0, 16.0),
-            (500 * KIB, 50.0, 61.0),
+            (100 * KIB, 13.0, 18.0),
+            (500 * KIB, 50.0, 70.0),
         ];
         check(&outlier, MIB, "at 10KiB memory costs 20.0 us");
         // Memory is cheaper beyond the default, and not for ever.
         let beyond = [
             (MIB, 80.0, 99.0),
-            (2 * MIB, 160.0, 199.0),
+            (2 * MIB, 160.0, 230.0),
             (4 * MIB, 400.0, 300.0),
         ];
         check(&beyond, 2 * MIB, "at 2MiB memory costs 160.0 us");
@@ -284,24 +289,24 @@ mod tests {
             (50 * KIB, 12.9, 11.0),
             (100 * KIB, 19.8, 16.1),
         ];
-        check(&design, 32 * KIB, "no length speaks against it");
+        check(&design, 32 * KIB, "at no length");
         let early = [
             (KIB, 9.9, 10.4),
-            (4 * KIB, 10.0, 8.0),
+            (4 * KIB, 10.0, 7.5),
             (16 * KIB, 12.0, 9.0),
         ];
         check(
             &early,
             4 * KIB,
-            "at 4KiB reading costs 10.0 us of CPU and sendfile 8.0 us",
+            "at 4KiB reading costs 10.0 us of CPU and sendfile 7.5 us",
         );
         let late = [
             (32 * KIB, 9.0, 11.0),
-            (64 * KIB, 12.0, 15.0),
-            (100 * KIB, 20.0, 15.0),
+            (64 * KIB, 12.0, 16.0),
+            (100 * KIB, 20.0, 14.0),
         ];
         check(&late, 100 * KIB, "at 64KiB reading costs 12.0 us");
-        let never = [(64 * KIB, 12.0, 15.0), (MIB, 100.0, 150.0)];
+        let never = [(64 * KIB, 12.0, 16.0), (MIB, 100.0, 150.0)];
         check(&never, 2 * MIB, "at 1MiB reading costs 100.0 us");
         check(&[(KIB, 9.0, 6.0), (16 * KIB, 9.0, 6.0)], KIB, "at 1KiB");
     }
@@ -309,7 +314,7 @@ mod tests {
     #[test]
     fn the_cheaper_way_of_a_side_counts() {
         let mut cells = cells(
-            &[(MIB, 90.0, 73.0)],
+            &[(MIB, 99.0, 73.0)],
             Way::MemoryOnePiece,
             Way::HandleSendfile,
         );

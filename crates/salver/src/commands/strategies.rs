@@ -323,7 +323,7 @@ fn in_words(report: &Report) -> String {
 }
 
 /// The width of the first column.
-const TITLE: usize = 36;
+const TITLE: usize = 40;
 
 fn table(
     text: &mut String,
@@ -389,11 +389,11 @@ fn residency(text: &mut String, probed: &[Probed]) {
 }
 
 fn row(text: &mut String, title: &str, cells: impl Iterator<Item = String>) {
-    let _ = write!(text, "{title:TITLE$}");
+    let mut line = format!("{title:TITLE$}");
     for cell in cells {
-        let _ = write!(text, "{cell:>8}");
+        let _ = write!(line, "{cell:>8}");
     }
-    text.push('\n');
+    let _ = writeln!(text, "{}", line.trim_end());
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::resource::Offer;
 use crate::shared::Shared;
 use crate::snapshot::{Cursor, Effort, may_change_unseen, steady};
 use crate::source::{Identity, Opened, Patience, View};
+use crate::strategy::{Way, way};
 
 /// What an event loop may read and hash without being missed, in bytes.
 pub(crate) const AT_ONCE: u64 = 64 * 1024;
@@ -102,7 +103,8 @@ fn original(
         return Ok((known, None));
     }
     let opened = files.open(&file.path, &file.identity, effort)?;
-    let (digest, content) = if file.identity.length <= shared.keep_up_to() {
+    // What will be sent from memory is read once, for that and for its hash.
+    let (digest, content) = if way(&shared.situation(&file.identity)) == Way::Read {
         let bytes = read(shared, &opened, effort)?;
         (digest::of_bytes(&bytes), Some(bytes))
     } else {

@@ -127,43 +127,42 @@ fn encode(bytes: &[u8], safe: &[u8], out: &mut String) {
 /// No escape, no empty segment, no segment that begins with a dot, no NUL. `raw` begins with `/`.
 fn is_clean(raw: &[u8]) -> bool {
     let mut rest = raw;
-    while let Some(chunk) = rest.first_chunk::<17>() {
-        if needs_work(chunk) {
+    while let Some(chunk) = rest.first_chunk() {
+        if is_unclean_chunk(chunk) {
             return false;
         }
         // The last byte is looked at again, as the one before the next.
-        rest = rest.get(16..).unwrap_or_default();
+        rest = rest.get(8..).unwrap_or_default();
     }
-    // What is left is looked at together with bytes before it.
-    match (
-        raw.last_chunk::<17>(),
-        raw.first_chunk::<9>(),
-        raw.last_chunk::<9>(),
-    ) {
-        (Some(last), _, _) => !needs_work(last),
-        (None, Some(first), Some(last)) => !needs_work(first) & !needs_work(last),
-        _ => !raw.windows(2).any(|pair| match pair {
-            [before, byte] => is_unclean(*before, *byte),
-            _ => false,
-        }),
+    match raw.last_chunk() {
+        // What is left is looked at together with bytes before it.
+        Some(chunk) => !is_unclean_chunk(chunk),
+        None => {
+            let mut chunk = [b'x'; 9];
+            for (place, &byte) in chunk.iter_mut().zip(raw) {
+                *place = byte;
+            }
+            !is_unclean_chunk(&chunk)
+        }
     }
 }
 
-/// Whether there is an unclean pair among these bytes: found without a branch, so that the compiler
-/// makes vector instructions of it.
-#[inline(always)]
-fn needs_work<const N: usize>(chunk: &[u8; N]) -> bool {
-    let pairs = chunk.iter().zip(chunk.iter().skip(1));
-    pairs.fold(false, |any, (before, byte)| {
-        any | is_unclean(*before, *byte)
-    })
-}
-
-/// Whether `byte`, where it follows `before`, is an escape, NUL, or the begin of a segment that is
-/// empty or begins with a dot.
-#[inline(always)]
-fn is_unclean(before: u8, byte: u8) -> bool {
-    (byte == b'%') | (byte == 0) | ((before == b'/') & ((byte == b'/') | (byte == b'.')))
+/// Whether one of the last eight of these bytes is an escape, NUL, or the begin of a segment that is
+/// empty or begins with a dot. They are looked at as one word.
+fn is_unclean_chunk(chunk: &[u8; 9]) -> bool {
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    // Marks the bytes that are zero, and may mark 1 behind a marked one.
+    let zeros = |word: u64| word.wrapping_sub(each(1)) & !word & each(0x80);
+    let [bytes @ .., _] = chunk;
+    let before = u64::from_le_bytes(*bytes);
+    let [_, bytes @ ..] = chunk;
+    let word = u64::from_le_bytes(*bytes);
+    // `.` and `/` differ in the last bit.
+    let dots_and_slashes = zeros((word | each(1)) ^ each(b'/'));
+    let begins = zeros(before ^ each(b'/')) & dots_and_slashes;
+    (zeros(word) | zeros(word ^ each(b'%')) | begins) != 0
 }
 
 fn decode(segment: &[u8]) -> Result<Cow<'_, [u8]>, PathError> {

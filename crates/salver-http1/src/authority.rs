@@ -55,7 +55,7 @@ impl Authority {
 }
 
 /// Whether `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
-/// and `.`, and perhaps a port of at most four digits. The others are for [`Authority::parse`].
+/// and `.`, and perhaps a port of at most five digits. The others are for [`Authority::parse`].
 #[inline]
 pub(crate) fn is_simple(bytes: &[u8]) -> bool {
     let is_simple = |&byte: &u8| IS_SIMPLE.get(usize::from(byte)) == Some(&true);
@@ -63,8 +63,12 @@ pub(crate) fn is_simple(bytes: &[u8]) -> bool {
         return !bytes.is_empty();
     };
     match bytes.split_at_checked(end) {
-        Some(([_, ..], [b':', digits @ ..])) => {
-            digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit)
+        Some(([_, ..], [b':', digits @ ..])) if digits.len() <= 5 => {
+            let number = digits.iter().try_fold(0u32, |number, digit| {
+                let is_digit = digit.is_ascii_digit();
+                is_digit.then(|| number * 10 + u32::from(digit & 0x0f))
+            });
+            number.is_some_and(|number| number <= u32::from(u16::MAX))
         }
         _ => false,
     }
@@ -152,7 +156,9 @@ mod tests {
             (b"EXAMPLE-9.org:80", true),
             (b"127.0.0.1:8080", true),
             (b"a:", true),
-            (b"a:65535", false),
+            (b"a:65535", true),
+            (b"a:65536", false),
+            (b"a:000080", false),
             (b"a_b", false),
             (b"[::1]", false),
             (b"", false),

@@ -145,6 +145,7 @@ mod tests {
             let source = Arc::new(MemorySource::new());
             let config = Config {
                 mounts: vec![Mount::tree("/", Arc::clone(&source) as Arc<dyn Source>)],
+                cache_max_file: 1024 * 1024,
                 ..Config::default()
             };
             let now = Now {

@@ -7,10 +7,10 @@ FUZZ_SECONDS ?= 30
 BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
-TOOLS := curl:curl wget:wget cc:build-essential
+TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile clean
+.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,9 @@ mirror: docs ## Mirror example/ and the documentation through the server by wget
 	if [ -d ../shared/arena-static ]; then \
 		scripts/codings.sh target/debug/salver ../shared/arena-static; \
 	fi
+
+cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check
+	$(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \

@@ -1,0 +1,9 @@
+//! A disk that takes its time, and those who read from it.
+
+pub(crate) mod clients;
+mod process;
+mod queue;
+mod tree;
+
+pub(crate) use process::{SlowDisk, serve_if_disk};
+pub(crate) use tree::{HOT_LENGTH, LARGE_LENGTH, SMALL_LENGTH, Slow, bytes_at, content};

@@ -1,0 +1,286 @@
+//! A FUSE file system with as many files as anybody asks for, none of which was ever read before.
+//! Each read takes 20 ms, and metadata too if that is wished.
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `hot` | 1 KiB |
+//! | `small-N` | 4 KiB, for any number N |
+//! | `large-N` | 64 MiB, for any number N |
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::queue::Queue;
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr,
+    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, Request,
+};
+
+/// Which calls take their time besides reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slow {
+    /// Looking names up, asking for attributes and opening; none of them is remembered.
+    pub(crate) metadata: bool,
+    /// Closing, as with file systems over a network that send what is left of a file then.
+    pub(crate) close: bool,
+}
+
+/// How long each slow call takes.
+pub(crate) const DELAY: Duration = Duration::from_millis(20);
+
+/// How many slow calls are worked at together: 800 a second, evenly spread. Reads of 128 KiB make
+/// that 100 MB per second. Much more, and the disk and the clients, who take their share of the
+/// machine as no real disk and no distant client does, would delay what is measured.
+const DEPTH: u32 = 16;
+
+pub(crate) const HOT_LENGTH: u64 = 1024;
+pub(crate) const SMALL_LENGTH: u64 = 4 * 1024;
+
+/// Beyond what is hashed as a whole before its first byte is sent.
+pub(crate) const LARGE_LENGTH: u64 = 64 * 1024 * 1024;
+
+/// The content repeats after this many bytes.
+const PERIOD: usize = 1024 * 1024;
+
+/// Longer than any one read.
+const MARGIN: usize = 2 * 1024 * 1024;
+
+pub(crate) fn content() -> Vec<u8> {
+    let period: Vec<u8> = (0..PERIOD)
+        .map(|at| (at.wrapping_mul(0x9E37_79B1) >> 13).to_le_bytes()[0])
+        .collect();
+    period
+        .iter()
+        .copied()
+        .cycle()
+        .take(PERIOD + MARGIN)
+        .collect()
+}
+
+/// What the file of this number has from `offset` on: at least [`MARGIN`] bytes, whatever its
+/// length.
+pub(crate) fn bytes_at(content: &[u8], number: u64, offset: u64) -> &[u8] {
+    let at = (number.wrapping_mul(40_503) + offset) % u64::try_from(PERIOD).unwrap();
+    &content[usize::try_from(at).unwrap()..]
+}
+
+/// A file by its kind and its number, which together are its inode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Node {
+    Root,
+    Hot,
+    Small(u64),
+    Large(u64),
+}
+
+const SMALL: u64 = 1 << 32;
+const LARGE: u64 = 2 << 32;
+
+impl Node {
+    fn named(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?;
+        if name == "hot" {
+            return Some(Node::Hot);
+        }
+        let (kind, number) = name.split_once('-')?;
+        let number = number.parse().ok()?;
+        match kind {
+            "small" => Some(Node::Small(number)),
+            "large" => Some(Node::Large(number)),
+            _ => None,
+        }
+    }
+
+    fn numbered(inode: INodeNo) -> Self {
+        match inode.0 {
+            1 => Node::Root,
+            2 => Node::Hot,
+            number @ ..LARGE => Node::Small(number - SMALL),
+            number => Node::Large(number - LARGE),
+        }
+    }
+
+    fn inode(self) -> INodeNo {
+        INodeNo(match self {
+            Node::Root => 1,
+            Node::Hot => 2,
+            Node::Small(number) => SMALL + number,
+            Node::Large(number) => LARGE + number,
+        })
+    }
+
+    fn length(self) -> u64 {
+        match self {
+            Node::Root => 0,
+            Node::Hot => HOT_LENGTH,
+            Node::Small(_) => SMALL_LENGTH,
+            Node::Large(_) => LARGE_LENGTH,
+        }
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Node::Root | Node::Hot => 0,
+            Node::Small(number) | Node::Large(number) => number,
+        }
+    }
+
+    fn attributes(self) -> FileAttr {
+        let (kind, perm) = match self {
+            Node::Root => (FileType::Directory, 0o755),
+            _ => (FileType::RegularFile, 0o644),
+        };
+        // Long ago: nobody waits for the file to settle.
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        FileAttr {
+            ino: self.inode(),
+            size: self.length(),
+            blocks: self.length().div_ceil(512),
+            atime: time,
+            mtime: time,
+            ctime: time,
+            crtime: time,
+            kind,
+            perm,
+            nlink: 1,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+/// The file system.
+pub(crate) struct Tree {
+    slow: Slow,
+    content: Arc<[u8]>,
+    state: Arc<State>,
+}
+
+/// What it does.
+pub(crate) struct State {
+    queue: Queue,
+    reads: AtomicU64,
+}
+
+impl State {
+    /// How often content was read so far.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Slow calls that are not answered.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(slow: Slow) -> Self {
+        let state = State {
+            queue: Queue::new(DELAY, DELAY / DEPTH),
+            reads: AtomicU64::new(0),
+        };
+        Tree {
+            slow,
+            content: content().into(),
+            state: Arc::new(state),
+        }
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state)
+    }
+
+    /// Serves until the session is dropped.
+    pub(crate) fn mount(self, mountpoint: &Path) -> io::Result<BackgroundSession> {
+        let mut config = Config::default();
+        config.mount_options = vec![MountOption::RO, MountOption::FSName("slow-disk".to_owned())];
+        fuser::spawn_mount(self, mountpoint, &config)
+    }
+
+    /// For how long the kernel need not ask again.
+    fn remembered(&self) -> Duration {
+        if self.slow.metadata {
+            Duration::ZERO
+        } else {
+            Duration::from_secs(1)
+        }
+    }
+
+    fn reply(&self, slowly: bool, reply: impl FnOnce() + Send + 'static) {
+        if slowly {
+            self.state.queue.submit(reply);
+        } else {
+            reply();
+        }
+    }
+}
+
+impl Filesystem for Tree {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Reading ahead is not what limits this disk, and names are looked up beside each other.
+        let _ = config.set_max_background(1024);
+        let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let (node, remembered) = (Node::named(name), self.remembered());
+        self.reply(self.slow.metadata, move || match node {
+            Some(node) => reply.entry(&remembered, &node.attributes(), Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        });
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let remembered = self.remembered();
+        self.reply(self.slow.metadata, move || {
+            reply.attr(&remembered, &Node::numbered(inode).attributes());
+        });
+    }
+
+    fn open(&self, _: &Request, _inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Without FOPEN_KEEP_CACHE: whoever opens a file finds nothing of it in the page cache.
+        self.reply(self.slow.metadata, move || {
+            reply.opened(FileHandle(0), FopenFlags::empty());
+        });
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.state.reads.fetch_add(1, Ordering::Relaxed);
+        let content = Arc::clone(&self.content);
+        self.reply(true, move || {
+            let node = Node::numbered(inode);
+            let count = u64::from(size).min(node.length().saturating_sub(offset));
+            let bytes = bytes_at(&content, node.number(), offset);
+            reply.data(&bytes[..usize::try_from(count).unwrap()]);
+        });
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        if self.slow.close {
+            self.reply(true, move || reply.ok());
+        } else {
+            // The kernel need not ask again.
+            reply.error(Errno::ENOSYS);
+        }
+    }
+}

@@ -12,8 +12,14 @@ use crate::sync::Lock;
 /// XXH3, 128 bits, without a seed: replicas of one tree agree.
 pub(crate) type Digest = u128;
 
-/// Identities remembered in each of two generations; some 100 bytes each.
-const REMEMBERED: usize = 32 * 1024;
+/// A generation has at most so many places, a power of two; a table fills seven eighths of them.
+const PLACES: usize = 32 * 1024;
+
+/// Bytes of one place: key, value and the table's own byte.
+const PLACE: usize = std::mem::size_of::<((Identity, ContentCoding), Known)>() + 1;
+
+/// The share of the cache's budget that digests may take.
+const SHARE: usize = 8;
 
 /// How much is decoded at a time.
 const CHUNK: usize = 64 * 1024;
@@ -33,7 +39,11 @@ pub(crate) struct Known {
 /// Digests of files seen before, so that an entry which comes back need not be read again.
 /// Two generations: when the young one is full it becomes the old one, and the old one goes.
 #[derive(Debug)]
-pub(crate) struct Digests(Lock<Generations>);
+pub(crate) struct Digests {
+    generations: Lock<Generations>,
+    /// Places of a generation.
+    places: usize,
+}
 
 type Table = HashMap<(Identity, ContentCoding), Known, foldhash::fast::RandomState>;
 
@@ -44,30 +54,43 @@ struct Generations {
 }
 
 impl Digests {
-    pub(crate) fn new() -> Self {
-        Digests(Lock::new(Generations::default()))
+    /// For a cache with a budget of so many bytes.
+    pub(crate) fn within(budget: usize) -> Self {
+        let most = (budget / SHARE / 2 / PLACE).clamp(64, PLACES);
+        Digests {
+            generations: Lock::new(Generations::default()),
+            // The greatest power of two that fits.
+            places: (most + 1).next_power_of_two() / 2,
+        }
+    }
+
+    /// Bytes that both generations take at most.
+    pub(crate) fn weight(&self) -> usize {
+        2 * self.places * PLACE
     }
 
     /// `coding` is the one that the file was taken for.
     pub(crate) fn get(&self, identity: &Identity, coding: ContentCoding) -> Option<Known> {
         let key = (*identity, coding);
-        let mut generations = self.0.hold();
+        let mut generations = self.generations.hold();
         if let Some(known) = generations.young.get(&key) {
             return Some(*known);
         }
         let known = generations.old.get(&key).copied()?;
-        generations.put(key, known);
+        generations.put(key, known, self.places);
         Some(known)
     }
 
     pub(crate) fn remember(&self, identity: &Identity, coding: ContentCoding, known: Known) {
-        self.0.hold().put((*identity, coding), known);
+        self.generations
+            .hold()
+            .put((*identity, coding), known, self.places);
     }
 }
 
 impl Generations {
-    fn put(&mut self, key: (Identity, ContentCoding), known: Known) {
-        if self.young.len() >= REMEMBERED {
+    fn put(&mut self, key: (Identity, ContentCoding), known: Known, places: usize) {
+        if self.young.len() >= places / 8 * 7 {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, known);
@@ -290,7 +313,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_keeps_what_is_used() {
-        let digests = Digests::new();
+        let digests = Digests::within(256 << 20);
         let at = Timestamp {
             seconds: 0,
             nanoseconds: 0,
@@ -307,13 +330,15 @@ mod tests {
             decoded: None,
         };
         digests.remember(&identity(0), ContentCoding::Identity, one);
-        for inode in 1..u64::try_from(3 * REMEMBERED).unwrap() {
+        for inode in 1..u64::try_from(3 * digests.places).unwrap() {
             digests.remember(&identity(inode), ContentCoding::Identity, one);
             if inode % 1000 == 0 {
                 assert!(digests.get(&identity(0), ContentCoding::Identity).is_some());
             }
         }
-        let generations = digests.0.hold();
-        assert!(generations.young.len() <= REMEMBERED && generations.old.len() <= REMEMBERED);
+        let generations = digests.generations.hold();
+        assert!(
+            generations.young.len() <= digests.places && generations.old.len() <= digests.places
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::locate::{Found, FoundFile};
@@ -13,6 +14,10 @@ use crate::representation::Representation;
 
 /// What a table, a queue node and the counters of an allocator cost, about.
 const BOOKKEEPING: usize = 320;
+
+/// One in so many bytes of small blocks on top: many threads make them, they are given back in another
+/// order, and what lies between them stays with the process. Measured over a tree of 1,000,000 files.
+const SCATTERED: usize = 2;
 
 /// The state of one path at the moment of the last look.
 #[derive(Debug)]
@@ -125,21 +130,21 @@ pub(crate) enum Standing {
 
 impl Entry {
     pub(crate) fn new(key: Key, resource: Resource, checked: Duration, uses: u8) -> Self {
-        let weight = BOOKKEEPING
-            + std::mem::size_of::<Self>()
-            + key.len()
-            + match &resource {
-                Resource::File(offer) => {
-                    let found = offer.found.path.len() + offer.found.siblings.len() * 96;
-                    found
-                        + offer
-                            .representations
-                            .iter()
-                            .map(|r| r.weight())
-                            .sum::<usize>()
-                }
-                Resource::Directory | Resource::Missing => 0,
-            };
+        let (small, content) = match &resource {
+            Resource::File(offer) => {
+                let found = offer.found.path.len() + offer.found.siblings.len() * 96;
+                let all: usize = offer.representations.iter().map(|r| r.weight()).sum();
+                let contents = offer.representations.iter();
+                let content: usize = contents
+                    .filter_map(|r| r.content.as_ref())
+                    .map(Bytes::len)
+                    .sum();
+                (found + all - content, content)
+            }
+            Resource::Directory | Resource::Missing => (0, 0),
+        };
+        let small = BOOKKEEPING + std::mem::size_of::<Self>() + key.len() + small;
+        let weight = content + small + small / SCATTERED;
         Entry {
             key,
             resource,

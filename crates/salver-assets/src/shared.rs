@@ -32,12 +32,15 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: Config, epoch: Instant) -> Result<Self, ConfigError> {
+        // One budget for both: what the digests may take is not the entries'.
+        let digests = Digests::within(config.cache_size);
+        let budget = config.cache_size.saturating_sub(digests.weight());
         Ok(Shared {
             mounts: Mounts::new(&config.mounts)?,
-            memory: Memory::new(config.cache_size),
+            memory: Memory::new(budget),
             open_files: OpenFiles::new(config.open_files),
             flights: Flights::new(Landed::Failed(LoadError::Failed)),
-            digests: Digests::new(),
+            digests,
             counters: Counters::default(),
             said: Said::default(),
             config,

@@ -6,12 +6,14 @@
 
 mod beneath;
 mod locality;
+mod memory;
 mod metadata;
 mod residency;
 mod socket;
 mod transfer;
 
 pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
+pub use memory::use_small_pages;
 pub use metadata::{Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{listen, raise_descriptor_limit};

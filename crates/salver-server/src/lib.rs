@@ -40,6 +40,7 @@ mod transmit;
 mod worker;
 
 pub use listener::BindError;
+pub use salver_os::use_small_pages;
 pub use server::Server;
 pub use settings::Settings;
 pub use shutdown::Handle;

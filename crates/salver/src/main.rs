@@ -8,5 +8,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before any thread is there. Measured: 5 MB resident at the start instead of 13.
+    salver_server::use_small_pages();
     salver::main(std::env::args_os())
 }

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 7] = [
-    ("salver", &["salver-server", "salver-assets"]),
+const MAY_USE: [(&str, &[&str]); 8] = [
+    ("salver", &["salver-server", "salver-assets", "salver-bench"]),
     (
         "salver-server",
         &[
@@ -28,6 +28,8 @@ const MAY_USE: [(&str, &[&str]); 7] = [
     ("salver-os", &[]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
+    // Nor must what compares it with others.
+    ("salver-bench", &[]),
 ];
 
 fn crates() -> PathBuf {

@@ -1,0 +1,11 @@
+//! Measures HTTP servers: a [load](load::run), an honest comparison of two, and the results as
+//! values that a person and a program can read.
+//!
+//! This crate never uses anything of the server: an A/B is fair only if the judge belongs to no
+//! party, and a bug that both shared would cancel out. It never drops an error from a result, never
+//! prints a figure that it did not measure, never measures two things at once, and never calls a
+//! difference a gain that its interval does not show.
+#![forbid(unsafe_code)]
+
+pub mod latency;
+pub mod model;

@@ -1,0 +1,199 @@
+//! What a run gave, as values. `salver bench ... --json` writes them as they are here; the schema
+//! is the documentation of these types, and [`SCHEMA`] changes when a reader of the last one could
+//! not read the next.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The number of this schema, which every document carries.
+pub const SCHEMA: u32 = 1;
+
+/// One load on one server, measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was asked, for a person: a URL, a directory, a file's name.
+    pub target: String,
+    /// In which order requests were sent.
+    pub schedule: Schedule,
+    /// How many connections there were.
+    pub connections: usize,
+    /// How long was measured, in seconds, warm-up excluded.
+    pub seconds: f64,
+    /// Requests whose answers were complete and right. What failed is in [`errors`](Self::errors)
+    /// alone.
+    pub requests: u64,
+    /// [`requests`](Self::requests) by [`seconds`](Self::seconds).
+    pub requests_per_second: f64,
+    /// Requests that failed, by how. Not one is left out.
+    pub errors: Errors,
+    /// Complete answers by status code, those of the wrong status included.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Complete answers by `Content-Encoding`; those that have none are `identity`.
+    pub codings: BTreeMap<String, u64>,
+    /// Bytes of heads and framing received.
+    pub head_bytes: u64,
+    /// Bytes of content received, coded as they were sent.
+    pub content_bytes: u64,
+    /// From the moment a request was sent to the end of its answer.
+    pub raw: Latency,
+    /// From the moment a request was *to be* sent: what a user who does not wait for others has
+    /// seen. Only a schedule with a rate or bursts has intended moments (Gil Tene, "How NOT to
+    /// Measure Latency", 2013: coordinated omission).
+    pub corrected: Option<Latency>,
+    /// What the measuring itself cost.
+    pub client: ClientCost,
+    /// What the server spent, if it is a process of this machine that was named.
+    pub server: Option<ServerCost>,
+    /// How answers were checked.
+    pub verified: Verified,
+    /// Why the figures must not be believed, in a sentence each; empty if they may.
+    pub invalid: Vec<String>,
+}
+
+impl Measured {
+    /// Whether all went right and the figures may be believed.
+    pub fn is_sound(&self) -> bool {
+        self.errors.total() == 0 && self.invalid.is_empty()
+    }
+}
+
+/// In which order requests are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Schedule {
+    /// Each connection asks again as soon as it is answered.
+    #[default]
+    Closed,
+    /// At a fixed rate, whether or not the answers come.
+    Rate {
+        /// Requests per second, over all connections.
+        per_second: f64,
+    },
+    /// Every connection once at the same moment, again and again.
+    Burst {
+        /// From one burst to the next, in milliseconds.
+        every_ms: u64,
+    },
+}
+
+/// Requests that failed, by how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errors {
+    /// No connection could be opened.
+    pub connect: u64,
+    /// No complete answer within the time-out.
+    pub timeout: u64,
+    /// The connection failed, or was closed before a byte of the answer.
+    pub closed: u64,
+    /// The connection ended within the answer.
+    pub short: u64,
+    /// The answer is not HTTP.
+    pub malformed: u64,
+    /// Complete, and of another status than was expected.
+    pub status: u64,
+    /// Complete, and not the bytes that were expected.
+    pub content: u64,
+}
+
+impl Errors {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let Errors {
+            connect,
+            timeout,
+            closed,
+            short,
+            malformed,
+            status,
+            content,
+        } = *self;
+        connect + timeout + closed + short + malformed + status + content
+    }
+}
+
+/// How long answers took, in microseconds, from a histogram of three significant digits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many were recorded.
+    pub count: u64,
+    /// The shortest.
+    pub min_us: f64,
+    /// The arithmetic mean.
+    pub mean_us: f64,
+    /// The standard deviation.
+    pub deviation_us: f64,
+    /// Half took less.
+    pub p50_us: f64,
+    /// Three quarters took less.
+    pub p75_us: f64,
+    /// 90 % took less.
+    pub p90_us: f64,
+    /// 99 % took less.
+    pub p99_us: f64,
+    /// 99.9 % took less.
+    pub p999_us: f64,
+    /// 99.99 % took less.
+    pub p9999_us: f64,
+    /// The longest.
+    pub max_us: f64,
+    /// Points of the whole curve, rising: percentile and microseconds.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// What measuring cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientCost {
+    /// Threads that sent requests.
+    pub threads: usize,
+    /// CPU of all of them per request, in microseconds.
+    pub cpu_us_per_request: f64,
+    /// The share of the time that the busiest of them was on a CPU: 0 to 1.
+    pub busiest_thread: f64,
+    /// Requests that left more than a millisecond after they could have: the schedule said so, and
+    /// a connection was free. It is the client that was late.
+    pub late_sends: u64,
+}
+
+/// What the server spent meanwhile, from `/proc`: that process and its descendants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerCost {
+    /// User and system time per request, in microseconds.
+    pub cpu_us_per_request: f64,
+    /// The share of one core that it used.
+    pub cores: f64,
+    /// Resident memory at the end, in bytes.
+    pub resident_bytes: u64,
+}
+
+/// How answers were checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verified {
+    /// Status and framing only: nobody said what the content should be.
+    #[default]
+    Framing,
+    /// Status, length and content: each decoded content is that of the file.
+    Content,
+}
+
+/// What a run tells while it goes on, about once a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Still warming up: nothing of this will be in the result.
+    pub warming_up: bool,
+    /// Since the beginning of this phase, in seconds.
+    pub elapsed_seconds: f64,
+    /// How long the phase will take, in seconds.
+    pub of_seconds: f64,
+    /// Right answers in the last interval, per second.
+    pub requests_per_second: f64,
+    /// Errors so far in this phase.
+    pub errors: u64,
+}
+
+/// Seconds as they stand in documents.
+pub fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}

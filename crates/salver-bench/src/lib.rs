@@ -9,3 +9,4 @@
 
 pub mod latency;
 pub mod model;
+pub mod report;

@@ -1,0 +1,135 @@
+//! Several measurements that belong together, as one value: what `salver bench cache --json`
+//! writes and what the page of `salver bench ui` shows, saves and lays over others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Measured, SCHEMA};
+
+/// The label of the series without a cache.
+pub const PLAIN: &str = "plain";
+
+/// The label of the series with the cache.
+pub const CACHED: &str = "cached";
+
+/// The label of a load on one server, compared with nothing.
+pub const LOAD: &str = "load";
+
+/// One run: some rows, measured one after another on one machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The [`SCHEMA`] that it was written in.
+    pub schema: u32,
+    /// What was measured, in a few words for a person.
+    pub title: String,
+    /// The machine, versions and flags, as [`serde_json`] has them: what there is differs from one
+    /// machine to the next. Null if nothing is known.
+    #[serde(default)]
+    pub environment: serde_json::Value,
+    /// What was compared, in the order in which it is to be shown.
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// A report of these rows, in this schema.
+    pub fn new(title: String, environment: serde_json::Value, rows: Vec<Row>) -> Self {
+        Report {
+            schema: SCHEMA,
+            title,
+            environment,
+            rows,
+        }
+    }
+
+    /// Whether all went right everywhere and the figures may be believed.
+    pub fn is_sound(&self) -> bool {
+        let mut series = self.rows.iter().flat_map(|row| &row.series);
+        series.all(|series| series.measured.is_sound())
+    }
+}
+
+/// One thing that was measured in one or several ways: a file of one size, say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What it is, for a person: `10 KiB`, or a URL. Each name stands once in a report.
+    pub name: String,
+    /// The ways, in the same order in every row.
+    pub series: Vec<Series>,
+    /// How much better the second series is than the first. `None` if there is one series only, or
+    /// if there are too few trials to tell.
+    #[serde(default)]
+    pub speed_up: Option<SpeedUp>,
+}
+
+/// One way of measuring a row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Which way: [`PLAIN`], [`CACHED`], [`LOAD`] or another.
+    pub label: String,
+    /// What was found.
+    pub measured: Measured,
+}
+
+/// How many times better the second series of a row is than its first: above 1 it is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpeedUp {
+    /// In requests per second: those of the second by those of the first.
+    pub requests: Interval,
+    /// In the 99th percentile of latency: that of the first by that of the second.
+    pub p99: Interval,
+}
+
+/// A ratio and what it may be, given how much the trials differed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The ratio that was found.
+    pub ratio: f64,
+    /// The lower end of its confidence interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let series = |label: &str| Series {
+            label: label.to_owned(),
+            measured: Measured::default(),
+        };
+        let row = Row {
+            name: "10 KiB".to_owned(),
+            series: vec![series(PLAIN), series(CACHED)],
+            speed_up: Some(SpeedUp {
+                requests: Interval {
+                    ratio: 1.5,
+                    low: 1.4,
+                    high: 1.7,
+                },
+                p99: Interval::default(),
+            }),
+        };
+        let environment = serde_json::json!({ "kernel": "6.12.9" });
+        Report::new("sizes".to_owned(), environment, vec![row])
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let text = serde_json::to_string(&report()).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
+        assert!(text.starts_with("{\"schema\":1,"), "{text}");
+    }
+
+    #[test]
+    fn one_bad_series_makes_a_report_unsound() {
+        assert!(report().is_sound());
+        let mut failed = report();
+        failed.rows[0].series[1].measured.errors.timeout = 1;
+        assert!(!failed.is_sound());
+        let mut doubtful = report();
+        let measured = &mut doubtful.rows[0].series[0].measured;
+        measured.invalid = vec!["the client was busy".to_owned()];
+        assert!(!doubtful.is_sound());
+    }
+}

@@ -58,6 +58,10 @@ pub struct Row {
     /// if there are too few trials to tell.
     #[serde(default)]
     pub speed_up: Option<SpeedUp>,
+    /// What follows for the second series, in the words of the comparison: `faster`, `slower`,
+    /// `same within 3 %` or `undecided: run longer`. `None` if nothing was compared.
+    #[serde(default)]
+    pub verdict: Option<String>,
 }
 
 /// One way of measuring a row.
@@ -109,6 +113,7 @@ mod tests {
                 },
                 p99: Interval::default(),
             }),
+            verdict: Some("faster".to_owned()),
         };
         let environment = serde_json::json!({ "kernel": "6.12.9" });
         Report::new("sizes".to_owned(), environment, vec![row])

@@ -7,6 +7,9 @@
 //! difference a gain that its interval does not show.
 #![forbid(unsafe_code)]
 
+pub mod environment;
 pub mod latency;
 pub mod model;
+mod process_table;
 pub mod report;
+pub mod server_cost;

@@ -1,0 +1,379 @@
+//! What figures depend on besides the server: the machine, its settings, this program and the
+//! others that ran meanwhile. A figure without it says nothing, so it is stored with every result.
+//!
+//! It is read from `/proc` and `/sys`; what cannot be known is null.
+
+use std::fs;
+use std::thread::available_parallelism;
+use std::time::{Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::server_cost::{ServerWatch, of_ticks};
+
+/// Where and with what a run was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// When it began, in UTC (RFC 3339).
+    pub date: String,
+    /// The command line as given, the program's name first; what is secret in it is not.
+    pub command: Vec<String>,
+    /// The version of the program that measured.
+    pub version: String,
+    /// The commit that it was built from. Changes that were not committed do not show in it.
+    pub commit: Option<String>,
+    /// What it was built for: `x86_64-unknown-linux-gnu`, say.
+    pub target: String,
+    /// Whether it was built without optimisation: the client is then slow.
+    pub debug_build: bool,
+    /// The processor's name.
+    pub cpu: Option<String>,
+    /// Cores that this program may use.
+    pub cores: Option<usize>,
+    /// Whether the processor is lent by a host that may take it away.
+    pub virtual_machine: Option<bool>,
+    /// How the first core's frequency is chosen: `performance`, say.
+    pub governor: Option<String>,
+    /// The machine's memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The kernel's name and version.
+    pub kernel: Option<String>,
+    /// TCP's congestion control: it can double what a large answer costs the server.
+    pub congestion_control: Option<String>,
+    /// Threads that ran or wanted to when it began, on average over a minute.
+    pub load_average: Option<f64>,
+    /// What others took meanwhile.
+    pub others: Option<Others>,
+}
+
+/// What took the processor away while a run was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Others {
+    /// Cores that neither this process with its children nor the named server used: 1 is one core
+    /// all the time. A server on this machine that was not named is among the others.
+    pub cores: f64,
+    /// Cores that the host of a virtual machine gave to somebody else.
+    pub stolen_cores: f64,
+}
+
+impl Environment {
+    /// What can be said before a run; `command` is its command line. [`others`](Self::others) is
+    /// known after it: [`OthersWatch`].
+    pub fn now(command: impl IntoIterator<Item = String>) -> Environment {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        let word = |path: &str| read(path).map(|text| text.trim().to_owned());
+        let processor = read("/proc/cpuinfo");
+        let kernel = ["ostype", "osrelease"].map(|name| word(&format!("/proc/sys/kernel/{name}")));
+        Environment {
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            command: without_secrets(command),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("SALVER_COMMIT").map(str::to_owned),
+            target: env!("SALVER_TARGET").to_owned(),
+            debug_build: cfg!(debug_assertions),
+            cpu: processor.as_deref().and_then(processor_name),
+            cores: available_parallelism().ok().map(usize::from),
+            virtual_machine: processor.as_deref().and_then(is_virtual),
+            governor: word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            memory_bytes: read("/proc/meminfo").as_deref().and_then(memory),
+            kernel: match kernel {
+                [Some(name), Some(release)] => Some(format!("{name} {release}")),
+                _ => None,
+            },
+            congestion_control: word("/proc/sys/net/ipv4/tcp_congestion_control"),
+            load_average: read("/proc/loadavg").as_deref().and_then(load_average),
+            others: None,
+        }
+    }
+}
+
+/// Watches what others take, from a moment on.
+#[derive(Clone, Debug)]
+pub struct OthersWatch {
+    began: Instant,
+    machine: Option<Machine>,
+    /// This process, and the server if it was named and is not a child of this one.
+    ours: Vec<ServerWatch>,
+}
+
+impl OthersWatch {
+    /// Begins. `server` is the server's process, if it is on this machine and not a child of this
+    /// process.
+    pub fn start(server: Option<u32>) -> OthersWatch {
+        let pids = [Some(std::process::id()), server];
+        let watch = |pid| ServerWatch::start(pid).ok();
+        OthersWatch {
+            ours: pids.into_iter().flatten().filter_map(watch).collect(),
+            machine: machine_now(),
+            began: Instant::now(),
+        }
+    }
+
+    /// What they took since; nothing if it cannot be known.
+    pub fn others(&self) -> Option<Others> {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let (before, after) = (self.machine?, machine_now()?);
+        if elapsed <= 0.0 || self.ours.is_empty() {
+            return None;
+        }
+        let between =
+            |before: u64, after: u64| of_ticks(after.saturating_sub(before)).as_secs_f64();
+        let ours: f64 = self
+            .ours
+            .iter()
+            .filter_map(|one| Some(one.cpu().ok()?.as_secs_f64()))
+            .sum();
+        let busy = between(before.busy_ticks, after.busy_ticks);
+        Some(Others {
+            cores: (busy - ours).max(0.0) / elapsed,
+            stolen_cores: between(before.stolen_ticks, after.stolen_ticks) / elapsed,
+        })
+    }
+}
+
+/// What all cores have done since boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Machine {
+    /// Work of any kind, interrupts included.
+    busy_ticks: u64,
+    /// Time in which there was work, and the host did something else.
+    stolen_ticks: u64,
+}
+
+fn machine_now() -> Option<Machine> {
+    machine(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The first line of `/proc/stat` (`proc_stat(5)`).
+fn machine(stat: &str) -> Option<Machine> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<u64> = line
+        .split_ascii_whitespace()
+        .map_while(|number| number.parse().ok())
+        .collect();
+    // Guests' time, which follows, is part of the user's.
+    let [
+        user,
+        nice,
+        system,
+        _idle,
+        _waiting,
+        interrupts,
+        soft,
+        stolen,
+        ..,
+    ] = ticks[..]
+    else {
+        return None;
+    };
+    Some(Machine {
+        busy_ticks: user + nice + system + interrupts + soft,
+        stolen_ticks: stolen,
+    })
+}
+
+/// The value of the first line `key : value`.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        (found.trim() == key).then(|| value.trim())
+    })
+}
+
+/// From `/proc/cpuinfo`. Some architectures do not name it.
+fn processor_name(text: &str) -> Option<String> {
+    let name = value(text, "model name").or_else(|| value(text, "Model"))?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// From `/proc/cpuinfo`: x86 has a flag for it; elsewhere nothing is known.
+fn is_virtual(text: &str) -> Option<bool> {
+    let flags = value(text, "flags")?;
+    Some(flags.split(' ').any(|flag| flag == "hypervisor"))
+}
+
+/// From `/proc/meminfo`, in bytes.
+fn memory(text: &str) -> Option<u64> {
+    let kib: u64 = value(text, "MemTotal")?
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
+    kib.checked_mul(1024)
+}
+
+/// From `/proc/loadavg`: over one minute.
+fn load_average(text: &str) -> Option<f64> {
+    text.split(' ').next()?.parse().ok()
+}
+
+/// What stands for a secret.
+const HIDDEN: &str = "***";
+
+/// Fields whose values are secrets.
+const SECRET_FIELDS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// A command line without the name and password of URLs and without the values of fields that
+/// carry secrets, and without the place of the program.
+fn without_secrets(command: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut command = command.into_iter();
+    let program = command.next().map(|program| {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        name.to_owned()
+    });
+    program
+        .into_iter()
+        .chain(command.map(|argument| without_secret(&argument)))
+        .collect()
+}
+
+fn without_secret(argument: &str) -> String {
+    if let Some((field, _)) = argument.split_once(':') {
+        // `--header=Cookie: a=b` has the flag before the field.
+        let name = field.rsplit('=').next().unwrap_or_default().trim();
+        if SECRET_FIELDS
+            .iter()
+            .any(|secret| name.eq_ignore_ascii_case(secret))
+        {
+            return format!("{field}: {HIDDEN}");
+        }
+    }
+    if let Some((scheme, rest)) = argument.split_once("://") {
+        let (authority, after) = match rest.find(['/', '?', '#']) {
+            Some(end) => rest.split_at(end),
+            None => (rest, ""),
+        };
+        if let Some((_, host)) = authority.rsplit_once('@') {
+            return format!("{scheme}://{HIDDEN}@{host}{after}");
+        }
+    }
+    argument.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X86: &str = "processor\t: 0\nmodel name\t: AMD EPYC 9R14\nflags\t\t: fpu hypervisor lm\n\n\
+                       processor\t: 1\nmodel name\t: Another\nflags\t\t: fpu\n";
+    const ARM: &str = "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd\n\
+                       CPU implementer\t: 0x41\n";
+
+    #[test]
+    fn the_processor_is_named_where_it_has_a_name() {
+        assert_eq!(processor_name(X86).as_deref(), Some("AMD EPYC 9R14"));
+        assert_eq!(processor_name(ARM), None);
+        assert_eq!(
+            processor_name("processor\t: 0\nModel\t\t: Raspberry Pi 5\n").as_deref(),
+            Some("Raspberry Pi 5")
+        );
+        assert_eq!(processor_name("model name\t:\n"), None);
+        assert_eq!(processor_name(""), None);
+    }
+
+    #[test]
+    fn a_virtual_machine_is_known_by_its_flag() {
+        assert_eq!(is_virtual(X86), Some(true));
+        assert_eq!(is_virtual("flags\t: fpu hypervisors\n"), Some(false));
+        assert_eq!(is_virtual(ARM), None);
+    }
+
+    #[test]
+    fn memory_is_in_bytes() {
+        let text = "MemTotal:        8148560 kB\nMemFree:          199312 kB\n";
+        assert_eq!(memory(text), Some(8_148_560 * 1024));
+        for wrong in ["", "MemTotal: 1", "MemTotal: x kB", "MemFree: 1 kB"] {
+            assert_eq!(memory(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_load_is_that_of_the_last_minute() {
+        assert_eq!(load_average("0.17 0.65 1.10 1/88 28010\n"), Some(0.17));
+        assert_eq!(load_average("\n"), None);
+    }
+
+    #[test]
+    fn the_machines_work_is_everything_but_idling_and_waiting() {
+        let stat = "cpu  413959 420644 643901 1095333 65041 7 157154 2441 5 6\ncpu0 1 2 3 4\n";
+        let expected = Machine {
+            busy_ticks: 413_959 + 420_644 + 643_901 + 7 + 157_154,
+            stolen_ticks: 2441,
+        };
+        assert_eq!(machine(stat), Some(expected));
+        for wrong in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  a"] {
+            assert_eq!(machine(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_is_kept_without_its_secrets() {
+        let check = |given: &str, kept: &str| {
+            let command = ["/home/somebody/bin/salver", given].map(str::to_owned);
+            assert_eq!(without_secrets(command), ["salver", kept], "{given}");
+        };
+        for plain in [
+            "--rate=100",
+            "http://127.0.0.1:8080/a@b?c=d:e@f",
+            "http://[::1]:80/",
+            "Accept-Encoding: br",
+            "a@b",
+            "",
+        ] {
+            check(plain, plain);
+        }
+        check("http://me:word@host:1/a", "http://***@host:1/a");
+        check("--url=http://me@host?x@y", "--url=http://***@host?x@y");
+        check("http://a@b@host", "http://***@host");
+        check("Authorization: Basic eDp5", "Authorization: ***");
+        check("--header=cookie:a=b", "--header=cookie: ***");
+        assert!(without_secrets([]).is_empty());
+    }
+
+    #[test]
+    fn what_is_known_everywhere_is_there() {
+        let found = Environment::now(["salver".to_owned()]);
+        assert_eq!(found.version, env!("CARGO_PKG_VERSION"));
+        assert!(found.target.contains('-'), "{}", found.target);
+        assert!(
+            humantime::parse_rfc3339(&found.date).is_ok(),
+            "{}",
+            found.date
+        );
+        assert!(found.commit.is_none_or(|commit| commit.len() >= 40));
+        assert!(found.cores.is_none_or(|cores| cores > 0));
+    }
+
+    #[test]
+    fn on_linux_the_machine_is_described() {
+        let found = Environment::now([]);
+        assert!(
+            found
+                .kernel
+                .is_some_and(|kernel| kernel.starts_with("Linux "))
+        );
+        assert!(found.memory_bytes.is_some_and(|bytes| bytes > 1 << 20));
+        assert!(found.load_average.is_some_and(|load| load >= 0.0));
+    }
+
+    #[test]
+    fn the_work_of_this_process_is_not_that_of_others() {
+        let watch = OthersWatch::start(None);
+        let one_core = Instant::now();
+        let before = watch.ours[0].cpu().unwrap();
+        // A quarter of a second of work, however long it takes.
+        while watch.ours[0].cpu().unwrap() - before < std::time::Duration::from_millis(250) {}
+        let elapsed = one_core.elapsed().as_secs_f64();
+        let others = watch.others().unwrap();
+        let busy = {
+            let (before, after) = (watch.machine.unwrap(), machine_now().unwrap());
+            of_ticks(after.busy_ticks - before.busy_ticks).as_secs_f64() / elapsed
+        };
+        assert!(others.cores >= 0.0 && others.stolen_cores >= 0.0);
+        // All that was done, less what was done here.
+        assert!(
+            others.cores <= (busy - 0.2 / elapsed).max(0.05),
+            "{others:?} {busy}"
+        );
+    }
+}

@@ -16,6 +16,7 @@ pub struct Mount {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) target: Target,
     pub(crate) fallback: Option<String>,
+    pub(crate) cached: bool,
 }
 
 /// What of the source a mount shows.
@@ -34,6 +35,7 @@ impl Mount {
             source,
             target: Target::Tree,
             fallback: None,
+            cached: true,
         }
     }
 
@@ -45,6 +47,7 @@ impl Mount {
             source,
             target,
             fallback: None,
+            cached: true,
         }
     }
 
@@ -52,6 +55,13 @@ impl Mount {
     /// single-page applications need.
     pub fn with_fallback(mut self, file: &str) -> Self {
         self.fallback = Some(file.to_owned());
+        self
+    }
+
+    /// Keeps nothing of this mount, whatever [`Config::cache`] says of the others: each request
+    /// looks at the disk and reads what it sends. Requests at the same moment still share a load.
+    pub fn without_cache(mut self) -> Self {
+        self.cached = false;
         self
     }
 }
@@ -70,7 +80,8 @@ pub struct Config {
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
     /// serves as well, and sending from it spares a copy. Default: 64 KiB.
     pub cache_max_file: u64,
-    /// Whether anything is kept in memory. Default: yes.
+    /// Whether anything is kept in memory, of mounts that do not say
+    /// [otherwise](Mount::without_cache). Default: yes.
     pub cache: bool,
     /// A cached answer is compared with the disk at most this long after the last time.
     /// Default: 1 s.
@@ -142,10 +153,15 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The mounts, longest prefix first, each prefix normalised: empty for `/`, else without a slash
-/// at its end.
+/// The mounts.
 #[derive(Debug)]
-pub(crate) struct Mounts(Vec<(Vec<u8>, Mount)>);
+pub(crate) struct Mounts {
+    /// Longest prefix first, each prefix normalised: empty for `/`, else without a slash at its
+    /// end.
+    by_prefix: Vec<(Vec<u8>, Mount)>,
+    /// Whether every mount is cached, so that nobody has to look for the one in question.
+    all_cached: bool,
+}
 
 /// What the mounts say of a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,38 +198,57 @@ impl Mounts {
             ));
         }
         normal.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
-        Ok(Mounts(normal))
+        Ok(Mounts {
+            all_cached: normal.iter().all(|(_, mount)| mount.cached),
+            by_prefix: normal,
+        })
     }
 
     pub(crate) fn get(&self, number: usize) -> Option<&Mount> {
-        self.0.get(number).map(|(_, mount)| mount)
+        self.by_prefix.get(number).map(|(_, mount)| mount)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Mount)> {
-        self.0.iter().map(|(prefix, mount)| (&**prefix, mount))
+        self.by_prefix
+            .iter()
+            .map(|(prefix, mount)| (&**prefix, mount))
+    }
+
+    /// Whether what is at `path`, which is normalised, may be kept.
+    pub(crate) fn is_cached(&self, path: &[u8]) -> bool {
+        self.all_cached || self.find(path).is_none_or(|(_, mount, _)| mount.cached)
     }
 
     /// `path` is normalised.
     pub(crate) fn place(&self, path: &[u8]) -> Place {
-        for (number, (prefix, mount)) in self.0.iter().enumerate() {
-            let Some(rest) = path.strip_prefix(&**prefix) else {
-                continue;
-            };
-            match (&mount.target, rest) {
-                (Target::File(name), b"") => return Place::Within(number, name.clone().into()),
-                (Target::Tree, b"") => return Place::Redirect,
-                (Target::Tree, [b'/', relative @ ..]) => {
-                    return Place::Within(number, relative.to_vec());
-                }
-                _ => {}
-            }
+        match self.find(path) {
+            None => Place::Nowhere,
+            Some((number, mount, rest)) => match (&mount.target, rest) {
+                (Target::File(name), _) => Place::Within(number, name.clone().into()),
+                (Target::Tree, [_, relative @ ..]) => Place::Within(number, relative.to_vec()),
+                (Target::Tree, []) => Place::Redirect,
+            },
         }
-        Place::Nowhere
+    }
+
+    /// The mount that has `path`, its number, and what follows its prefix: nothing, or a slash and
+    /// the rest.
+    fn find<'a>(&self, path: &'a [u8]) -> Option<(usize, &Mount, &'a [u8])> {
+        let mounts = self.by_prefix.iter().enumerate();
+        let mut found = mounts.filter_map(|(number, (prefix, mount))| {
+            let rest = path.strip_prefix(&**prefix)?;
+            let is_its = match (&mount.target, rest.first()) {
+                (_, None) | (Target::Tree, Some(b'/')) => true,
+                (Target::File(_) | Target::Tree, Some(_)) => false,
+            };
+            is_its.then_some((number, mount, rest))
+        });
+        found.next()
     }
 
     /// The path at which the fallback file of a mount is found.
     pub(crate) fn fallback(&self, number: usize) -> Option<Vec<u8>> {
-        let (prefix, mount) = self.0.get(number)?;
+        let (prefix, mount) = self.by_prefix.get(number)?;
         let file = mount.fallback.as_ref()?;
         Some([prefix, &b"/"[..], file.as_bytes()].concat())
     }
@@ -250,7 +285,7 @@ mod tests {
                 panic!("{path}: {:?}", mounts.place(path.as_bytes()))
             };
             assert_eq!(String::from_utf8(rest).unwrap(), relative, "{path}");
-            assert_eq!(mounts.0[number].0, prefix.as_bytes(), "{path}");
+            assert_eq!(mounts.by_prefix[number].0, prefix.as_bytes(), "{path}");
         };
         check("/", "", "");
         check("/x", "", "x");

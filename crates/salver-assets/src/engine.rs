@@ -104,6 +104,7 @@ impl Engine {
         let shared = &*self.shared;
         let Outcome { landed, began } = outcome;
         shared.counters.loads.add(1);
+        let cached = shared.is_cached(&load.key);
         if let Landed::Ready { entry, opened } = &landed {
             let confirmed = load
                 .previous
@@ -112,14 +113,14 @@ impl Engine {
             if confirmed {
                 entry.confirm(began);
                 shared.counters.revalidations.add(1);
-            } else if shared.config.cache {
+            } else if cached {
                 let kept = entry.without_content_beyond(shared.keep_up_to());
                 shared.memory.insert(kept, &shared.counters.evictions);
             }
             if let Some(previous) = load.previous.as_ref().filter(|_| !confirmed) {
                 shared.close_replaced(&previous.entry, entry);
             }
-            if let Some(opened) = opened.as_ref().filter(|_| shared.config.cache) {
+            if let Some(opened) = opened.as_ref().filter(|_| cached) {
                 shared.open_files.keep(opened, began);
             }
         }
@@ -253,7 +254,7 @@ impl Engine {
         } else {
             path.as_bytes()
         };
-        let entry = match shared.config.cache {
+        let entry = match shared.is_cached(key) {
             true => shared.memory.get(key),
             false => None,
         };
@@ -295,17 +296,19 @@ impl Engine {
             entry.uses().touch();
         }
         let open = |representation: &Representation| {
+            let cached = self.shared.is_cached(&entry.key);
             let identity = &representation.identity;
             let opened = opened
                 .filter(|opened| opened.metadata.identity == *identity)
                 .cloned();
             let opened = opened.or_else(|| {
                 let since_epoch = self.shared.since_epoch(now.instant);
-                self.shared.open_files.get(identity, since_epoch)
+                let kept = self.shared.open_files.get(identity, since_epoch);
+                kept.filter(|_| cached)
             })?;
             Some(FromFile {
                 opened,
-                situation: self.shared.situation(identity),
+                situation: self.shared.situation(identity, cached),
             })
         };
         let step = match &entry.resource {
@@ -328,7 +331,7 @@ impl Engine {
             Resource::File(offer) => match answer(request, offer, open, now.date) {
                 Decision::Respond(plan) => Step::Respond(plan),
                 Decision::NeedContent(representation) => {
-                    let kept = self.shared.config.cache
+                    let kept = self.shared.is_cached(&entry.key)
                         && representation.length() <= self.shared.keep_up_to();
                     let purpose = Purpose::Content {
                         coding: representation.coding,
@@ -427,7 +430,7 @@ impl Engine {
         let entry = shared
             .memory
             .get(want.key)
-            .filter(|_| shared.config.cache)?;
+            .filter(|_| shared.is_cached(want.key))?;
         let known = want.previous.as_ref();
         let is_known = known.is_some_and(|previous| Arc::ptr_eq(&previous.entry, &entry));
         let serves = match want.purpose {

@@ -209,6 +209,7 @@ impl Load {
             Found::File(file) => file,
         };
         let files = Handles::new(&*view);
+        let cached = shared.is_cached(&self.key);
         let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
             Resource::File(offer) => Some(offer.clone()),
             _ => None,
@@ -216,7 +217,10 @@ impl Load {
         let old = previous.and_then(offer_of);
         let (mut offer, mut changed) = match old {
             Some(offer) if still.is_some() => (offer, false),
-            old => (build(shared, &files, file, old.as_ref(), effort)?, true),
+            old => {
+                let built = build(shared, &files, file, old.as_ref(), cached, effort)?;
+                (built, true)
+            }
         };
         let mut opened = None;
         let selected = self.wanted.and_then(|accept| {
@@ -226,7 +230,7 @@ impl Load {
         if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
             let identity = &representation.identity;
             let open = || files.open(&representation.path, identity, effort);
-            match way(&shared.situation(identity)) {
+            match way(&shared.situation(identity, cached)) {
                 Way::Read => {
                     let content = read(shared, &open()?, effort)?;
                     if let Some(slot) = offer.representations.get_mut(number) {
@@ -236,7 +240,8 @@ impl Load {
                 }
                 // Window by window: the driver's part.
                 _ => {
-                    opened = match shared.open_files.get(identity, began) {
+                    let kept = shared.open_files.get(identity, began);
+                    opened = match kept.filter(|_| cached) {
                         Some(file) => Some(file),
                         None => Some(open()?),
                     };

@@ -41,7 +41,7 @@ impl Engine {
         }
         let budget = self.config().cache_size / 10 * FILL_TENTHS;
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
-        for (prefix, mount) in self.mounts().iter() {
+        for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
             if let Target::File(_) = mount.target {
                 done.files += u64::from(self.warm(prefix));
                 continue;
@@ -109,8 +109,12 @@ impl Engine {
             .unwrap_or(0)
     }
 
-    /// Loads one path; whether it was new.
+    /// Loads one path; whether it was new. What another mount shows there may be one that keeps
+    /// nothing.
     fn warm(&self, path: &[u8]) -> bool {
+        if !self.mounts().is_cached(path) {
+            return false;
+        }
         let mut encoded = String::new();
         encode_path(path, &mut encoded);
         let fields = RequestFields {

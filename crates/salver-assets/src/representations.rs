@@ -27,6 +27,7 @@ pub(crate) fn build(
     files: &Handles<'_>,
     file: FoundFile,
     previous: Option<&Offer>,
+    cached: bool,
     effort: Effort,
 ) -> Result<Offer, Stop> {
     let hash_up_to = shared.config.hash_up_to;
@@ -36,7 +37,7 @@ pub(crate) fn build(
             .iter()
             .any(|(_, identity)| may_change_unseen(identity));
     let (digest, content) = if file.identity.length <= hash_up_to {
-        let (known, content) = original(shared, files, &file, effort)?;
+        let (known, content) = original(shared, files, &file, cached, effort)?;
         (Some(known.digest), content)
     } else {
         (None, None)
@@ -94,6 +95,7 @@ fn original(
     shared: &Shared,
     files: &Handles<'_>,
     file: &FoundFile,
+    cached: bool,
     effort: Effort,
 ) -> Result<(Known, Option<Bytes>), Stop> {
     let coding = ContentCoding::Identity;
@@ -104,7 +106,7 @@ fn original(
     }
     let opened = files.open(&file.path, &file.identity, effort)?;
     // What will be sent from memory is read once, for that and for its hash.
-    let (digest, content) = if way(&shared.situation(&file.identity)) == Way::Read {
+    let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
         let bytes = read(shared, &opened, effort)?;
         (digest::of_bytes(&bytes), Some(bytes))
     } else {

@@ -53,12 +53,19 @@ impl Shared {
         self.config.keep_up_to()
     }
 
+    /// Whether what answers `key` may be kept, its open files included. Whoever keeps something,
+    /// or uses what is kept, asks here.
+    pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
+        self.config.cache && self.mounts.is_cached(key)
+    }
+
     /// What the way of a file's content depends on, before anything is known of its windows.
-    pub(crate) fn situation(&self, identity: &Identity) -> Situation {
+    /// `cached` is what [`is_cached`](Self::is_cached) says of its path.
+    pub(crate) fn situation(&self, identity: &Identity, cached: bool) -> Situation {
         Situation {
             length: identity.length,
             in_memory: false,
-            keep_up_to: self.keep_up_to(),
+            keep_up_to: if cached { self.keep_up_to() } else { 0 },
             sendfile_from: self.config.sendfile_from,
             changes_now: changed_within(identity, self.config.restless),
             residency: Residency::Unknown,

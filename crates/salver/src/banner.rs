@@ -80,6 +80,10 @@ fn tree(shown: &Shown) -> String {
             separator = ", ";
         }
     }
+    if !shown.cached {
+        let _ = write!(text, "{separator}read for each request");
+        separator = ", ";
+    }
     if separator == ", " {
         text.push(')');
     }
@@ -114,22 +118,41 @@ mod tests {
 
     #[test]
     fn a_tree_says_what_stands_for_what() {
-        fn check(index: Option<&str>, fallback: Option<&str>, expected: &str) {
+        fn check(index: Option<&str>, fallback: Option<&str>, cached: bool, expected: &str) {
             let shown = Shown {
                 prefix: "/a/".to_owned(),
                 path: PathBuf::from("/srv"),
                 index: index.map(str::to_owned),
                 fallback: fallback.map(str::to_owned),
+                cached,
             };
             assert_eq!(tree(&shown), expected);
         }
-        check(None, None, "/a/ from \"/srv\"");
-        check(Some("i"), None, "/a/ from \"/srv\" (index: i)");
-        check(None, Some("f"), "/a/ from \"/srv\" (unknown paths: f)");
+        check(None, None, true, "/a/ from \"/srv\"");
+        check(Some("i"), None, true, "/a/ from \"/srv\" (index: i)");
+        check(
+            None,
+            Some("f"),
+            true,
+            "/a/ from \"/srv\" (unknown paths: f)",
+        );
         check(
             Some("i"),
             Some("f"),
+            true,
             "/a/ from \"/srv\" (index: i, unknown paths: f)",
+        );
+        check(
+            None,
+            None,
+            false,
+            "/a/ from \"/srv\" (read for each request)",
+        );
+        check(
+            Some("i"),
+            None,
+            false,
+            "/a/ from \"/srv\" (index: i, read for each request)",
         );
     }
 }

@@ -147,6 +147,16 @@ pub struct ServeFlags {
     )]
     pub mount: Vec<MountFlag>,
 
+    /// Like --mount, but nothing of it is kept in memory: its files are read for each request
+    #[arg(
+        long,
+        value_name = "PREFIX=DIR",
+        value_delimiter = ',',
+        value_parser = OsStringValueParser::new().try_map(mount),
+        env = "SALVER_MOUNT_PLAIN"
+    )]
+    pub mount_plain: Vec<MountFlag>,
+
     /// Memory for cached files, their heads and bookkeeping
     #[arg(
         long,
@@ -178,6 +188,19 @@ pub struct ServeFlags {
     /// Undo --no-cache
     #[arg(long)]
     pub cache: bool,
+
+    /// Load a file for each request that finds it missing, instead of once for all that ask
+    /// meanwhile
+    #[arg(
+        long,
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_NO_COALESCE"
+    )]
+    pub no_coalesce: bool,
+
+    /// Undo --no-coalesce
+    #[arg(long)]
+    pub coalesce: bool,
 
     /// From this length on, files that are not kept in memory leave by sendfile instead of being
     /// read
@@ -289,6 +312,11 @@ pub struct ServeFlags {
     )]
     pub send_timeout: Duration,
 
+    /// When the server ends, print what it has counted, hits and loads among it, as one line of
+    /// JSON
+    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_STATISTICS")]
+    pub statistics: bool,
+
     /// Say only what needs attention
     #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
     pub quiet: bool,
@@ -311,6 +339,7 @@ impl Cli {
             (&mut cli.command, matches.subcommand())
         {
             flags.no_cache = last_said(matches, "no_cache", "cache");
+            flags.no_coalesce = last_said(matches, "no_coalesce", "coalesce");
             flags.prewarm = last_said(matches, "prewarm", "no_prewarm");
             flags.dotfiles = last_said(matches, "dotfiles", "no_dotfiles");
         }
@@ -371,24 +400,34 @@ mod tests {
 
     #[test]
     fn of_opposite_flags_the_last_wins() {
-        fn check(arguments: &[&str], expected: [bool; 3]) {
+        fn check(arguments: &[&str], expected: [bool; 4]) {
             let flags = parse(arguments).unwrap();
-            let found = [flags.no_cache, flags.prewarm, flags.dotfiles];
+            let found = [
+                flags.no_cache,
+                flags.no_coalesce,
+                flags.prewarm,
+                flags.dotfiles,
+            ];
             assert_eq!(found, expected, "{arguments:?}");
         }
-        check(&[], [false, false, false]);
+        check(&[], [false; 4]);
         check(
-            &["--no-cache", "--prewarm", "--dotfiles"],
-            [true, true, true],
+            &["--no-cache", "--no-coalesce", "--prewarm", "--dotfiles"],
+            [true; 4],
         );
-        check(&["--no-cache", "--cache"], [false, false, false]);
-        check(&["--cache", "--no-cache"], [true, false, false]);
-        check(&["--prewarm", "--no-prewarm"], [false, false, false]);
-        check(&["--no-prewarm", "--prewarm"], [false, true, false]);
-        check(&["--dotfiles", "--no-dotfiles"], [false, false, false]);
+        check(&["--no-cache", "--cache"], [false; 4]);
+        check(&["--cache", "--no-cache"], [true, false, false, false]);
+        check(&["--no-coalesce", "--coalesce"], [false; 4]);
+        check(
+            &["--coalesce", "--no-coalesce"],
+            [false, true, false, false],
+        );
+        check(&["--prewarm", "--no-prewarm"], [false; 4]);
+        check(&["--no-prewarm", "--prewarm"], [false, false, true, false]);
+        check(&["--dotfiles", "--no-dotfiles"], [false; 4]);
         check(
             &["--no-dotfiles", "--dotfiles", "--dotfiles"],
-            [false, false, true],
+            [false, false, false, true],
         );
     }
 
@@ -397,7 +436,8 @@ mod tests {
         fn check(arguments: &[&str], index: &[&str], mounts: &[&str]) {
             let flags = parse(arguments).unwrap();
             assert_eq!(flags.index, index, "{arguments:?}");
-            let prefixes: Vec<_> = flags.mount.iter().map(|mount| &*mount.prefix).collect();
+            let all = flags.mount.iter().chain(&flags.mount_plain);
+            let prefixes: Vec<_> = all.map(|mount| &*mount.prefix).collect();
             assert_eq!(prefixes, mounts, "{arguments:?}");
         }
         check(&[], &["index.html"], &[]);
@@ -409,6 +449,11 @@ mod tests {
             &["/a", "/b"],
         );
         check(&["--mount", "/a=x,/b=y"], &["index.html"], &["/a", "/b"]);
+        check(
+            &["--mount-plain", "/a=x,/b=y", "--mount-plain=/c=z"],
+            &["index.html"],
+            &["/a", "/b", "/c"],
+        );
     }
 
     #[test]

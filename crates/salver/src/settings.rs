@@ -27,6 +27,8 @@ pub struct Settings {
     pub warnings: Vec<String>,
     /// Whether the cache is filled at the start.
     pub prewarm: bool,
+    /// Whether the engine's counters are printed at the end.
+    pub statistics: bool,
     /// Whether only what needs attention is said.
     pub quiet: bool,
 }
@@ -42,6 +44,8 @@ pub struct Shown {
     pub index: Option<String>,
     /// The file that answers unknown paths.
     pub fallback: Option<String>,
+    /// Whether what it holds may be kept in memory, if there is a cache.
+    pub cached: bool,
 }
 
 impl Settings {
@@ -57,12 +61,16 @@ impl Settings {
             shown: Vec::new(),
             warnings: Vec::new(),
             prewarm: flags.prewarm && !flags.no_cache,
+            statistics: flags.statistics,
             quiet: flags.quiet,
         };
         settings.warn_of_sizes(flags);
         settings.add_root(flags)?;
         for mount in &flags.mount {
-            settings.add_mount(mount, flags)?;
+            settings.add_mount(mount, true, flags)?;
+        }
+        for mount in &flags.mount_plain {
+            settings.add_mount(mount, false, flags)?;
         }
         Ok(settings)
     }
@@ -103,17 +111,22 @@ impl Settings {
             Some(Spa::Index) => self.engine.index.first().cloned(),
             Some(Spa::File(file)) => Some(file.clone()),
         };
-        self.add_tree("/", path, source, fallback);
+        self.add_tree("/", path, source, fallback, true);
         Ok(())
     }
 
-    fn add_mount(&mut self, mount: &MountFlag, flags: &ServeFlags) -> Result<(), Failure> {
+    fn add_mount(
+        &mut self,
+        mount: &MountFlag,
+        cached: bool,
+        flags: &ServeFlags,
+    ) -> Result<(), Failure> {
         let MountFlag { prefix, path } = mount;
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
                 let source = open(&path, flags.symlinks.into(), flags)?;
-                self.add_tree(prefix, path, source, None);
+                self.add_tree(prefix, path, source, None, cached);
             }
             Kind::File => {
                 let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -127,14 +140,16 @@ impl Settings {
                 // This one file was named by the person: if it is a link, it may lead anywhere.
                 let source = open(parent, Symlinks::Any, flags)?;
                 let mount = Mount::file(prefix, Arc::new(source), name);
-                self.engine.mounts.push(mount);
-                let prefix = prefix.clone();
-                self.shown.push(Shown {
-                    prefix,
-                    path,
-                    index: None,
-                    fallback: None,
-                });
+                self.add(
+                    mount,
+                    Shown {
+                        prefix: prefix.clone(),
+                        path,
+                        index: None,
+                        fallback: None,
+                        cached,
+                    },
+                );
             }
             Kind::Other => return Err(neither(&path)),
         }
@@ -148,6 +163,7 @@ impl Settings {
         path: PathBuf,
         source: DirectorySource,
         fallback: Option<String>,
+        cached: bool,
     ) {
         let has = |name: &String| has_file(&source, name);
         let index = self.engine.index.iter().find(|name| has(name)).cloned();
@@ -167,14 +183,23 @@ impl Settings {
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);
         }
-        self.engine.mounts.push(mount);
-        let prefix = format!("{prefix}{slash}");
-        self.shown.push(Shown {
-            prefix,
+        let shown = Shown {
+            prefix: format!("{prefix}{slash}"),
             path,
             index,
             fallback,
+            cached,
+        };
+        self.add(mount, shown);
+    }
+
+    /// Adds a mount as it is shown.
+    fn add(&mut self, mount: Mount, shown: Shown) {
+        self.engine.mounts.push(match shown.cached {
+            true => mount,
+            false => mount.without_cache(),
         });
+        self.shown.push(shown);
     }
 }
 
@@ -192,6 +217,7 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         sendfile_from: flags.sendfile_from,
         open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
         cache: !flags.no_cache,
+        coalesce: !flags.no_coalesce,
         revalidate: flags.revalidate,
         dotfiles: flags.dotfiles,
         ..Config::default()
@@ -297,6 +323,27 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_shared_and_kept_is_as_the_flags_say() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().to_str().unwrap();
+        let check = |flag: &str, coalesce: bool, cached: &[bool]| {
+            let arguments = ["salver", "serve", root, flag];
+            let cli = crate::flags::Cli::read(arguments).unwrap();
+            let crate::flags::Command::Serve(flags) = cli.command else {
+                panic!("{flag}")
+            };
+            let settings = Settings::from_flags(&flags).unwrap();
+            assert_eq!(settings.engine.coalesce, coalesce, "{flag}");
+            let found: Vec<_> = settings.shown.iter().map(|shown| shown.cached).collect();
+            assert_eq!(found, cached, "{flag}");
+        };
+        check("--coalesce", true, &[true]);
+        check("--no-coalesce", false, &[true]);
+        check(&format!("--mount=/a={root}"), true, &[true, true]);
+        check(&format!("--mount-plain=/a={root}"), true, &[true, false]);
+    }
 
     #[test]
     fn a_host_gives_each_of_its_addresses_once() {

@@ -9,10 +9,13 @@
 mod common;
 
 use std::fs;
+use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 use common::{Running, run, salver, site, stop};
+use tempfile::TempDir;
 
 #[test]
 fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
@@ -73,6 +76,12 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
         &["/a/../..", "/static"],
     );
     check(&[root, "--mount", &format!("/={root}")], &["mounted twice"]);
+    check(&["--mount-plain", root], &["--mount-plain", "PREFIX=DIR"]);
+    let both = format!("/a={root}");
+    check(
+        &[root, "--mount", &both, "--mount-plain", &both],
+        &["/a", "mounted twice"],
+    );
     check(
         &[root, "--mount", &format!("/={file}")],
         &["a file is mounted"],
@@ -341,6 +350,69 @@ fn directories_and_single_files_are_mounted() {
     assert!(said.contains("/img/ is answered 404"), "{said}");
 }
 
+/// What `--statistics` has printed.
+fn counted(root: &TempDir, args: &[&str], ask: impl FnOnce(&Running)) -> serde_json::Value {
+    let mut server = Running::start_with(root.path(), args, |command| {
+        command.stdout(Stdio::piped());
+    });
+    let mut out = server.stdout();
+    ask(&server);
+    stop(server);
+    let mut text = String::new();
+    out.read_to_string(&mut text).unwrap();
+    assert_eq!(text.lines().count(), usize::from(!text.is_empty()));
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+#[test]
+fn a_plain_mount_is_read_for_each_request_and_the_counters_say_so() {
+    let root = site(&[("a.txt", "one")]);
+    let path = root.path().display();
+    let plain = format!("/plain={path}");
+    let file = format!("/one={path}/a.txt");
+    let args = [
+        "--mount-plain",
+        &plain,
+        "--mount-plain",
+        &file,
+        "--revalidate",
+        "1h",
+        "--statistics",
+    ];
+    let counters = counted(&root, &args, |server| {
+        let ask = |target: &str, content: &str| {
+            assert_eq!(server.get(target, "").2, content.as_bytes(), "{target}");
+        };
+        for _ in 0..3 {
+            ask("/a.txt", "one");
+        }
+        for content in ["two", "six", "ten"] {
+            fs::write(root.path().join("new"), content).unwrap();
+            fs::rename(root.path().join("new"), root.path().join("a.txt")).unwrap();
+            ask("/plain/a.txt", content);
+            ask("/one", content);
+            ask("/a.txt", "one");
+        }
+    });
+    assert_eq!(counters["loads"], 7, "{counters}");
+    assert_eq!(counters["hits"], 5, "{counters}");
+    assert_eq!(counters["entries"], 1, "{counters}");
+    let said = stop(Running::start(root.path(), &["--mount-plain", &plain]));
+    assert!(
+        said.contains(&format!("/plain/ from \"{path}\" (read for each request)")),
+        "{said}"
+    );
+}
+
+#[test]
+fn nothing_is_printed_unless_it_is_asked_for() {
+    let root = site(&[("a.txt", "one")]);
+    let counters = counted(&root, &[], |server| {
+        assert_eq!(server.get("/a.txt", "").0, 200);
+    });
+    assert!(counters.is_null(), "{counters}");
+}
+
 #[test]
 fn flags_reach_the_engine() {
     let root = site(&[
@@ -365,6 +437,7 @@ fn flags_reach_the_engine() {
     check(&["--spa=sub/in.txt"], "/some/view", 200);
     check(&["--precompressed", "none"], "/a.js", 200);
     check(&["--no-cache"], "/a.js", 200);
+    check(&["--no-coalesce"], "/a.js", 200);
     check(&["--revalidate", "0s", "--workers", "1"], "/a.js", 200);
 }
 

@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
 const MAY_USE: [(&str, &[&str]); 8] = [
-    ("salver", &["salver-server", "salver-assets", "salver-bench"]),
+    (
+        "salver",
+        &["salver-server", "salver-assets", "salver-bench"],
+    ),
     (
         "salver-server",
         &[

@@ -10,7 +10,7 @@ use clap::CommandFactory;
 use salver::flags::Cli;
 
 /// Those that exist to undo another flag: no value, no environment.
-const UNDO: [&str; 3] = ["cache", "no-prewarm", "no-dotfiles"];
+const UNDO: [&str; 4] = ["cache", "coalesce", "no-prewarm", "no-dotfiles"];
 
 const README: &str = include_str!("../../../README.md");
 

@@ -1,9 +1,9 @@
 //! `salver serve`: settings to a running server, until somebody ends it.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 
-use salver_assets::{Engine, Prewarmed};
+use salver_assets::{Engine, Prewarmed, Statistics};
 use salver_server::Server;
 
 use crate::banner::banner;
@@ -34,6 +34,7 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     let server = Server::bind(engine.clone(), settings.server.clone())
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
+    let counting = engine.clone();
 
     let (events, next) = channel();
     let signals = events.clone();
@@ -74,7 +75,12 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
                 stopping = true;
                 handle.shut_down();
             }
-            Event::Ended(result) => return result.map_err(failed("the server")),
+            Event::Ended(result) => {
+                if settings.statistics {
+                    print(counting.statistics())?;
+                }
+                return result.map_err(failed("the server"));
+            }
         }
     }
     Ok(())
@@ -106,6 +112,35 @@ fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) 
     } else {
         say(banner(settings, server.addresses(), prewarmed).trim_end());
     }
+}
+
+/// Prints the counters for a program that reads them.
+fn print(statistics: Statistics) -> Result<(), Failure> {
+    let Statistics {
+        hits,
+        misses,
+        coalesced,
+        loads,
+        revalidations,
+        evictions,
+        bytes_loaded,
+        entries,
+        bytes,
+        open_files,
+    } = statistics;
+    let line = serde_json::json!({
+        "hits": hits,
+        "misses": misses,
+        "coalesced": coalesced,
+        "loads": loads,
+        "revalidations": revalidations,
+        "evictions": evictions,
+        "bytes_loaded": bytes_loaded,
+        "entries": entries,
+        "bytes": bytes,
+        "open_files": open_files,
+    });
+    writeln!(io::stdout(), "{line}").map_err(failed("standard output"))
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {

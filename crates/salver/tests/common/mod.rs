@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -78,6 +78,11 @@ impl Running {
             lines,
             said: Vec::new(),
         }
+    }
+
+    /// Its standard output, if that is a pipe which nobody has taken yet.
+    pub fn stdout(&mut self) -> ChildStdout {
+        self.child.stdout.take().unwrap()
     }
 
     /// The process.

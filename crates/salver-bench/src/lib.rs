@@ -7,9 +7,26 @@
 //! difference a gain that its interval does not show.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod caller;
+mod chunks;
+mod coding;
+mod connection;
 pub mod environment;
+pub mod error;
+mod expected;
+mod head;
 pub mod latency;
+pub mod load;
 pub mod model;
+pub mod order;
+mod poller;
 mod process_table;
 pub mod report;
+mod schedule;
 pub mod server_cost;
+mod survey;
+mod tally;
+pub mod target;
+mod worker;
+pub mod workload;

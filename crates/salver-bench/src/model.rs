@@ -98,6 +98,17 @@ pub struct Errors {
 }
 
 impl Errors {
+    /// Adds the others.
+    pub fn add(&mut self, other: &Errors) {
+        self.connect += other.connect;
+        self.timeout += other.timeout;
+        self.closed += other.closed;
+        self.short += other.short;
+        self.malformed += other.malformed;
+        self.status += other.status;
+        self.content += other.content;
+    }
+
     /// All of them.
     pub fn total(&self) -> u64 {
         let Errors {

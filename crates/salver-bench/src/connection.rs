@@ -1,0 +1,86 @@
+//! One connection of a load, and what it waits for.
+//!
+//! ```text
+//!          ┌────── retry later ◄── refused ──┐
+//!          ▼                                 │
+//! Down ──► Connecting ───────────────────────┘
+//!              │ open
+//!              ▼      send            answered
+//!            Idle ──────────► Busy ─────────────► Idle
+//!              │                │ time-out, end, nonsense
+//!              └── closed ──────┴───────────────► Connecting
+//! ```
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Instant;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::answer::Answer;
+use crate::workload::Prepared;
+
+/// Connections from one address of the loopback network: there are about 28,000 ports for each.
+const PER_SOURCE: usize = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Down,
+    Connecting,
+    Idle,
+    Busy,
+}
+
+pub(crate) struct Connection<'a> {
+    pub(crate) stream: Option<TcpStream>,
+    pub(crate) at: At,
+    /// Since when it is there; in [`At::Busy`] the moment at which the request was sent.
+    pub(crate) since: Instant,
+    /// When the request was to be sent.
+    pub(crate) intended: Instant,
+    pub(crate) request: Option<&'a Prepared>,
+    /// Bytes of the request that are sent.
+    pub(crate) sent: usize,
+    /// Whether the request belongs to what is measured.
+    pub(crate) measured: bool,
+    pub(crate) answer: Answer,
+}
+
+impl Connection<'_> {
+    pub(crate) fn new(now: Instant) -> Self {
+        Connection {
+            stream: None,
+            at: At::Down,
+            since: now,
+            intended: now,
+            request: None,
+            sent: 0,
+            measured: false,
+            answer: Answer::new(),
+        }
+    }
+}
+
+/// Begins to connect, without waiting. `number` spreads many connections over source addresses.
+pub(crate) fn connect(address: SocketAddr, number: usize) -> io::Result<TcpStream> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM.nonblocking(),
+        Some(Protocol::TCP),
+    )?;
+    socket.set_tcp_nodelay(true)?;
+    if let (IpAddr::V4(ip), source @ 1..) = (address.ip(), number / PER_SOURCE)
+        && ip.is_loopback()
+    {
+        let last = u8::try_from(source + 1).unwrap_or(u8::MAX);
+        let source = SocketAddr::from((Ipv4Addr::new(127, 0, 0, last), 0));
+        socket.bind(&source.into())?;
+    }
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error)
+            if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(socket.into())
+}

@@ -1,0 +1,411 @@
+//! A load on a server: as many connections as asked for, a schedule, and every answer looked at.
+
+use std::num::NonZeroU64;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::BenchError;
+use crate::latency;
+use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verified};
+use crate::order::{Order, Picker};
+use crate::schedule::Moments;
+use crate::server_cost::ServerWatch;
+use crate::survey;
+use crate::tally::Tally;
+use crate::worker::{Shared, Timeline, Worker};
+use crate::workload::Workload;
+
+/// More connections than this have no use on one machine.
+const MOST_CONNECTIONS: usize = 200_000;
+
+/// Descriptors besides those of connections.
+const SPARE_FILES: u64 = 64;
+
+/// How often those who watch are told.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the end, and the wish to end, are looked for meanwhile.
+const STEP: Duration = Duration::from_millis(50);
+
+/// A thread of the client that is on a CPU for more of the time than this is the bottleneck.
+const BUSIEST: f64 = 0.95;
+
+/// More requests than this share sent late, and the client is the bottleneck.
+const LATE_SHARE: f64 = 0.01;
+
+/// What to ask of a server, and how.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The requests.
+    pub workload: Workload,
+    /// When they are sent.
+    pub schedule: Schedule,
+    /// Connections over all threads, at least 1. Each has at most one request under way.
+    pub connections: usize,
+    /// Threads that send, at least 1.
+    pub threads: usize,
+    /// How long the server is asked before anything is measured.
+    pub warm_up: Duration,
+    /// How long is measured.
+    pub duration: Duration,
+    /// How long an answer may take. What was asked within the duration is waited for so long.
+    pub timeout: Duration,
+    /// The server's process, if its CPU is to be measured: that of its descendants is counted too.
+    pub server_pid: Option<u32>,
+}
+
+impl Load {
+    /// With 64 connections of one thread, asking again when answered; 1 s of warm-up, 10 s
+    /// measured, 10 s for an answer.
+    pub fn new(workload: Workload) -> Self {
+        Load {
+            workload,
+            schedule: Schedule::Closed,
+            connections: 64,
+            threads: 1,
+            warm_up: Duration::from_secs(1),
+            duration: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
+            server_pid: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), BenchError> {
+        let misused = |what: String| Err(BenchError::Misused(what));
+        if self.connections == 0 || self.connections > MOST_CONNECTIONS {
+            return misused(format!(
+                "{} connections cannot be opened: give 1 to {MOST_CONNECTIONS}",
+                self.connections
+            ));
+        }
+        if self.threads == 0 || self.threads > self.connections {
+            return misused(format!(
+                "{} threads cannot share {} connections: give 1 thread to one for each connection",
+                self.threads, self.connections
+            ));
+        }
+        if self.timeout.is_zero() || self.timeout > latency::LONGEST {
+            return misused(format!(
+                "a time-out of {:?} is not between 0 and {:?}",
+                self.timeout,
+                latency::LONGEST
+            ));
+        }
+        if self.duration.is_zero() {
+            return misused("a run of no time measures nothing".to_owned());
+        }
+        if let Schedule::Rate { per_second } = self.schedule
+            && !(per_second > 0.0 && per_second <= 1e8)
+        {
+            return misused(format!("a rate of {per_second} per second cannot be kept"));
+        }
+        if let Schedule::Burst { every_ms: 0 } = self.schedule {
+            return misused("bursts need some time from one to the next".to_owned());
+        }
+        if let Order::Zipf { exponent } = self.workload.order
+            && !(exponent >= 0.0 && exponent.is_finite())
+        {
+            return misused(format!("a Zipf exponent of {exponent} is not 0 or more"));
+        }
+        let mix = &self.workload.mix;
+        if !(mix.ranges >= 0.0 && mix.conditional >= 0.0 && mix.ranges + mix.conditional <= 1.0) {
+            return misused(format!(
+                "shares of {} ranges and {} conditional requests are not parts of 1",
+                mix.ranges, mix.conditional
+            ));
+        }
+        let wrong = |field: &&String| {
+            !field.contains(':') || field.bytes().any(|byte| byte == b'\r' || byte == b'\n')
+        };
+        if let Some(field) = mix.fields.iter().find(wrong) {
+            return misused(format!("{field:?} is no field: write it as 'Name: value'"));
+        }
+        Ok(())
+    }
+}
+
+/// Carries out a load. `watch` is told about once a second how it goes, and may end it.
+///
+/// # Errors
+/// Misused: the load cannot be meant. Failed: the server cannot be asked at all, a file to compare
+/// with cannot be read, the system gives too few descriptors. Requests that fail later are in the
+/// result.
+pub fn run(
+    load: &Load,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Measured, BenchError> {
+    load.check()?;
+    allow_files(load.connections)?;
+    let prepares = survey::prepare(&load.workload, load.timeout)?;
+    let shared = Shared {
+        address: load.workload.target.address,
+        prepares: &prepares,
+        timeout: load.timeout,
+        stop: AtomicBool::new(false),
+        answers: AtomicU64::new(0),
+        errors: AtomicU64::new(0),
+    };
+    let pickers = Picker::for_threads(load.workload.order, load.workload.len(), load.threads);
+    std::thread::scope(|scope| {
+        let (connected, are_connected) = channel();
+        let mut threads = Vec::new();
+        for (thread, picker) in pickers.into_iter().enumerate() {
+            let (go, timeline) = channel();
+            let (shared, connected) = (&shared, connected.clone());
+            let work = move || {
+                // More exact waits than the usual 50 us, for this thread alone.
+                let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+                let numbers = load.connections * thread / load.threads
+                    ..load.connections * (thread + 1) / load.threads;
+                let moments = Moments::new(load.schedule, thread, load.threads, numbers.len());
+                let worker = Worker::connect(shared, numbers, picker, moments)?;
+                // Nobody is left to tell if that fails.
+                let _ = connected.send(());
+                drop(connected);
+                match timeline.recv() {
+                    Ok(timeline) => worker.run(timeline),
+                    // Another thread could not connect.
+                    Err(_) => Ok(Tally::default()),
+                }
+            };
+            let name = format!("salver-load-{thread}");
+            let spawned = std::thread::Builder::new().name(name);
+            let spawned = spawned
+                .spawn_scoped(scope, work)
+                .map_err(|error| BenchError::Failed(format!("a thread cannot start: {error}")))?;
+            threads.push((go, spawned));
+        }
+        drop(connected);
+        let mut overseen = Ok(None);
+        if are_connected.iter().count() == load.threads {
+            let start = Instant::now();
+            let from = start + load.warm_up;
+            let until = from + load.duration;
+            let timeline = Timeline { start, from, until };
+            for (go, _) in &threads {
+                // A thread that has ended says why when it is joined.
+                let _ = go.send(timeline);
+            }
+            let is_over = || threads.iter().all(|(_, thread)| thread.is_finished());
+            overseen = oversee(load, &shared, timeline, watch, &is_over);
+        }
+        let mut busiest = Duration::ZERO;
+        let mut tally = Tally::default();
+        for (go, thread) in threads {
+            drop(go);
+            let failed = |error: std::io::Error| {
+                BenchError::Failed(format!("{} cannot be asked: {error}", shared.address))
+            };
+            let panicked = |_| BenchError::Failed("a thread panicked: a defect".to_owned());
+            let one = thread.join().map_err(panicked)?.map_err(failed)?;
+            busiest = busiest.max(one.cpu);
+            tally.add(one);
+        }
+        Ok(result(load, tally, busiest, overseen?))
+    })
+}
+
+/// Tells those who watch how it goes until `is_over`; what the server's process spent on what is
+/// measured.
+fn oversee(
+    load: &Load,
+    shared: &Shared<'_>,
+    timeline: Timeline,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<Spent>, BenchError> {
+    let mut server = None;
+    let mut told = timeline.start;
+    let (mut answers, mut errors_before) = (0, 0);
+    let mut failure = None;
+    while !is_over() {
+        let now = Instant::now();
+        if now >= timeline.from
+            && server.is_none()
+            && let Some(pid) = load.server_pid
+        {
+            errors_before = shared.errors.load(Ordering::Relaxed);
+            match ServerWatch::start(pid) {
+                Ok(watch) => server = Some((watch, now)),
+                Err(error) => {
+                    failure = Some(BenchError::Failed(error));
+                    shared.stop.store(true, Ordering::Relaxed);
+                    break;
+                }
+            }
+        }
+        if now - told >= INTERVAL {
+            let so_far = shared.answers.load(Ordering::Relaxed);
+            let errors = shared.errors.load(Ordering::Relaxed);
+            let warming_up = now < timeline.from;
+            let (since, of) = match warming_up {
+                true => (timeline.start, load.warm_up),
+                false => (timeline.from, load.duration),
+            };
+            let progress = Progress {
+                warming_up,
+                elapsed_seconds: (now - since).as_secs_f64(),
+                of_seconds: of.as_secs_f64(),
+                requests_per_second: exact(so_far - answers) / (now - told).as_secs_f64(),
+                errors: errors.saturating_sub(errors_before),
+            };
+            (answers, told) = (so_far, now);
+            if watch(&progress).is_break() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let next = (told + INTERVAL).min(now + STEP);
+        let next = match now < timeline.from {
+            true => next.min(timeline.from),
+            false => next,
+        };
+        std::thread::sleep(next.saturating_duration_since(now));
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let Some((watch, since)) = server else {
+        return Ok(None);
+    };
+    let cpu = watch.cpu().map_err(BenchError::Failed)?;
+    let resident = watch.resident_bytes().map_err(BenchError::Failed)?;
+    Ok(Some(Spent {
+        cpu,
+        resident,
+        elapsed: since.elapsed(),
+    }))
+}
+
+/// What the server's process spent on what is measured.
+struct Spent {
+    cpu: Duration,
+    resident: u64,
+    elapsed: Duration,
+}
+
+fn result(load: &Load, tally: Tally, busiest: Duration, spent: Option<Spent>) -> Measured {
+    let seconds = tally.span.as_secs_f64().max(f64::MIN_POSITIVE);
+    let answered: u64 = tally.statuses().values().sum();
+    let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / exact(answered.max(1));
+    let client = ClientCost {
+        threads: load.threads,
+        cpu_us_per_request: per_request(tally.cpu),
+        busiest_thread: busiest.as_secs_f64() / seconds,
+        late_sends: tally.late_sends,
+    };
+    let server = spent.map(|spent| ServerCost {
+        cpu_us_per_request: per_request(spent.cpu),
+        cores: spent.cpu.as_secs_f64() / spent.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+        resident_bytes: spent.resident,
+    });
+    let pages = &load.workload.pages;
+    let target = match &**pages {
+        [page] => format!("http://{}{}", load.workload.target.authority, page.form),
+        pages => format!(
+            "{} URLs of http://{}",
+            pages.len(),
+            load.workload.target.authority
+        ),
+    };
+    let is_open = load.schedule != Schedule::Closed;
+    let all_known = pages.iter().all(|page| page.file.is_some());
+    Measured {
+        target,
+        schedule: load.schedule,
+        connections: load.connections,
+        seconds,
+        requests: tally.requests,
+        requests_per_second: exact(tally.requests) / seconds,
+        errors: tally.errors,
+        statuses: tally.statuses(),
+        codings: tally.codings(),
+        head_bytes: tally.head_bytes,
+        content_bytes: tally.content_bytes,
+        raw: tally.raw.summary(),
+        corrected: is_open.then(|| tally.corrected.summary()),
+        client,
+        server,
+        verified: match all_known {
+            true => Verified::Content,
+            false => Verified::Framing,
+        },
+        invalid: invalid(load, &tally, &client, server.as_ref(), seconds),
+    }
+}
+
+/// Why the figures must not be believed.
+fn invalid(
+    load: &Load,
+    tally: &Tally,
+    client: &ClientCost,
+    server: Option<&ServerCost>,
+    seconds: f64,
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let all = tally.requests + tally.errors.total();
+    if all == 0 {
+        reasons.push("no request ended: give the run more time".to_owned());
+    }
+    let is_late = exact(tally.late_sends) > LATE_SHARE * exact(all);
+    if is_late {
+        reasons.push(format!(
+            "the client was the bottleneck: {} of {all} requests left more than a millisecond \
+             after they could have; ask for a lower rate, or give it --threads or a core of its own",
+            tally.late_sends
+        ));
+    }
+    let server_is_full = server.is_some_and(|server| server.cores >= BUSIEST);
+    if client.busiest_thread >= BUSIEST && !is_late && !server_is_full {
+        reasons.push(format!(
+            "the client was the bottleneck: one of its threads used {:.0} % of a core; the server \
+             may do more than this (name its process by --pid, give the client --threads, or \
+             another core)",
+            client.busiest_thread * 100.0
+        ));
+    }
+    if exact(tally.backlog) > LATE_SHARE * exact(tally.due) && !is_late {
+        let asked = exact(tally.due) / load.duration.as_secs_f64();
+        reasons.push(format!(
+            "the server is slower than the rate: asked for {asked:.0} requests per second, it \
+             answered {:.0}, and {} were waiting at the end; latency would grow for as long as \
+             the run lasts",
+            exact(tally.requests) / seconds,
+            tally.backlog
+        ));
+    }
+    reasons
+}
+
+/// Lets the process open as many sockets as it needs.
+fn allow_files(connections: usize) -> Result<(), BenchError> {
+    let need = u64::try_from(connections)
+        .unwrap_or(u64::MAX)
+        .saturating_add(SPARE_FILES);
+    let limits = getrlimit(Resource::Nofile);
+    if limits.current.is_none_or(|current| current >= need) {
+        return Ok(());
+    }
+    // The hard limit can be raised by who may do that; otherwise up to it.
+    let raised = [limits.maximum.map(|most| most.max(need)), limits.maximum];
+    for maximum in raised {
+        let current = Some(need);
+        let is_enough = maximum.is_none_or(|most| most >= need);
+        if is_enough && setrlimit(Resource::Nofile, Rlimit { current, maximum }).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(BenchError::Failed(format!(
+        "{connections} connections need {need} open files, and this process may have {}: raise \
+         it (ulimit -n {need}) or ask for fewer",
+        limits.maximum.unwrap_or_default()
+    )))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
+fn exact(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,76 @@
+//! When each request is to be sent.
+
+use std::time::Duration;
+
+use crate::model::Schedule;
+
+/// The moments at which one of several threads has to send, counted from the beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    schedule: Schedule,
+    thread: usize,
+    threads: usize,
+    /// Connections of this thread.
+    connections: usize,
+}
+
+impl Moments {
+    pub(crate) fn new(
+        schedule: Schedule,
+        thread: usize,
+        threads: usize,
+        connections: usize,
+    ) -> Self {
+        Moments {
+            schedule,
+            thread,
+            threads,
+            connections,
+        }
+    }
+
+    /// When the thread's request of this number is due; `None` if the answers say when.
+    pub(crate) fn due(&self, number: u64) -> Option<Duration> {
+        match self.schedule {
+            Schedule::Closed => None,
+            Schedule::Rate { per_second } => {
+                let number = exact(number) * exact(count(self.threads)) + exact(count(self.thread));
+                Duration::try_from_secs_f64(number / per_second).ok()
+            }
+            Schedule::Burst { every_ms } => {
+                let burst = number / count(self.connections).max(1);
+                Some(Duration::from_millis(every_ms.saturating_mul(burst)))
+            }
+        }
+    }
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
+fn exact(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schedule: Schedule, thread: usize, expected: [Option<u64>; 5]) {
+        let moments = Moments::new(schedule, thread, 2, 2);
+        let found = [0, 1, 2, 3, 4].map(|number| moments.due(number));
+        assert_eq!(found, expected.map(|ms| ms.map(Duration::from_millis)));
+    }
+
+    #[test]
+    fn moments() {
+        let rate = Schedule::Rate { per_second: 100.0 };
+        check(rate, 0, [0, 20, 40, 60, 80].map(Some));
+        check(rate, 1, [10, 30, 50, 70, 90].map(Some));
+        let burst = Schedule::Burst { every_ms: 500 };
+        check(burst, 1, [0, 0, 500, 500, 1000].map(Some));
+        check(Schedule::Closed, 0, [None; 5]);
+    }
+}

@@ -28,5 +28,6 @@ pub mod server_cost;
 mod survey;
 mod tally;
 pub mod target;
+pub mod ui;
 mod worker;
 pub mod workload;

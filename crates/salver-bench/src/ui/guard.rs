@@ -1,0 +1,190 @@
+//! Who may ask: those who know the token, under a name of the loopback interface, and for what
+//! changes something only the page itself.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::state::State as Page;
+
+/// 128 random bits, as 32 hexadecimal digits.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Secret(format!("{:032x}", u128::from_be_bytes(bytes))))
+    }
+
+    /// Whether this is it. How long that takes does not tell how much of it is right.
+    pub fn is(&self, guess: &str) -> bool {
+        let pairs = self.0.bytes().zip(guess.bytes());
+        let differing = pairs.fold(0, |differing, (own, guessed)| differing | (own ^ guessed));
+        self.0.len() == guess.len() && differing == 0
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    /// Nothing of it: what is debugged is logged.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// The value of a parameter of a query, as it stands there: secrets need no decoding.
+pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// Lets a request through, or answers it with 403.
+pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next: Next) -> Response {
+    let refused = match refusal(&page, &request) {
+        None => return protected(next.run(request).await),
+        Some(refused) => refused,
+    };
+    protected((StatusCode::FORBIDDEN, format!("{refused}\n")).into_response())
+}
+
+/// Why a request must not be answered.
+fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
+    let headers = request.headers();
+    let Some(host) = loopback_host(headers) else {
+        // A name that somebody else can point to this machine (DNS rebinding).
+        return Some("This page is asked for as 127.0.0.1 or localhost only.");
+    };
+    let uri = request.uri();
+    let may = match uri.path() {
+        "/open" => parameter(uri.query(), "code").is_some_and(|code| page.is_invited(code)),
+        _ => parameter(uri.query(), "token").is_some_and(|token| page.token.is(token)),
+    };
+    if !may {
+        return Some(
+            "This page needs its token: open the address that `salver bench ui` has printed.",
+        );
+    }
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let origin = headers.get(ORIGIN).map(|origin| origin.as_bytes());
+    if !reads && origin != Some(format!("http://{host}").as_bytes()) {
+        return Some("Only the page itself may start and stop runs.");
+    }
+    None
+}
+
+/// The one host that was asked for, if it is a name of the loopback interface.
+fn loopback_host(headers: &HeaderMap) -> Option<&str> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next()?.to_str().ok()?;
+    if hosts.next().is_some() {
+        return None;
+    }
+    let authority: Authority = host.parse().ok()?;
+    // Another port is fine: somebody may have forwarded one.
+    let name = authority.host();
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let loopback = name.eq_ignore_ascii_case("localhost")
+        || bare
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback());
+    (loopback && !host.contains('@')).then_some(host)
+}
+
+/// Sets what every answer has: it is for this page alone, and nobody keeps it.
+fn protected(mut response: Response) -> Response {
+    let fields = [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in fields {
+        let value = axum::http::HeaderValue::from_static(value);
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_itself_and_nothing_else() {
+        let secret = Secret::random().unwrap();
+        let text = secret.to_string();
+        assert_eq!(text.len(), 32);
+        assert!(text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(secret.is(&text));
+        assert!(!secret.is(""));
+        assert!(!secret.is(text.strip_suffix(|_: char| true).unwrap()));
+        assert!(!secret.is(&format!("{text}0")));
+        for at in 0..32 {
+            let mut wrong = text.clone().into_bytes();
+            wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
+            assert!(!secret.is(std::str::from_utf8(&wrong).unwrap()), "{at}");
+        }
+        assert_ne!(Secret::random().unwrap().to_string(), text);
+        assert!(!format!("{secret:?}").contains(&text));
+    }
+
+    #[test]
+    fn only_names_of_the_loopback_interface_are_hosts() {
+        fn check(hosts: &[&str], expected: bool) {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(HOST, host.parse().unwrap());
+            }
+            assert_eq!(loopback_host(&headers).is_some(), expected, "{hosts:?}");
+        }
+        check(&["127.0.0.1:8080"], true);
+        check(&["127.0.0.1"], true);
+        check(&["localhost:1"], true);
+        check(&["LOCALHOST:1"], true);
+        check(&["[::1]:8080"], true);
+        check(&[], false);
+        check(&["127.0.0.1", "127.0.0.1"], false);
+        check(&["evil.example"], false);
+        check(&["127.0.0.1.evil.example:80"], false);
+        check(&["localhost.evil.example"], false);
+        check(&["evil@127.0.0.1"], false);
+        check(&["192.168.0.1:80"], false);
+        check(&["0.0.0.0:80"], false);
+        check(&[""], false);
+    }
+
+    #[test]
+    fn a_parameter_is_found_by_its_whole_name() {
+        fn check(query: Option<&str>, expected: Option<&str>) {
+            assert_eq!(parameter(query, "token"), expected, "{query:?}");
+        }
+        check(None, None);
+        check(Some(""), None);
+        check(Some("token"), None);
+        check(Some("token=a"), Some("a"));
+        check(Some("x=1&token=a=b&token=c"), Some("a=b"));
+        check(Some("mytoken=a"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The page as one file: its parts put together, with data in it where it is to be shared.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::guard::Secret;
+use super::saved::{RunId, Saved};
+
+const TEMPLATE: &str = include_str!("page/index.html");
+const STYLE: &str = include_str!("page/style.css");
+
+/// In the order in which they stand in the page.
+const SCRIPTS: [&str; 9] = [
+    include_str!("page/dom.js"),
+    include_str!("page/format.js"),
+    include_str!("page/series.js"),
+    include_str!("page/bars.js"),
+    include_str!("page/curves.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/result.js"),
+    include_str!("page/history.js"),
+    include_str!("page/main.js"),
+];
+
+/// What the page may load and do: its own script and style, and ask this server.
+pub(super) fn policy(nonce: &Secret) -> String {
+    format!(
+        "{}; connect-src 'self'; frame-ancestors 'none'",
+        strict(nonce)
+    )
+}
+
+/// What both forms of the page may do at most. Each directive that does not fall back to
+/// `default-src` is named.
+fn strict(nonce: &Secret) -> String {
+    format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+         img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// The page that runs things.
+pub(super) fn live(nonce: &Secret, program: &str, runs: &std::path::Path) -> String {
+    let data = json!({
+        "mode": "live",
+        "program": program,
+        "directory": runs.display().to_string(),
+        "duration_seconds": { "min": super::DURATION_SECONDS.start(), "max": super::DURATION_SECONDS.end() },
+        "connections": { "min": super::CONNECTIONS.start(), "max": super::CONNECTIONS.end() },
+    });
+    compose(nonce, "", &data)
+}
+
+/// The page with one run in it, for a file that needs nothing else.
+pub(super) fn exported(nonce: &Secret, program: &str, id: &RunId, saved: &Saved) -> String {
+    let data = json!({
+        "mode": "file",
+        "program": program,
+        "run": { "id": id, "saved": saved },
+    });
+    let policy = format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">",
+        strict(nonce)
+    );
+    compose(nonce, &policy, &data)
+}
+
+fn compose(nonce: &Secret, policy: &str, data: &impl Serialize) -> String {
+    // `</script>` within a text would end the element. JSON has no `<` outside of texts.
+    let data = serde_json::to_string(data)
+        .unwrap_or_default()
+        .replace('<', "\\u003c");
+    let nonce = nonce.to_string();
+    let script = SCRIPTS.concat();
+    let mut page = String::with_capacity(TEMPLATE.len() + STYLE.len() + script.len() + data.len());
+    let mut rest = TEMPLATE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        page.push_str(before);
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        page.push_str(match name {
+            "nonce" => &nonce,
+            "policy" => policy,
+            "style" => STYLE,
+            "script" => &script,
+            "data" => &data,
+            _ => "",
+        });
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}

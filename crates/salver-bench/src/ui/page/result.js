@@ -1,0 +1,64 @@
+// The result: one run, or several laid over each other.
+
+const choices = { metric: "requests", row: "" };
+
+// What must be read before any figure.
+function problems(entries) {
+  const lines = entries.flatMap((entry) => {
+    const where = `${entry.letter === "" ? "" : `Run ${entry.letter}, `}${entry.row.name}, ${entry.label}: `;
+    const { measured } = entry;
+    const failed = entry.errors > 0
+      ? [`${where}${errorsInWords(measured.errors)}, beside ${plural(measured.requests, "right answer", "right answers")}`]
+      : [];
+    return [...failed, ...measured.invalid.map((reason) => where + reason)];
+  });
+  if (lines.length === 0) return null;
+  const title = entries.some(({ measured }) => measured.invalid.length > 0)
+    ? "Do not believe these figures"
+    : "Not every answer was right";
+  return html("div", { class: "problem", id: "problems" }, html("h3", {}, title), html("ul", {}, lines.map((line) => html("li", {}, line))));
+}
+
+function askedFor({ job }) {
+  const what = job.url ?? job.directory;
+  const parts = [`${count(job.duration_seconds)} s`, plural(job.connections, "connection", "connections")];
+  return [...(what ? [what] : []), ...parts].join(", ");
+}
+
+function shownList(shown) {
+  return html(
+    "ul",
+    { class: "shown", id: "shown" },
+    shown.map(({ id, saved }, at) => {
+      const letter = shown.length > 1 ? html("span", { class: `letter c${at}` }, String.fromCharCode(65 + at)) : null;
+      const link = data.mode === "live" && id !== null
+        ? html("a", { href: address(`api/runs/${id}/page`), download: `salver-${id}.html` }, "Download as one HTML file")
+        : null;
+      const when = html("span", { class: "hint" }, `${moment(saved.started_ms)} · ${askedFor(saved)}`);
+      return html("li", {}, letter, html("span", { class: "title" }, saved.report.title), when, link);
+    }),
+  );
+}
+
+function showRuns(shown) {
+  const body = byId("result-body");
+  if (shown.length === 0) {
+    body.replaceChildren(html("p", { class: "hint" }, "Nothing to show yet: press Run, or choose a saved run."));
+    return;
+  }
+  const entries = entriesOf(shown);
+  if (entries.length === 0) {
+    body.replaceChildren(shownList(shown), html("p", {}, "There is no figure in this run."));
+    return;
+  }
+  const parts = [
+    shownList(shown),
+    problems(entries),
+    barsFigure(entries, choices.metric, (metric) => { choices.metric = metric; }),
+    curvesFigure(entries, choices.row, (row) => { choices.row = row; }),
+    resultTable(entries),
+    answerTable(entries),
+    environmentList(shown),
+  ];
+  body.replaceChildren(...parts.filter((part) => part !== null));
+}

@@ -1,4 +1,5 @@
 //! One file for each thing that `salver` can do.
 
+pub mod bench_load;
 pub mod serve;
 pub mod strategies;

@@ -49,6 +49,21 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok(size.as_u64())
 }
 
+/// A share of a whole: `25%` or `0.25`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, whole) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share: Option<f64> = number.trim().parse().ok().map(|number: f64| number / whole);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "not a share: give 25% or 0.25".to_owned())
+}
+
 /// Which precompressed siblings are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codings(pub Vec<ContentCoding>);

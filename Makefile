@@ -10,7 +10,7 @@ BENCH ?=
 TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold clean
+.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -60,6 +60,9 @@ mirror: docs ## Mirror example/ and the documentation through the server by wget
 
 cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check
 	$(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
+
+truth: ## The load generator against servers of known behaviour, the slow ones too (1 minute)
+	$(CARGO) test --locked -p salver-bench --test truth -- --include-ignored
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \

@@ -210,8 +210,8 @@ fn load_average(text: &str) -> Option<f64> {
 /// What stands for a secret.
 const HIDDEN: &str = "***";
 
-/// Fields whose values are secrets.
-const SECRET_FIELDS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+/// What the names of fields have in them whose values are secrets.
+const SECRET_FIELDS: [&str; 5] = ["authorization", "cookie", "key", "secret", "token"];
 
 /// A command line without the name and password of URLs and without the values of fields that
 /// carry secrets, and without the place of the program.
@@ -230,11 +230,9 @@ fn without_secrets(command: impl IntoIterator<Item = String>) -> Vec<String> {
 fn without_secret(argument: &str) -> String {
     if let Some((field, _)) = argument.split_once(':') {
         // `--header=Cookie: a=b` has the flag before the field.
-        let name = field.rsplit('=').next().unwrap_or_default().trim();
-        if SECRET_FIELDS
-            .iter()
-            .any(|secret| name.eq_ignore_ascii_case(secret))
-        {
+        let name = field.rsplit('=').next().unwrap_or_default();
+        let name = name.trim().to_ascii_lowercase();
+        if SECRET_FIELDS.iter().any(|secret| name.contains(secret)) {
             return format!("{field}: {HIDDEN}");
         }
     }
@@ -327,6 +325,7 @@ mod tests {
         check("http://a@b@host", "http://***@host");
         check("Authorization: Basic eDp5", "Authorization: ***");
         check("--header=cookie:a=b", "--header=cookie: ***");
+        check("X-API-Key: 1", "X-API-Key: ***");
         assert!(without_secrets([]).is_empty());
     }
 

@@ -1,0 +1,52 @@
+//! How late this machine wakes whoever waits, while a run goes on: what a client and a server see
+//! of it is no fault of either.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// A thread that sleeps a millisecond again and again, and notes how late it was.
+pub(crate) struct Lateness {
+    ending: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+impl Lateness {
+    pub(crate) fn watch() -> Lateness {
+        let ending = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ending);
+        let thread = spawn(move || {
+            exact_waits();
+            let nap = Duration::from_millis(1);
+            let mut late = Vec::new();
+            while !seen.load(Ordering::Relaxed) {
+                let begins = Instant::now();
+                sleep(nap);
+                late.push(begins.elapsed().saturating_sub(nap));
+            }
+            late
+        });
+        Lateness { ending, thread }
+    }
+
+    /// All that was seen.
+    pub(crate) fn end(self) -> Vec<Duration> {
+        self.ending.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Lets this thread's sleeps end when they should, and not up to 50 us later.
+pub(crate) fn exact_waits() {
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
+}
+
+/// The value that this share of all does not exceed; `percentile` above 0 and up to 100.
+pub(crate) fn percentile(values: &[Duration], percentile: f64) -> Duration {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let rank = (percentile / 100.0 * sorted.len() as f64).ceil() as usize;
+    sorted[rank.clamp(1, sorted.len()) - 1]
+}

@@ -1,0 +1,365 @@
+//! A comparison from beginning to end: servers started, answers looked at, trials made.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::{METHOD, RESAMPLES};
+use super::order::{self, Side};
+use super::probe::{Difference, differences};
+use super::{CONFIDENCE, Compared, Look, Plan, Turn};
+use crate::environment::{Environment, OthersWatch};
+use crate::error::BenchError;
+use crate::load::{self, Load};
+use crate::model::{Measured, SCHEMA};
+use crate::process::{Server, ServerCommand, StartError, keep_off};
+use crate::target::{self, Target};
+use crate::workload::{Mix, Workload};
+
+/// One of the two: a server that runs, or a command that starts one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contestant {
+    /// The URL of one that runs.
+    Url(String),
+    /// A command that starts one, and ends with it.
+    Command(ServerCommand),
+}
+
+impl Contestant {
+    /// A URL if it begins with `http://`, else a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.starts_with("http://") {
+            let url = target::parse(text).map_err(|error| error.to_string())?;
+            if url.query().is_some() || url.fragment().is_some() {
+                return Err(format!(
+                    "{text:?} has a query or a fragment: give the server alone, and --path"
+                ));
+            }
+            Ok(Contestant::Url(text.to_owned()))
+        } else {
+            ServerCommand::parse(text).map(Contestant::Command)
+        }
+    }
+}
+
+/// What both are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// These paths beneath the URL of each, beginning with `/`.
+    Paths(Vec<String>),
+    /// Every file of a directory that both show, whose content is then compared with the file's.
+    Directory(PathBuf),
+}
+
+/// What to compare, and how.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// What B is compared with.
+    pub a: Contestant,
+    /// What is judged.
+    pub b: Contestant,
+    /// What they are asked for.
+    pub asked: Asked,
+    /// How.
+    pub mix: Mix,
+    /// Connections of each trial.
+    pub connections: usize,
+    /// Threads that send.
+    pub threads: usize,
+    /// How long a server is asked in each trial before anything is measured.
+    pub warm_up: Duration,
+    /// How long each trial measures.
+    pub duration: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// The core on which servers run that are started here; the client then runs on the others.
+    pub server_core: Option<usize>,
+    /// Trials of each side and path at most: see [`Plan::trials`].
+    pub trials: usize,
+    /// See [`Plan::margin`].
+    pub margin: f64,
+    /// See [`Plan::seed`].
+    pub seed: u64,
+    /// Compare them even if they send different bytes.
+    pub allow_different: bool,
+}
+
+/// The result, as `salver bench compare --json` writes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The [`SCHEMA`] that it was written in.
+    pub schema: u32,
+    /// Where and with what it was measured.
+    pub environment: Environment,
+    /// How the verdicts came about.
+    pub method: Method,
+    /// What the two answer differently. They were compared all the same, because somebody said so.
+    pub differences: Vec<Difference>,
+    /// Each path.
+    pub paths: Vec<Compared>,
+}
+
+impl Comparison {
+    /// Requests that failed in all trials.
+    pub fn errors(&self) -> u64 {
+        self.paths.iter().map(|path| path.errors).sum()
+    }
+}
+
+/// How verdicts come about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// The order of trials, in words.
+    pub order: String,
+    /// The ratio and its interval, in words.
+    pub interval: String,
+    /// How often the blocks are drawn again.
+    pub resamples: usize,
+    /// What the order and the intervals were drawn by.
+    pub seed: u64,
+    /// The share of verdicts that are right, over all looks together.
+    pub confidence: f64,
+    /// When it is looked whether a path is decided, and the level of the intervals there.
+    pub looks: Vec<Look>,
+    /// Differences up to this are none: 0.03 is 3 %.
+    pub margin: f64,
+    /// How long each trial measured, in seconds.
+    pub trial_seconds: f64,
+    /// The core of the servers that were started, if they were bound to one.
+    pub server_core: Option<usize>,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum ContestError {
+    /// What was asked for cannot be meant, or could not be done.
+    Bench(BenchError),
+    /// A server did not come.
+    Start(Side, StartError),
+    /// The two send different answers.
+    Different(Vec<Difference>),
+    /// Somebody asked to stop.
+    Interrupted,
+}
+
+impl From<BenchError> for ContestError {
+    fn from(error: BenchError) -> Self {
+        ContestError::Bench(error)
+    }
+}
+
+impl fmt::Display for ContestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ContestError::Bench(error) => write!(f, "{error}"),
+            ContestError::Start(side, error) => write!(f, "{side}: {error}"),
+            ContestError::Different(different) => {
+                f.write_str("A and B do not send the same, so their speed cannot be compared")?;
+                for one in different.iter().take(DIFFERENCES_SHOWN) {
+                    write!(f, "; {one}")?;
+                }
+                match different.len().saturating_sub(DIFFERENCES_SHOWN) {
+                    0 => {}
+                    more => write!(f, "; and {more} more")?,
+                }
+                f.write_str("; give --allow-different if that is meant")
+            }
+            ContestError::Interrupted => f.write_str("interrupted: nothing is said"),
+        }
+    }
+}
+
+impl std::error::Error for ContestError {}
+
+/// How many differences stand in a line.
+const DIFFERENCES_SHOWN: usize = 5;
+
+impl Contest {
+    /// Compares them. `command` is the command line that asked for it. `watch` is told each trial
+    /// before it is made; `stop` ends it within a second or so, and all servers that were started
+    /// with it.
+    ///
+    /// # Errors
+    /// Why there is no result. Requests that failed within a trial are in the result.
+    pub fn run(
+        &self,
+        command: Vec<String>,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(&Turn<'_>),
+    ) -> Result<Comparison, ContestError> {
+        if let Some(core) = self.server_core {
+            keep_off(core).map_err(|error| {
+                BenchError::Misused(format!("core {core} cannot be the server's alone: {error}"))
+            })?;
+        }
+        let mut environment = Environment::now(command);
+        let others = OthersWatch::start(None);
+        let mut sides = [(Side::A, &self.a), (Side::B, &self.b)]
+            .map(|(side, contestant)| Corner::new(side, contestant));
+        for corner in &mut sides {
+            corner.renew(self, stop)?;
+        }
+        let [a, b] = &sides;
+        let paths = a.paths();
+        let different = differences(&paths, a.all()?, b.all()?, self.timeout)?;
+        if !different.is_empty() && !self.allow_different {
+            return Err(ContestError::Different(different));
+        }
+        let plan = Plan {
+            paths,
+            trials: self.trials,
+            margin: self.margin,
+            seed: self.seed,
+        };
+        let compared = super::run(&plan, |turn| {
+            let [a, b] = &mut sides;
+            // Those that were started for the first look serve the first block.
+            if turn.first && turn.block > 0 {
+                a.renew(self, stop)?;
+                b.renew(self, stop)?;
+            }
+            watch(turn);
+            let corner = match turn.side {
+                Side::A => a,
+                Side::B => b,
+            };
+            corner.trial(self, turn.index, stop)
+        })?;
+        environment.others = others.others();
+        Ok(Comparison {
+            schema: SCHEMA,
+            environment,
+            method: self.method(&plan),
+            differences: different,
+            paths: compared,
+        })
+    }
+
+    fn method(&self, plan: &Plan) -> Method {
+        Method {
+            order: order::METHOD.to_owned(),
+            interval: METHOD.to_owned(),
+            resamples: RESAMPLES,
+            seed: self.seed,
+            confidence: CONFIDENCE,
+            looks: plan.looks(),
+            margin: self.margin,
+            trial_seconds: self.duration.as_secs_f64(),
+            server_core: self.server_core,
+        }
+    }
+
+    /// Everything that is asked for, of the server at `base`.
+    fn workload(&self, base: &str) -> Result<Workload, BenchError> {
+        let mut workload = match &self.asked {
+            Asked::Directory(directory) => Workload::of_directory(base, directory)?,
+            Asked::Paths(paths) => {
+                let base = base.trim_end_matches('/');
+                let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
+                Workload::of_urls(&urls)?
+            }
+        };
+        workload.mix = self.mix.clone();
+        Ok(workload)
+    }
+}
+
+/// One side, and its server if that is started here.
+struct Corner<'a> {
+    side: Side,
+    contestant: &'a Contestant,
+    server: Option<Server>,
+    /// Everything that is asked for.
+    workload: Option<Workload>,
+}
+
+impl<'a> Corner<'a> {
+    fn new(side: Side, contestant: &'a Contestant) -> Self {
+        Corner {
+            side,
+            contestant,
+            server: None,
+            workload: None,
+        }
+    }
+
+    /// Starts the server anew, if it is one that is started: how a process happens to lie in memory
+    /// can make it some percent faster or slower for as long as it lives, and that must not be taken
+    /// for a difference of the programs.
+    fn renew(&mut self, contest: &Contest, stop: &AtomicBool) -> Result<(), ContestError> {
+        let base = match self.contestant {
+            Contestant::Url(url) => url.clone(),
+            Contestant::Command(command) => {
+                // The old one first: two would share the core.
+                self.server = None;
+                let started = command.start(contest.server_core, stop);
+                let server = started.map_err(|error| match error {
+                    StartError::Interrupted => ContestError::Interrupted,
+                    error => ContestError::Start(self.side, error),
+                })?;
+                format!("http://{}/", self.server.insert(server).addr())
+            }
+        };
+        match &mut self.workload {
+            // The files are the same; only the port is another.
+            Some(workload) => workload.target = Target::of(&[target::parse(&base)?])?,
+            None => self.workload = Some(contest.workload(&base)?),
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> Result<&Workload, BenchError> {
+        // It is renewed before it is asked.
+        let nothing = || BenchError::Failed("there is nothing to ask".to_owned());
+        self.workload.as_ref().ok_or_else(nothing)
+    }
+
+    /// What is asked for, as a person would name it.
+    fn paths(&self) -> Vec<String> {
+        let pages = self.workload.iter().flat_map(|workload| &workload.pages);
+        pages.map(|page| page.form.clone()).collect()
+    }
+
+    fn trial(
+        &self,
+        contest: &Contest,
+        index: usize,
+        stop: &AtomicBool,
+    ) -> Result<Measured, ContestError> {
+        let load = Load {
+            connections: contest.connections,
+            threads: contest.threads,
+            warm_up: contest.warm_up,
+            duration: contest.duration,
+            timeout: contest.timeout,
+            server_pid: self.server.as_ref().map(Server::pid),
+            ..Load::new(alone(self.all()?, index))
+        };
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        let measured = load::run(&load, &mut |_| match is_stopped() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })?;
+        match is_stopped() {
+            true => Err(ContestError::Interrupted),
+            false => Ok(measured),
+        }
+    }
+}
+
+/// One page of a workload.
+fn alone(workload: &Workload, index: usize) -> Workload {
+    Workload {
+        target: workload.target.clone(),
+        pages: workload.pages.get(index).cloned().into_iter().collect(),
+        order: workload.order,
+        mix: workload.mix.clone(),
+    }
+}

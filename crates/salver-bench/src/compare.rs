@@ -11,6 +11,7 @@ pub mod interval;
 pub mod metric;
 pub mod order;
 pub mod probe;
+pub mod text;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,13 @@ pub struct Compared {
     pub doubts: Vec<Doubt>,
     /// All trials as they came, in blocks of four.
     pub trials: Vec<Trial>,
+}
+
+impl Compared {
+    /// Whether there were too few trials to say anything.
+    fn is_short(&self) -> bool {
+        self.trials.len() < 2 * FEWEST_TRIALS
+    }
 }
 
 /// A reason not to believe some trials.

@@ -251,12 +251,13 @@ fn only(core: usize) -> io::Result<CpuSet> {
 /// Keeps this thread, and those that it will start, off a core that a server has.
 ///
 /// # Errors
-/// There is no other core, or the system said no.
+/// It is none of the cores that this program may use, or the only one; or the system said no.
 pub fn keep_off(core: usize) -> io::Result<()> {
     let mut set = sched_getaffinity(None)?;
-    if core < CpuSet::MAX_CPU {
-        set.unset(core);
+    if core >= CpuSet::MAX_CPU || !set.is_set(core) {
+        return Err(io::Error::other("this program may not use it"));
     }
+    set.unset(core);
     if set.count() == 0 {
         return Err(io::Error::other("no other core is left for the client"));
     }

@@ -8,6 +8,7 @@ use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::commands::bench_compare::CompareFlags;
 use crate::commands::bench_load::LoadFlags;
 use crate::commands::strategies::{measured_size, seconds};
 use crate::mount_flag::{MountFlag, mount};
@@ -43,6 +44,8 @@ pub struct BenchFlags {
 /// What `salver bench` can measure.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Bench {
+    /// Which of two servers is faster, if that can be told
+    Compare(Box<CompareFlags>),
     /// Load a server and look at every answer
     Load(Box<LoadFlags>),
     /// What each way to send a file costs here, and the settings that follow

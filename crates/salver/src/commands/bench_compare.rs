@@ -1,0 +1,262 @@
+//! `salver bench compare A B`: which of two servers is faster, if that can be told.
+//!
+//! With `--json` standard output gets one document, a [`Comparison`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use salver_bench::compare::contest::{Asked, Comparison, Contest, ContestError, Contestant};
+use salver_bench::compare::{FEWEST_TRIALS, TRIALS, Turn, text};
+use salver_bench::workload::Mix;
+
+use super::bench_load::{Bar, failure, json, print, stop_on_signal};
+use crate::failure::Failure;
+use crate::values::{limit, share, time};
+
+/// Which of two servers is faster: measured in turns, judged by intervals.
+///
+/// A and B are asked in turns, A B B A or B A A B by lot, in trials of a few seconds. For each path
+/// it says whether B is faster than A, slower, the same within the margin, or that more trials are
+/// needed. It ends a path as soon as that is known. Nothing else should run meanwhile.
+///
+/// Exit code 1 if any request failed or the figures must not be believed; 2 if A and B do not send
+/// the same.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub struct CompareFlags {
+    /// What B is compared with: a URL that begins with http://, or a command that starts a server,
+    /// in quotes, with {port} where its port belongs
+    #[arg(value_name = "A", value_parser = Contestant::parse)]
+    pub a: Contestant,
+
+    /// What is judged: another URL or command
+    #[arg(value_name = "B", value_parser = Contestant::parse)]
+    pub b: Contestant,
+
+    /// The directory that both serve: each of its files is compared, and each answer is checked
+    /// with it
+    #[arg(long, value_name = "DIR", conflicts_with = "path", env = "SALVER_ROOT")]
+    pub root: Option<PathBuf>,
+
+    /// What to ask for. Repeatable [default: /]
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub path: Vec<String>,
+
+    /// Accept-Encoding to send. Repeatable: each in an equal share of requests; an empty one sends
+    /// none
+    #[arg(long, value_name = "VALUE", env = "SALVER_ACCEPT_ENCODING")]
+    pub accept_encoding: Vec<String>,
+
+    /// How long each trial measures
+    #[arg(
+        short,
+        long,
+        value_name = "TIME",
+        default_value = "2s",
+        value_parser = limit,
+        env = "SALVER_DURATION"
+    )]
+    pub duration: Duration,
+
+    /// How long a server is asked in each trial before anything is measured
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "200ms",
+        value_parser = time,
+        env = "SALVER_WARM_UP"
+    )]
+    pub warm_up: Duration,
+
+    /// Trials of each side and path at most; fewer if a quarter or half of them tell
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = TRIALS,
+        value_parser = trials,
+        env = "SALVER_TRIALS"
+    )]
+    pub trials: usize,
+
+    /// Differences up to this do not matter
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "3%",
+        value_parser = margin,
+        env = "SALVER_MARGIN"
+    )]
+    pub margin: f64,
+
+    /// Connections, each with at most one request under way
+    #[arg(
+        short,
+        long,
+        value_name = "NUMBER",
+        default_value_t = 64,
+        env = "SALVER_CONNECTIONS"
+    )]
+    pub connections: usize,
+
+    /// Threads that send
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        env = "SALVER_THREADS"
+    )]
+    pub threads: usize,
+
+    /// How long an answer may take
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = limit,
+        env = "SALVER_TIMEOUT"
+    )]
+    pub timeout: Duration,
+
+    /// Run the servers that it starts on this core, counted from 0, and the client on the others
+    #[arg(long, value_name = "CORE", env = "SALVER_SERVER_CORE")]
+    pub server_core: Option<usize>,
+
+    /// What the order of trials and the intervals are drawn by
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, env = "SALVER_SEED")]
+    pub seed: u64,
+
+    /// Compare them even if they send different bytes or content codings
+    #[arg(
+        long,
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_ALLOW_DIFFERENT"
+    )]
+    pub allow_different: bool,
+
+    /// Print one JSON document, with every trial, instead of words
+    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    pub json: bool,
+
+    /// Do not say how it goes on
+    #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
+    pub quiet: bool,
+}
+
+fn path(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("it begins with a slash: give /index.html, say".to_owned()),
+    }
+}
+
+fn trials(text: &str) -> Result<usize, String> {
+    let number: Option<usize> = text.parse().ok();
+    let possible = number.filter(|trials| (FEWEST_TRIALS..=100_000).contains(trials));
+    possible.ok_or_else(|| format!("give a number from {FEWEST_TRIALS} to 100000"))
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    match share(text)? {
+        margin if margin > 0.0 && margin < 1.0 => Ok(margin),
+        _ => Err("no two servers are that much alike, or unlike: give 3%, say".to_owned()),
+    }
+}
+
+/// Compares, and prints what was found.
+///
+/// # Errors
+/// Why nothing was compared; or, after the result, that not all went right.
+pub fn run(flags: &CompareFlags) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let mut bar = Bar::new(flags.quiet);
+    let mut watch = |turn: &Turn<'_>| bar.line(&in_a_line(turn));
+    let compared = contest(flags).run(std::env::args().collect(), &stop, &mut watch);
+    bar.clear();
+    let comparison = compared.map_err(|error| match error {
+        ContestError::Bench(error) => failure(error),
+        ContestError::Different(_) => Failure::Misused(error.to_string()),
+        ContestError::Start(..) | ContestError::Interrupted => Failure::Failed(error.to_string()),
+    })?;
+    print(&match flags.json {
+        true => json(&comparison)?,
+        false => text::in_words(&comparison),
+    })?;
+    outcome(&comparison)
+}
+
+fn contest(flags: &CompareFlags) -> Contest {
+    let asked = match &flags.root {
+        Some(root) => Asked::Directory(root.clone()),
+        None if flags.path.is_empty() => Asked::Paths(vec!["/".to_owned()]),
+        None => Asked::Paths(flags.path.clone()),
+    };
+    Contest {
+        a: flags.a.clone(),
+        b: flags.b.clone(),
+        asked,
+        mix: Mix {
+            accept_encoding: flags.accept_encoding.clone(),
+            ..Mix::default()
+        },
+        connections: flags.connections,
+        threads: flags.threads,
+        warm_up: flags.warm_up,
+        duration: flags.duration,
+        timeout: flags.timeout,
+        server_core: flags.server_core,
+        trials: flags.trials,
+        margin: flags.margin,
+        seed: flags.seed,
+        allow_different: flags.allow_different,
+    }
+}
+
+fn in_a_line(turn: &Turn<'_>) -> String {
+    format!(
+        "block {} of at most {}, {} paths not yet decided: {} of {}",
+        turn.block + 1,
+        turn.of_blocks,
+        turn.open,
+        turn.path,
+        turn.side
+    )
+}
+
+/// Whether all went right, as an exit code and a line.
+fn outcome(comparison: &Comparison) -> Result<(), Failure> {
+    let errors = comparison.errors();
+    let silent = comparison
+        .paths
+        .iter()
+        .filter(|path| path.verdict.is_none());
+    match (errors, silent.count()) {
+        (0, 0) => Ok(()),
+        (0, silent) => Err(Failure::Failed(format!(
+            "of {silent} paths nothing can be said: see above why, and run it again"
+        ))),
+        (errors, _) => Err(Failure::Failed(format!("{errors} requests failed"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use salver_bench::compare::MARGIN;
+
+    #[test]
+    fn margins_and_trials_have_bounds() {
+        assert_eq!(margin("3%"), Ok(MARGIN));
+        assert_eq!(margin("0.005"), Ok(0.005));
+        for wrong in ["0", "100%", "-1%", "3", "", "x"] {
+            assert!(margin(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(trials("16"), Ok(FEWEST_TRIALS));
+        for wrong in ["15", "0", "-1", "100001", ""] {
+            assert!(trials(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(path("/a?b"), Ok("/a?b".to_owned()));
+        assert!(path("a").is_err() && path("").is_err());
+    }
+}

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod arena;
 mod caller;
 mod chunks;
 mod coding;

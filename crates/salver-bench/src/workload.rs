@@ -136,6 +136,15 @@ impl Workload {
         })
     }
 
+    /// The same requests, whose answers are compared with nothing: for files that change.
+    #[must_use]
+    pub fn without_files(mut self) -> Workload {
+        for page in &mut self.pages {
+            page.file = None;
+        }
+        self
+    }
+
     /// How many URLs there are.
     pub fn len(&self) -> usize {
         self.pages.len()

@@ -8,6 +8,7 @@ use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::commands::bench_arena::ArenaFlags;
 use crate::commands::bench_compare::CompareFlags;
 use crate::commands::bench_load::LoadFlags;
 use crate::commands::strategies::{measured_size, seconds};
@@ -46,6 +47,8 @@ pub struct BenchFlags {
 pub enum Bench {
     /// Which of two servers is faster, if that can be told
     Compare(Box<CompareFlags>),
+    /// Ask for a built site as a browser does, and see how long old bytes are served
+    Arena(Box<ArenaFlags>),
     /// Load a server and look at every answer
     Load(Box<LoadFlags>),
     /// What each way to send a file costs here, and the settings that follow

@@ -56,6 +56,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Serve(flags) => commands::serve::run(&flags),
         Command::Bench(bench) => match bench.what {
             Bench::Compare(flags) => commands::bench_compare::run(&flags),
+            Bench::Arena(flags) => commands::bench_arena::run(&flags),
             Bench::Load(flags) => commands::bench_load::run(&flags),
             Bench::Strategies(flags) => commands::strategies::run(&flags),
         },

@@ -93,6 +93,7 @@ fn six_sizes(job: &Job) -> Vec<Row> {
             speed_up: Some(SpeedUp {
                 requests: interval(gain),
                 p99: interval(gain * 1.1),
+                ..SpeedUp::default()
             }),
             verdict: Some(verdict.to_owned()),
         }

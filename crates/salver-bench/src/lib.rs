@@ -9,6 +9,7 @@
 
 mod answer;
 pub mod arena;
+pub mod burst;
 mod caller;
 mod chunks;
 mod coding;

@@ -80,6 +80,14 @@ pub struct SpeedUp {
     pub requests: Interval,
     /// In the 99th percentile of latency: that of the first by that of the second.
     pub p99: Interval,
+    /// In the median of latency: that of the first by that of the second. `None` if it was not
+    /// compared.
+    #[serde(default)]
+    pub p50: Option<Interval>,
+    /// In the server's CPU per request: that of the first by that of the second. `None` if it was
+    /// not measured.
+    #[serde(default)]
+    pub server_cpu: Option<Interval>,
 }
 
 /// A ratio and what it may be, given how much the trials differed.
@@ -112,6 +120,8 @@ mod tests {
                     high: 1.7,
                 },
                 p99: Interval::default(),
+                p50: None,
+                server_cpu: Some(Interval::default()),
             }),
             verdict: Some("faster".to_owned()),
         };

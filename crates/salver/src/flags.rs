@@ -9,6 +9,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::bench_arena::ArenaFlags;
+use crate::commands::bench_cache::CacheFlags;
+use crate::commands::bench_coalesce::CoalesceFlags;
 use crate::commands::bench_compare::CompareFlags;
 use crate::commands::bench_load::LoadFlags;
 use crate::commands::strategies::{measured_size, seconds};
@@ -45,12 +47,16 @@ pub struct BenchFlags {
 /// What `salver bench` can measure.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Bench {
-    /// Which of two servers is faster, if that can be told
-    Compare(Box<CompareFlags>),
-    /// Ask for a built site as a browser does, and see how long old bytes are served
-    Arena(Box<ArenaFlags>),
     /// Load a server and look at every answer
     Load(Box<LoadFlags>),
+    /// Which of two servers is faster, if that can be told
+    Compare(Box<CompareFlags>),
+    /// What the cache is worth: plain against cached serving of files of six sizes
+    Cache(CacheFlags),
+    /// How much one shared load saves when many ask for one cold file at once
+    Coalesce(CoalesceFlags),
+    /// Ask for a built site as a browser does, and see how long old bytes are served
+    Arena(Box<ArenaFlags>),
     /// What each way to send a file costs here, and the settings that follow
     Strategies(StrategiesFlags),
 }

@@ -59,6 +59,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Bench::Arena(flags) => commands::bench_arena::run(&flags),
             Bench::Load(flags) => commands::bench_load::run(&flags),
             Bench::Strategies(flags) => commands::strategies::run(&flags),
+            Bench::Cache(flags) => commands::bench_cache::run(&flags),
+            Bench::Coalesce(flags) => commands::bench_coalesce::run(&flags),
         },
     };
     log::flush();

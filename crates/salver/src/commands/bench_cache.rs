@@ -1,0 +1,337 @@
+//! `salver bench cache`: the same files from a mount that is cached and from one that is not, of one
+//! server, in turns.
+
+mod report;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use salver_bench::compare::order::BLOCK;
+use salver_bench::compare::{Compared, MARGIN, Plan, Turn, run as compare};
+use salver_bench::environment::{Environment, OthersWatch};
+use salver_bench::error::BenchError;
+use salver_bench::load::{Load, run as load};
+use salver_bench::model::{Measured, Progress};
+use salver_bench::report::{CACHED, PLAIN, Report};
+use salver_bench::ui::JobProgress;
+use salver_bench::workload::Workload;
+
+use crate::commands::own_server::{Cores, OwnServer};
+use crate::commands::scratch::Scratch;
+use crate::commands::strategies::measured_size;
+use crate::failure::Failure;
+use crate::signal;
+use crate::values::limit;
+
+/// The sizes that are measured if nobody says otherwise: those of the published benchmark.
+pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";
+
+/// The server is asked for so long before each trial.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// An answer that has not come by then does not come.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// For so long after a file was written the engine takes it for one that may change again, and
+/// copies what it would otherwise send from the page cache: the default of
+/// [`restless`](salver_assets::Config::restless), and a little.
+const REST: Duration = Duration::from_millis(10_500);
+
+/// The shortest file that is sent from the page cache, so that it makes a difference: the default of
+/// `--sendfile-from`.
+const RESTS_FROM: u64 = 32 * 1024;
+
+/// Those who watch are told so often while nothing is measured.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What the cache is worth: files of several sizes from a cached mount and from a plain one.
+///
+/// The table goes to standard output. Nothing else should run meanwhile.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub struct CacheFlags {
+    /// A directory of the file system that will be served from; the files are made in a folder of
+    /// it and removed [default: the directory for temporary files]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// Lengths to measure. Repeatable, or separated by commas
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = SIZES,
+        value_delimiter = ',',
+        value_parser = measured_size,
+        env = "SALVER_SIZES"
+    )]
+    pub sizes: Vec<u64>,
+
+    /// How long each trial measures
+    #[arg(
+        short,
+        long,
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = limit,
+        env = "SALVER_DURATION"
+    )]
+    pub duration: Duration,
+
+    /// Trials of each way and size at most; fewer are made if it is decided sooner. Intervals need
+    /// 16
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 16,
+        value_parser = clap::value_parser!(u16).range(2..=1000),
+        env = "SALVER_TRIALS"
+    )]
+    pub trials: u16,
+
+    /// Connections that ask again as soon as they are answered
+    #[arg(
+        short,
+        long,
+        value_name = "NUMBER",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..=9_000),
+        env = "SALVER_CONNECTIONS"
+    )]
+    pub connections: u32,
+
+    /// Print one JSON document instead of the table
+    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    pub json: bool,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the files are made, in a folder that is removed.
+    pub directory: PathBuf,
+    /// Their lengths in bytes, each once.
+    pub sizes: Vec<u64>,
+    /// How long each trial measures.
+    pub duration: Duration,
+    /// Trials of each way and size at most, at least 2.
+    pub trials: usize,
+    /// Connections at the same time.
+    pub connections: usize,
+}
+
+impl From<&CacheFlags> for Settings {
+    fn from(flags: &CacheFlags) -> Self {
+        let mut sizes = flags.sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        Settings {
+            directory: flags.directory.clone().unwrap_or_else(std::env::temp_dir),
+            sizes,
+            duration: flags.duration,
+            trials: usize::from(flags.trials),
+            connections: usize::try_from(flags.connections).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Told at least about once a second how it goes; may end it.
+pub type Watch<'a> = &'a mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send);
+
+/// Measures, and prints what was found.
+///
+/// # Errors
+/// Why it could not, that somebody interrupted it, or that the figures may not be believed.
+pub fn run(flags: &CacheFlags) -> Result<(), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stop);
+    signal::listen(move || told.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
+    let watched = std::io::stderr().is_terminal();
+    let mut watch = |going: &JobProgress| {
+        if watched {
+            // Nobody is left to tell if that fails. The line clears itself.
+            let line = format!("\r\x1b[K{:3.0} % {}", going.done * 100.0, going.what);
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let result = measure(&Settings::from(flags), &mut watch);
+    if watched {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+    let found = result?;
+    let text = match flags.json {
+        true => report::document(&found)?,
+        false => report::in_words(&found),
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))?;
+    report::check(&found)
+}
+
+/// Measures every size both ways: a row for each, the plain series first.
+///
+/// # Errors
+/// Why it could not, or that `watch` ended it. Requests that failed are in the report.
+pub fn measure(settings: &Settings, watch: Watch<'_>) -> Result<Report, Failure> {
+    if !settings.directory.is_dir() {
+        return Err(Failure::Misused(format!(
+            "{} is no directory: give one of the file system that will be served from",
+            settings.directory.display()
+        )));
+    }
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let mut environment = Environment::now(arguments);
+    let others = OthersWatch::start(None);
+    let scratch = Scratch::new(&settings.directory)?;
+    for size in &settings.sizes {
+        scratch.random_file(&format!("{size}/random.bin"), *size)?;
+    }
+    let made = Instant::now();
+    let cores = Cores::divided();
+    let server = serve(scratch.path(), settings, cores)?;
+    if settings.sizes.iter().any(|size| *size >= RESTS_FROM) {
+        rest(made, watch)?;
+    }
+    let asked = Asked {
+        settings,
+        folder: scratch.path(),
+        url: server.url(),
+        pid: server.pid(),
+    };
+    let compared = Cores::as_client(cores, || asked.compare(watch))??;
+    server.stop()?;
+    environment.others = others.others();
+    report::report(settings, &environment, compared, cores.is_some())
+}
+
+/// Both mounts show the same folder.
+fn serve(folder: &Path, settings: &Settings, cores: Option<Cores>) -> Result<OwnServer, Failure> {
+    let mount = |prefix: &str| {
+        let mut value = OsString::from(prefix);
+        value.push("=");
+        value.push(folder);
+        value
+    };
+    let arguments = [
+        "--mount".into(),
+        mount(&format!("/{CACHED}")),
+        "--mount-plain".into(),
+        mount(&format!("/{PLAIN}")),
+        format!("--max-connections={}", settings.connections * 2 + 16).into(),
+    ];
+    OwnServer::start(folder, &arguments, cores)
+}
+
+/// Waits until the files have been at rest for long enough.
+fn rest(made: Instant, watch: Watch<'_>) -> Result<(), Failure> {
+    let mut going = JobProgress {
+        what: "until the files have been at rest for 10 s".to_owned(),
+        ..JobProgress::default()
+    };
+    while let Some(left) = REST.checked_sub(made.elapsed()) {
+        going.now.warming_up = true;
+        going.now.elapsed_seconds = made.elapsed().as_secs_f64();
+        going.now.of_seconds = REST.as_secs_f64();
+        if watch(&going).is_break() {
+            return Err(interrupted());
+        }
+        std::thread::sleep(left.min(TICK));
+    }
+    Ok(())
+}
+
+fn interrupted() -> Failure {
+    Failure::Failed("interrupted: nothing was measured".to_owned())
+}
+
+/// What is asked of whom.
+struct Asked<'a> {
+    settings: &'a Settings,
+    /// What both mounts show.
+    folder: &'a Path,
+    /// The server's, without a slash at the end.
+    url: &'a str,
+    /// The server's process.
+    pid: u32,
+}
+
+impl Asked<'_> {
+    /// Makes the trials of all sizes: A is plain, B is cached.
+    fn compare(&self, watch: Watch<'_>) -> Result<Vec<Compared>, Failure> {
+        let plan = Plan {
+            paths: self.settings.sizes.iter().map(u64::to_string).collect(),
+            trials: self.settings.trials,
+            margin: MARGIN,
+            seed: 1,
+        };
+        let mut counted = 0_u32;
+        compare(&plan, |turn| {
+            let all = u32::try_from(turn.of_blocks * plan.paths.len() * BLOCK).unwrap_or(u32::MAX);
+            let mut going = JobProgress {
+                what: what(turn),
+                done: f64::from(counted) / f64::from(all.max(1)),
+                now: Progress::default(),
+            };
+            counted += 1;
+            // Some trials are shorter than the time after which a load tells how it goes.
+            if watch(&going).is_break() {
+                return Err(interrupted());
+            }
+            let mut ended = false;
+            let measured = self.trial(turn, &mut |progress| {
+                going.now = *progress;
+                let flow = watch(&going);
+                ended |= flow.is_break();
+                flow
+            })?;
+            match ended {
+                true => Err(interrupted()),
+                false => Ok(measured),
+            }
+        })
+    }
+
+    /// One trial of one size, one way. Every answer is compared with the file.
+    fn trial(
+        &self,
+        turn: &Turn<'_>,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Measured, Failure> {
+        let mount = report::label(turn.side);
+        let base = format!("{}/{mount}/{}/", self.url, turn.path);
+        let workload = Workload::of_directory(&base, &self.folder.join(turn.path));
+        let asked = Load {
+            connections: self.settings.connections,
+            warm_up: WARM_UP,
+            duration: self.settings.duration,
+            timeout: TIMEOUT,
+            server_pid: Some(self.pid),
+            ..Load::new(workload.map_err(failed)?)
+        };
+        load(&asked, watch).map_err(failed)
+    }
+}
+
+fn what(turn: &Turn<'_>) -> String {
+    let size = turn.path.parse().unwrap_or_default();
+    format!("{}, {}", report::name(size), report::label(turn.side))
+}
+
+fn failed(error: BenchError) -> Failure {
+    match error {
+        BenchError::Misused(text) => Failure::Misused(text),
+        BenchError::Failed(text) => Failure::Failed(text),
+    }
+}

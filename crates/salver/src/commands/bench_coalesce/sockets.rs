@@ -1,0 +1,66 @@
+//! A real server, fresh for each trial, and connections that all ask at the same moment.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use salver_bench::burst::Burst as Connections;
+use salver_bench::error::BenchError;
+
+use super::Burst;
+use super::cold::{ColdFile, NAME};
+use crate::commands::own_server::{Cores, OwnServer};
+use crate::failure::Failure;
+
+/// Whatever has not been answered by then is not.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A sixteenth of the cache is the most that one content may take.
+const CACHE_OF: u64 = 16;
+
+/// The default of `--cache-size`.
+const CACHE: u64 = 256 * 1024 * 1024;
+
+/// One trial. The connections are there before the file is made cold.
+pub(super) fn burst(
+    cold: &ColdFile,
+    connections: usize,
+    coalesce: bool,
+    cores: Option<Cores>,
+) -> Result<Burst, Failure> {
+    let length = u64::try_from(cold.content.len()).unwrap_or(u64::MAX);
+    let arguments: [OsString; 7] = [
+        if coalesce {
+            "--coalesce"
+        } else {
+            "--no-coalesce"
+        }
+        .into(),
+        format!("--max-connections={}", connections + 16).into(),
+        "--idle-timeout=10m".into(),
+        // Nobody looks at the disk again while it is measured.
+        "--revalidate=1h".into(),
+        "--precompressed=none".into(),
+        format!("--cache-max-file={length}").into(),
+        format!(
+            "--cache-size={}",
+            CACHE.max(length.saturating_mul(CACHE_OF))
+        )
+        .into(),
+    ];
+    let server = OwnServer::start(cold.folder(), &arguments, cores)?;
+    let url = format!("{}/{NAME}", server.url());
+    let measured = Cores::as_client(cores, || {
+        let burst = Connections::connect(&url, &cold.content, connections, TIMEOUT)?;
+        let is_cold = cold.cool();
+        burst.fire().map(|measured| (measured, is_cold))
+    })?;
+    let (measured, is_cold) = measured.map_err(|error| match error {
+        BenchError::Misused(text) | BenchError::Failed(text) => Failure::Failed(text),
+    })?;
+    let counted = server.stop()?;
+    Ok(Burst {
+        measured,
+        loads: counted.loads.saturating_sub(counted.revalidations),
+        cold: is_cold,
+    })
+}

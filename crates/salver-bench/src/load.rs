@@ -367,7 +367,7 @@ fn invalid(
             client.busiest_thread * 100.0
         ));
     }
-    if exact(tally.backlog) > LATE_SHARE * exact(tally.due) && !is_late {
+    if exact(tally.backlog) > LATE_SHARE * exact(tally.due) && tally.late_sends < tally.backlog {
         let asked = exact(tally.due) / load.duration.as_secs_f64();
         reasons.push(format!(
             "the server is slower than the rate: asked for {asked:.0} requests per second, it \

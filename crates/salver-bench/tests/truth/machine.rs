@@ -1,11 +1,12 @@
 //! How late this machine wakes whoever waits, while a run goes on: what a client and a server see
 //! of it is no fault of either.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
+
+use crate::stub::exact_waits;
 
 /// A thread that sleeps a millisecond again and again, and notes how late it was.
 pub(crate) struct Lateness {
@@ -36,11 +37,6 @@ impl Lateness {
         self.ending.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
-}
-
-/// Lets this thread's sleeps end when they should, and not up to 50 us later.
-pub(crate) fn exact_waits() {
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
 }
 
 /// The value that this share of all does not exceed; `percentile` above 0 and up to 100.

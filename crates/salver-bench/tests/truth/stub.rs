@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
-
-use crate::machine::exact_waits;
 
 /// When answers leave.
 #[derive(Clone, Copy, Debug)]
@@ -229,6 +228,11 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         };
         shared.state().threads.push(thread);
     }
+}
+
+/// Lets this thread's sleeps end when they should, and not up to 50 us later.
+pub(crate) fn exact_waits() {
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
 }
 
 /// One connection, until either side ends it.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use salver_bench::environment::{Environment, Others};
 use salver_bench::latency::Latencies;
 use salver_bench::model::{Measured, Progress, SCHEMA, Schedule, ServerCost, Verified};
-use salver_bench::report::{Report, Row, Series, SpeedUp};
+use salver_bench::report::{Interval, Report, Row, Series, SpeedUp};
 
 /// The published schema.
 fn published() -> Value {
@@ -117,7 +117,13 @@ fn a_report_is_as_the_schema_says() {
         speed_up,
         verdict,
     };
+    let full = SpeedUp {
+        p50: Some(Interval::default()),
+        server_cpu: Some(Interval::default()),
+        ..SpeedUp::default()
+    };
     let rows = vec![
+        row(Some(full), Some("slower".to_owned())),
         row(Some(SpeedUp::default()), Some("faster".to_owned())),
         row(None, None),
     ];

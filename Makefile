@@ -64,6 +64,9 @@ cold: deps ## Cold files on a slow disk beside a hot one: latency, with and with
 truth: ## The load generator against servers of known behaviour, the slow ones too (1 minute)
 	$(CARGO) test --locked -p salver-bench --test truth -- --include-ignored
 
+huge: ## Start-up and memory over 1,000,000 files (10 minutes)
+	$(CARGO) test --locked --release -p salver --test huge -- --ignored --nocapture
+
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
 		$(CARGO) test --locked -p salver-assets --lib --release loom

@@ -104,7 +104,7 @@ pub struct Turn<'a> {
     pub of_blocks: usize,
     /// How many paths are not yet decided.
     pub open: usize,
-    /// The first of its block: no trial is between two of a pair, and servers may be started anew.
+    /// The first of its block, before which servers may be started anew.
     pub first: bool,
 }
 

@@ -337,6 +337,36 @@ mod tests {
         assert!(said.starts_with("cannot run no-such-program"), "{said}");
     }
 
+    /// The last core that this thread may use.
+    fn some_core() -> usize {
+        let allowed = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU)
+            .rfind(|core| allowed.is_set(*core))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_server_runs_on_its_core_alone() {
+        let core = some_core();
+        let line = "sh -c 'grep Cpus_allowed_list /proc/self/status >&2; exit 1' {port}";
+        let said = start(line, Some(core)).unwrap_err();
+        let expected = format!("Cpus_allowed_list:\t{core}");
+        assert!(said.ends_with(&expected), "{said}");
+    }
+
+    #[test]
+    fn a_client_keeps_off_the_servers_core() {
+        let (core, all) = (some_core(), sched_getaffinity(None).unwrap().count());
+        match keep_off(core) {
+            Ok(()) => {
+                let allowed = sched_getaffinity(None).unwrap();
+                assert!(!allowed.is_set(core) && allowed.count() == all - 1);
+            }
+            Err(error) => assert!(all == 1, "{error}"),
+        }
+        assert!(keep_off(CpuSet::MAX_CPU).is_err());
+    }
+
     #[test]
     fn a_core_that_is_not_there_is_told() {
         for core in [CpuSet::MAX_CPU - 1, usize::MAX] {

@@ -194,13 +194,14 @@ impl Contest {
         stop: &AtomicBool,
         watch: &mut dyn FnMut(&Turn<'_>),
     ) -> Result<Comparison, ContestError> {
+        // Before cores are taken from this program: it is the machine that is described.
+        let mut environment = Environment::now(command);
+        let others = OthersWatch::start(None);
         if let Some(core) = self.server_core {
             keep_off(core).map_err(|error| {
                 BenchError::Misused(format!("core {core} cannot be the server's alone: {error}"))
             })?;
         }
-        let mut environment = Environment::now(command);
-        let others = OthersWatch::start(None);
         let mut sides = [(Side::A, &self.a), (Side::B, &self.b)]
             .map(|(side, contestant)| Corner::new(side, contestant));
         for corner in &mut sides {

@@ -7,6 +7,9 @@ use super::metric::Metric;
 use super::verdict::Verdict;
 use super::{Compared, FEWEST_TRIALS, Figure};
 
+/// Other programs that use so many cores are worth a word.
+const DISTURBING: f64 = 0.2;
+
 /// The margin or another share, in percent: `3 %`.
 fn percent(share: f64) -> String {
     // Nobody gives more digits than these.
@@ -35,10 +38,19 @@ pub fn in_words(comparison: &Comparison) -> String {
     for difference in &comparison.differences {
         let _ = writeln!(text, "not the same: {difference}");
     }
+    let others = comparison.environment.others;
+    if let Some(others) = others.filter(|others| others.cores >= DISTURBING) {
+        let _ = writeln!(
+            text,
+            "Other programs used {:.1} cores meanwhile: with nothing else running it takes fewer \
+             trials.",
+            others.cores
+        );
+    }
     let method = &comparison.method;
     let _ = writeln!(
         text,
-        "{}; {}, {} resamples, seed {}; {} of verdicts are right.",
+        "Method: {}; {}, {} resamples, seed {}; {} of verdicts are right.",
         method.order,
         method.interval,
         method.resamples,
@@ -52,7 +64,12 @@ fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Resu
     let verdict = match (path.verdict, path.by) {
         (Some(verdict), Some(by)) => {
             let words = verdict_in_words(verdict, margin);
-            format!("B is {words} ({})", by.name())
+            let is = match verdict {
+                Verdict::Faster | Verdict::Slower => "B is ",
+                Verdict::Same => "B is the ",
+                Verdict::Undecided { .. } => "",
+            };
+            format!("{is}{words} ({})", by.name())
         }
         _ if path.errors > 0 => format!("nothing is said: {} requests failed", path.errors),
         _ if path.is_short() => {

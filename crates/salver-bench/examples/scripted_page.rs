@@ -21,7 +21,7 @@ impl Runner for Scripted {
     fn run(
         &self,
         job: &Job,
-        progress: &mut dyn FnMut(&JobProgress) -> ControlFlow<()>,
+        progress: &mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send),
     ) -> Result<Report, String> {
         let what = match job.kind {
             JobKind::Cache => "10 KiB, cached",

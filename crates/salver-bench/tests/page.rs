@@ -29,7 +29,7 @@ impl Runner for Fake {
     fn run(
         &self,
         job: &Job,
-        progress: &mut dyn FnMut(&JobProgress) -> ControlFlow<()>,
+        progress: &mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send),
     ) -> Result<Report, String> {
         let url = job.url.clone().unwrap_or_default();
         match url.rsplit('/').next() {

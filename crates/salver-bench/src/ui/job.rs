@@ -28,7 +28,7 @@ pub trait Runner: Send + Sync + 'static {
     fn run(
         &self,
         job: &Job,
-        progress: &mut dyn FnMut(&JobProgress) -> ControlFlow<()>,
+        progress: &mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send),
     ) -> Result<Report, String>;
 }
 

@@ -2,7 +2,7 @@
 
 const BAR = { height: 20, gap: 6, head: 24, space: 14, label: 76 };
 
-function drawBars(entries, metric, width) {
+function drawBars(entries, metric, width, box) {
   const names = rowNames(entries);
   const root = svg("svg", {
     role: "img",
@@ -15,9 +15,14 @@ function drawBars(entries, metric, width) {
   const left = Math.min(Math.max(BAR.label, long * 8), Math.floor(width / 3));
   const valueText = (entry) => {
     const text = metric.text(metric.value(entry));
-    return Number.isFinite(metric.value(entry)) ? text : "no right answer";
+    return Number.isFinite(metric.value(entry)) ? text : metric.none;
   };
-  const tail = (entry) => (entry.errors > 0 ? ` · ${plural(entry.errors, "error", "errors")}` : entry.measured.invalid.length > 0 ? " · invalid" : "");
+  const tail = (entry) =>
+    entry.errors > 0
+      ? ` · ${plural(entry.errors, "error", "errors")}`
+      : entry.measured.invalid.length > 0
+        ? " · invalid"
+        : "";
   const longestText = Math.max(...entries.map((entry) => valueText(entry).length + tail(entry).length));
   const room = Math.max(40, width - left - longestText * 7.5 - 12);
   const texts = [];
@@ -47,7 +52,14 @@ function drawBars(entries, metric, width) {
       if (flaw !== "") text.append(svg("tspan", { class: "bad" }, flaw));
       bar.append(
         label,
-        svg("rect", { class: entry.pattern === 0 ? "swatch frame" : "frame", x: left, y: y + 1, width: Math.max(length, 1), height: BAR.height - 2, ...fillOf(entry) }),
+        svg("rect", {
+          class: entry.pattern === 0 ? "swatch frame" : "frame",
+          x: left,
+          y: y + 1,
+          width: Math.max(length, 1),
+          height: BAR.height - 2,
+          ...fillOf(entry),
+        }),
         text,
       );
       texts.push([label, null, left - 6]);
@@ -57,14 +69,11 @@ function drawBars(entries, metric, width) {
     y += BAR.space;
   }
   root.setAttribute("height", y - BAR.space);
+  box.replaceChildren(root);
   // Widths of texts are known once they are on the page.
-  requestAnimationFrame(() => {
-    for (const [text, other, most] of texts) {
-      const room = other === null ? most : width - other.getComputedTextLength() - 12;
-      if (text.isConnected) fit(text, room);
-    }
-  });
-  return root;
+  for (const [text, other, most] of texts) {
+    fit(text, other === null ? most : width - other.getComputedTextLength() - 12);
+  }
 }
 
 // How the second way of a row compares with the first, for one run: several have it in the table.
@@ -78,11 +87,16 @@ function gainInWords(of, metric) {
 
 // The chart with its choice of what bars show.
 function barsFigure(entries, chosen, choose) {
+  const known = Object.entries(METRICS).filter(
+    ([key, { value }]) => key !== "cpu" || entries.some((entry) => Number.isFinite(value(entry))),
+  );
+  if (!known.some(([key]) => key === chosen)) chosen = "requests";
   let metric = METRICS[chosen];
   const hint = html("p", { class: "hint" });
-  const chart = drawn((width) => drawBars(entries, metric, width));
+  const chart = drawn((width, box) => drawBars(entries, metric, width, box));
   const say = () => {
-    const scales = rowNames(entries).length > 1 ? " Each size has a scale of its own: compare within a size." : "";
+    const scales =
+      rowNames(entries).length > 1 ? " Each size has a scale of its own: compare within a size." : "";
     hint.textContent = metric.better + scales;
   };
   const select = html(
@@ -98,7 +112,9 @@ function barsFigure(entries, chosen, choose) {
         },
       },
     },
-    Object.entries(METRICS).map(([key, { title }]) => html("option", { value: key, selected: key === chosen }, title)),
+    known.map(([key, { title }]) =>
+      html("option", { value: key, selected: key === chosen }, title),
+    ),
   );
   say();
   const caption = html("figcaption", {}, html("h3", {}, "At a glance"), html("label", {}, "Show ", select));

@@ -15,7 +15,12 @@ function linesOf(entries) {
       const points = latency.curve.filter(([percentile, us]) => percentile <= known && us > 0);
       const last = latency.curve.find(([percentile]) => percentile > known);
       if (last && last[1] > 0 && latency.count > 1) points.push([known, last[1]]);
-      return { entry, name: entry.name + suffix, dash, points: points.map(([percentile, us]) => [nines(percentile), us / 1000]) };
+      return {
+        entry,
+        name: entry.name + suffix,
+        dash,
+        points: points.map(([percentile, us]) => [nines(percentile), us / 1000]),
+      };
     };
     const { measured, pattern } = entry;
     const lines = entry.corrected
@@ -25,16 +30,20 @@ function linesOf(entries) {
   });
 }
 
-// Of 1, 2 and 5 of each decade those that are within, or next to, these.
+// Of 1, 2 and 5 of each decade those from the last below `least` to the first above `most`; of many
+// decades only the powers of ten.
 function logTicks(least, most) {
-  const ticks = [];
-  for (let decade = Math.floor(Math.log10(least)); decade <= Math.ceil(Math.log10(most)); decade += 1) {
-    for (const step of [1, 2, 5]) ticks.push(step * 10 ** decade);
-  }
-  const from = ticks.findLastIndex((tick) => tick <= least);
-  const to = ticks.findIndex((tick) => tick >= most);
-  const within = ticks.slice(Math.max(from, 0), to + 1);
-  return within.length > 10 ? within.filter((tick, at) => at === 0 || at === within.length - 1 || Number.isInteger(Math.round(Math.log10(tick) * 1e6) / 1e6)) : within;
+  const between = (steps) => {
+    const ticks = [];
+    for (let decade = Math.floor(Math.log10(least)); decade <= Math.ceil(Math.log10(most)); decade += 1) {
+      for (const step of steps) ticks.push(step * 10 ** decade);
+    }
+    const from = ticks.findLastIndex((tick) => tick <= least);
+    const to = ticks.findIndex((tick) => tick >= most);
+    return ticks.slice(Math.max(from, 0), to < 0 ? undefined : to + 1);
+  };
+  const fine = between([1, 2, 5]);
+  return fine.length > 10 ? between([1]) : fine;
 }
 
 const shortMillis = (value) => value.toLocaleString("en-GB", { maximumSignificantDigits: 2 });
@@ -45,7 +54,12 @@ function drawCurves(lines, width) {
   const right = Math.min(long * 8 + 22, Math.floor(width * 0.32));
   const plotWidth = width - left - right;
   const plotHeight = height - top - bottom;
-  const root = svg("svg", { role: "img", width, height, "aria-label": "Latency by percentile as curves; the table of percentiles below has figures" });
+  const root = svg("svg", {
+    role: "img",
+    width,
+    height,
+    "aria-label": "Latency by percentile as curves; the table of percentiles below has figures",
+  });
   const all = lines.flatMap(({ points }) => points);
   const farthest = Math.max(1, ...all.map(([at]) => at));
   const ticks = logTicks(Math.min(...all.map(([, ms]) => ms)), Math.max(...all.map(([, ms]) => ms)));
@@ -66,16 +80,40 @@ function drawCurves(lines, width) {
     const half = text.length * 3.8;
     if (at - half < free) continue;
     free = at + half + 6;
-    root.append(svg("text", { class: "soft", x: at, y: top + plotHeight + 18, "text-anchor": "middle" }, text));
+    root.append(
+      svg("text", { class: "soft", x: at, y: top + plotHeight + 18, "text-anchor": "middle" }, text),
+    );
   }
   root.append(
-    svg("path", { class: "axis", fill: "none", d: `M${left} ${top}V${top + plotHeight}H${left + plotWidth}` }),
-    svg("text", { class: "soft", x: left + plotWidth / 2, y: height - 6, "text-anchor": "middle" }, "percentile of requests"),
-    svg("text", { class: "soft", x: 12, y: top + plotHeight / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + plotHeight / 2})` }, "milliseconds"),
+    svg("path", {
+      class: "axis",
+      fill: "none",
+      d: `M${left} ${top}V${top + plotHeight}H${left + plotWidth}`,
+    }),
+    svg(
+      "text",
+      { class: "soft", x: left + plotWidth / 2, y: height - 6, "text-anchor": "middle" },
+      "percentile of requests",
+    ),
+    svg(
+      "text",
+      {
+        class: "soft",
+        x: 12,
+        y: top + plotHeight / 2,
+        "text-anchor": "middle",
+        transform: `rotate(-90 12 ${top + plotHeight / 2})`,
+      },
+      "milliseconds",
+    ),
   );
   for (const { entry, name, dash, points } of lines) {
-    const d = points.map(([at, ms], index) => `${index === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(ms).toFixed(1)}`).join("");
-    root.append(svg("path", { class: `curve c${entry.hue}`, d, "stroke-dasharray": dash, "data-series": name }));
+    const d = points
+      .map(([at, ms], index) => `${index === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(ms).toFixed(1)}`)
+      .join("");
+    root.append(
+      svg("path", { class: `curve c${entry.hue}`, d, "stroke-dasharray": dash, "data-series": name }),
+    );
   }
   root.append(...curveNames(lines, x, y, left + plotWidth, top + plotHeight));
   return root;
@@ -119,7 +157,7 @@ function curvesFigure(entries, chosen, choose) {
       holder.replaceChildren(html("p", {}, "There was no right answer, so there is no latency."));
       return;
     }
-    const chart = drawn((width) => drawCurves(lines, width));
+    const chart = drawn((width, box) => box.replaceChildren(drawCurves(lines, width)));
     holder.replaceChildren(chart.box, percentileTable(of));
   };
   const select = html(
@@ -138,6 +176,16 @@ function curvesFigure(entries, chosen, choose) {
   );
   show();
   const choice = names.length > 1 ? html("label", {}, "Of ", select) : null;
-  const hint = html("p", { class: "hint" }, "Lower is better. Each line across is a tenth as many requests; both axes are logarithmic.");
-  return html("figure", { id: "curves" }, html("figcaption", {}, html("h3", {}, "Latency by percentile"), choice), hint, holder);
+  const hint = html(
+    "p",
+    { class: "hint" },
+    "Lower is better. Each line across is a tenth as many requests; both axes are logarithmic.",
+  );
+  return html(
+    "figure",
+    { id: "curves" },
+    html("figcaption", {}, html("h3", {}, "Latency by percentile"), choice),
+    hint,
+    holder,
+  );
 }

@@ -5,15 +5,19 @@ const byId = (id) => document.getElementById(id);
 
 function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "on") for (const [event, react] of Object.entries(value)) element.addEventListener(event, react);
+    if (name === "on")
+      for (const [event, react] of Object.entries(value)) element.addEventListener(event, react);
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
-const html = (name, attributes = {}, ...children) => build(document.createElement(name), attributes, children);
+const html = (name, attributes = {}, ...children) =>
+  build(document.createElement(name), attributes, children);
 const svg = (name, attributes = {}, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
@@ -23,9 +27,10 @@ const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
 
 // What the server answers: { ok, status, body }. Never throws: what is wrong is in body.message.
 async function ask(path, sent) {
-  const options = sent === undefined
-    ? {}
-    : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(sent) };
+  const options =
+    sent === undefined
+      ? {}
+      : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(sent) };
   try {
     const answer = await fetch(address(path), options);
     const text = await answer.text();
@@ -41,15 +46,17 @@ async function ask(path, sent) {
   }
 }
 
-const GONE = "There is no answer: `salver bench ui` has ended. Start it again and open the address that it prints.";
+const GONE =
+  "There is no answer: `salver bench ui` has ended. Start it again and open the address that it prints.";
 
-// Draws now, and again whenever the width changes.
+// Draws as soon as it is on the page, and again whenever the width changes. `draw` gets the width and
+// the box to put its drawing into, so that it can measure texts then.
 function drawn(draw) {
   const box = html("div", { class: "chart" });
   let width = 0;
   const redraw = () => {
     width = Math.floor(box.clientWidth);
-    if (width > 0) box.replaceChildren(draw(width));
+    if (width > 0) draw(width, box);
   };
   new ResizeObserver(() => {
     if (Math.floor(box.clientWidth) !== width) redraw();

@@ -13,7 +13,8 @@ function figure(value) {
 const count = (value) => value.toLocaleString("en-GB");
 const perSecond = (value) => `${figure(value)}/s`;
 const millis = (value) => `${figure(value)} ms`;
-const ratio = (value) => `${value.toLocaleString("en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}×`;
+const ratio = (value) =>
+  `${value.toLocaleString("en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}×`;
 const range = (interval) => `${ratio(interval.low).slice(0, -1)} to ${ratio(interval.high).slice(0, -1)}`;
 
 function bytes(value) {

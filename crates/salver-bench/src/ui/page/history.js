@@ -12,18 +12,25 @@ async function listRuns() {
     return;
   }
   byId("runs").replaceChildren(...body.runs.map(runItem));
-  byId("history-hint").textContent = body.runs.length === 0
-    ? "None yet."
-    : `Check up to ${MOST_SHOWN} to lay them over each other.`;
-  const passed = body.skipped.length > 0
-    ? html(
-        "details",
-        {},
-        html("summary", {}, `${plural(body.skipped.length, "file was", "files were")} passed over`),
-        html("ul", {}, body.skipped.map(({ name, reason }) => html("li", {}, `${name}: ${reason}`))),
-      )
-    : null;
-  const older = body.older > 0 ? html("p", { class: "hint" }, `${plural(body.older, "older run is", "older runs are")} not listed.`) : null;
+  byId("history-hint").textContent =
+    body.runs.length === 0 ? "None yet." : `Check up to ${MOST_SHOWN} to lay them over each other.`;
+  const passed =
+    body.skipped.length > 0
+      ? html(
+          "details",
+          {},
+          html("summary", {}, `${plural(body.skipped.length, "file was", "files were")} passed over`),
+          html(
+            "ul",
+            {},
+            body.skipped.map(({ name, reason }) => html("li", {}, `${name}: ${reason}`)),
+          ),
+        )
+      : null;
+  const older =
+    body.older > 0
+      ? html("p", { class: "hint" }, `${plural(body.older, "older run is", "older runs are")} not listed.`)
+      : null;
   notes.replaceChildren(...[passed, older].filter((part) => part !== null));
   markShown();
 }
@@ -31,9 +38,22 @@ async function listRuns() {
 function runItem({ id, title, started_ms: started, sound }) {
   const when = moment(started);
   const box = html("input", { type: "checkbox", value: id, on: { change: () => toggle(box) } });
-  const flaw = sound ? null : html("span", { class: "flaw" }, " with errors");
-  const link = html("a", { href: address(`api/runs/${id}/page`), download: `salver-${id}.html`, "aria-label": `Download ${title}, ${when}, as one HTML file` }, "HTML");
-  return html("li", {}, html("label", {}, box, html("span", {}, title, flaw, html("span", { class: "when" }, when))), link);
+  const flaw = sound ? null : html("span", { class: "flaw" }, " with problems");
+  const link = html(
+    "a",
+    {
+      href: address(`api/runs/${id}/page`),
+      download: `salver-${id}.html`,
+      "aria-label": `Download ${title}, ${when}, as one HTML file`,
+    },
+    "HTML",
+  );
+  return html(
+    "li",
+    {},
+    html("label", {}, box, html("span", {}, title, flaw, html("span", { class: "when" }, when))),
+    link,
+  );
 }
 
 async function toggle(box) {
@@ -43,11 +63,16 @@ async function toggle(box) {
     const { ok, body } = await ask(`api/runs/${box.value}`);
     if (!ok) {
       box.checked = false;
-      byId("history-notes").replaceChildren(html("p", { class: "error", role: "alert" }, `${box.value}: ${body.message}`));
+      byId("history-notes").replaceChildren(
+        html("p", { class: "error", role: "alert" }, `${box.value}: ${body.message}`),
+      );
       return;
     }
     // A run that could not be saved makes way: it has no place in the list.
-    shownRuns = [...shownRuns.filter(({ id }) => id !== null && id !== box.value), { id: box.value, saved: body }];
+    shownRuns = [
+      ...shownRuns.filter(({ id }) => id !== null && id !== box.value),
+      { id: box.value, saved: body },
+    ];
   }
   markShown();
   showRuns(shownRuns);

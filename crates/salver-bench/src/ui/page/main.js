@@ -6,12 +6,13 @@ const kind = () => form.elements.kind.value;
 
 const HINTS = {
   cache: {
-    directory: "Where the files to measure with are made, and removed. Empty: the directory for temporary files.",
-    duration: "The duration is that of the whole run.",
+    directory:
+      "Where the files to measure with are made, and removed. Empty: the directory for temporary files.",
+    duration: "Each size is measured for so long each way, in turns; for intervals give 2 s or more.",
   },
   load: {
     directory: "What the server serves: every answer is then compared with its file.",
-    duration: "The duration is that of the measurement, after a warm-up.",
+    duration: "It is measured for so long after a warm-up.",
   },
 };
 
@@ -91,7 +92,7 @@ function showProgress({ phase, progress }, fresh) {
   const what = phase === "stopping" ? "Stopping" : (progress?.what ?? "Starting");
   byId("outcome").textContent = "";
   byId("bar").value = done;
-  byId("progress-what").textContent = what;
+  byId("progress-what").textContent = what.charAt(0).toUpperCase() + what.slice(1);
   document.title = `${percent} · Salver bench`;
   let text = "";
   if (progress) {

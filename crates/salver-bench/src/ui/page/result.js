@@ -7,35 +7,50 @@ function problems(entries) {
   const lines = entries.flatMap((entry) => {
     const where = `${entry.letter === "" ? "" : `Run ${entry.letter}, `}${entry.row.name}, ${entry.label}: `;
     const { measured } = entry;
-    const failed = entry.errors > 0
-      ? [`${where}${errorsInWords(measured.errors)}, beside ${plural(measured.requests, "right answer", "right answers")}`]
-      : [];
+    const failed =
+      entry.errors > 0
+        ? [
+            `${where}${errorsInWords(measured.errors)}, beside ${plural(measured.requests, "right answer", "right answers")}`,
+          ]
+        : [];
     return [...failed, ...measured.invalid.map((reason) => where + reason)];
   });
   if (lines.length === 0) return null;
   const title = entries.some(({ measured }) => measured.invalid.length > 0)
     ? "Do not believe these figures"
     : "Not every answer was right";
-  return html("div", { class: "problem", id: "problems" }, html("h3", {}, title), html("ul", {}, lines.map((line) => html("li", {}, line))));
+  return html(
+    "div",
+    { class: "problem", id: "problems" },
+    html("h3", {}, title),
+    html(
+      "ul",
+      {},
+      lines.map((line) => html("li", {}, line)),
+    ),
+  );
 }
 
-function askedFor({ job }) {
-  const what = job.url ?? job.directory;
-  const parts = [`${count(job.duration_seconds)} s`, plural(job.connections, "connection", "connections")];
-  return [...(what ? [what] : []), ...parts].join(", ");
-}
+const askedFor = ({ job }) =>
+  `${count(job.duration_seconds)} s, ${plural(job.connections, "connection", "connections")}`;
 
 function shownList(shown) {
   return html(
     "ul",
     { class: "shown", id: "shown" },
     shown.map(({ id, saved }, at) => {
-      const letter = shown.length > 1 ? html("span", { class: `letter c${at}` }, String.fromCharCode(65 + at)) : null;
-      const link = data.mode === "live" && id !== null
-        ? html("a", { href: address(`api/runs/${id}/page`), download: `salver-${id}.html` }, "Download as one HTML file")
-        : null;
+      const letter =
+        shown.length > 1 ? html("span", { class: `letter c${at}` }, String.fromCharCode(65 + at)) : null;
+      const link =
+        data.mode === "live" && id !== null
+          ? html(
+              "a",
+              { href: address(`api/runs/${id}/page`), download: `salver-${id}.html` },
+              "Download as one HTML file",
+            )
+          : null;
       const when = html("span", { class: "hint" }, `${moment(saved.started_ms)} · ${askedFor(saved)}`);
-      return html("li", {}, letter, html("span", { class: "title" }, saved.report.title), when, link);
+      return html("li", {}, letter, html("div", {}, html("span", { class: "title" }, saved.report.title), when, link));
     }),
   );
 }
@@ -43,7 +58,9 @@ function shownList(shown) {
 function showRuns(shown) {
   const body = byId("result-body");
   if (shown.length === 0) {
-    body.replaceChildren(html("p", { class: "hint" }, "Nothing to show yet: press Run, or choose a saved run."));
+    body.replaceChildren(
+      html("p", { class: "hint" }, "Nothing to show yet: press Run, or choose a saved run."),
+    );
     return;
   }
   const entries = entriesOf(shown);
@@ -54,9 +71,14 @@ function showRuns(shown) {
   const parts = [
     shownList(shown),
     problems(entries),
-    barsFigure(entries, choices.metric, (metric) => { choices.metric = metric; }),
-    curvesFigure(entries, choices.row, (row) => { choices.row = row; }),
+    barsFigure(entries, choices.metric, (metric) => {
+      choices.metric = metric;
+    }),
+    curvesFigure(entries, choices.row, (row) => {
+      choices.row = row;
+    }),
     resultTable(entries),
+    gainTable(entries),
     answerTable(entries),
     environmentList(shown),
   ];

@@ -44,6 +44,7 @@ const METRICS = {
     better: "Longer is better.",
     value: (entry) => entry.measured.requests_per_second,
     text: perSecond,
+    none: "no right answer",
     ratio: (row) => row.speed_up?.requests,
   },
   p50: {
@@ -51,14 +52,24 @@ const METRICS = {
     better: "Shorter is better.",
     value: (entry) => latencyAt(entry, "p50_us"),
     text: millis,
-    ratio: () => undefined,
+    none: "no right answer",
+    ratio: (row) => row.speed_up?.p50,
   },
   p99: {
     title: "99th percentile of latency (p99)",
     better: "Shorter is better.",
     value: (entry) => latencyAt(entry, "p99_us"),
     text: millis,
+    none: "no right answer",
     ratio: (row) => row.speed_up?.p99,
+  },
+  cpu: {
+    title: "Server CPU per request",
+    better: "Shorter is better.",
+    value: (entry) => entry.measured.server?.cpu_us_per_request ?? NaN,
+    text: (value) => `${figure(value)} µs`,
+    none: "not measured",
+    ratio: (row) => row.speed_up?.server_cpu,
   },
 };
 
@@ -75,7 +86,14 @@ function patterns(entries) {
       3: [svg("path", { class: "ink", "stroke-width": 2.5, d: "M2 0V10M7 0V10" })],
     };
     const size = pattern === 2 ? 8 : 10;
-    made.set(id, svg("pattern", { id, class: `c${hue}`, width: size, height: size, patternUnits: "userSpaceOnUse" }, marks[pattern]));
+    made.set(
+      id,
+      svg(
+        "pattern",
+        { id, class: `c${hue}`, width: size, height: size, patternUnits: "userSpaceOnUse" },
+        marks[pattern],
+      ),
+    );
   }
   return svg("defs", {}, ...made.values());
 }

@@ -6,11 +6,20 @@ function scrolling(name, table) {
 }
 
 function tableOf(caption, columns, bodies, attributes = {}) {
-  const head = html("thead", {}, html("tr", {}, columns.map(([title, kind]) => html("th", { scope: "col", class: kind }, title))));
+  const head = html(
+    "thead",
+    {},
+    html(
+      "tr",
+      {},
+      columns.map(([title, kind]) => html("th", { scope: "col", class: kind }, title)),
+    ),
+  );
   return html("table", attributes, html("caption", {}, caption), head, bodies);
 }
 
-const letterOf = (entry) => (entry.letter === "" ? null : html("span", { class: `letter c${entry.hue}` }, entry.letter));
+const letterOf = (entry) =>
+  entry.letter === "" ? null : html("span", { class: `letter c${entry.hue}` }, entry.letter);
 
 // One body for each row of each run: what is said of the row once spans its series.
 function groups(entries) {
@@ -26,17 +35,16 @@ function groups(entries) {
 const rowHead = (group) => {
   const [entry] = group;
   const kind = entry.row.name.length > 16 ? "wide" : undefined;
-  return html("th", { scope: "rowgroup", rowspan: group.length, class: kind }, letterOf(entry), entry.letter === "" ? "" : " ", entry.row.name);
+  return html(
+    "th",
+    { scope: "rowgroup", rowspan: group.length, class: kind },
+    letterOf(entry),
+    entry.letter === "" ? "" : " ",
+    entry.row.name,
+  );
 };
 
-function intervalCell(interval, rows) {
-  if (!interval) return html("td", { rowspan: rows }, NONE);
-  return html("td", { rowspan: rows }, ratio(interval.ratio), " ", html("span", { class: "range" }, `(${range(interval)})`));
-}
-
 function resultTable(entries) {
-  const compared = entries.some(({ row }) => row.speed_up);
-  const judged = entries.some(({ row }) => row.verdict);
   const server = entries.some(({ measured }) => measured.server);
   const columns = [
     ["Of what", "words"],
@@ -46,36 +54,71 @@ function resultTable(entries) {
     ["p99, ms"],
     ["Errors"],
     ...(server ? [["Server CPU, µs/request"]] : []),
-    ...(compared ? [["Speed-up in requests/s", "wrap"], ["Speed-up in p99", "wrap"]] : []),
-    ...(judged ? [["Verdict", "words"]] : []),
   ];
   const bodies = groups(entries).map((group) => {
     const rows = group.map((entry, at) => {
-      const { measured, row } = entry;
+      const { measured } = entry;
       const cells = [
         html("td", { class: "words way" }, entry.label),
-        html("td", { class: "requests", "data-value": measured.requests_per_second }, figure(measured.requests_per_second)),
+        html(
+          "td",
+          { class: "requests", "data-value": measured.requests_per_second },
+          figure(measured.requests_per_second),
+        ),
         html("td", { class: "p50" }, figure(latencyAt(entry, "p50_us"))),
         html("td", { class: "p99" }, figure(latencyAt(entry, "p99_us"))),
         html("td", { class: entry.errors > 0 ? "errors bad" : "errors" }, count(entry.errors)),
       ];
-      if (server) cells.push(html("td", {}, measured.server ? figure(measured.server.cpu_us_per_request) : NONE));
-      if (at === 0) {
-        cells.unshift(rowHead(group));
-        if (compared) cells.push(intervalCell(row.speed_up?.requests, group.length), intervalCell(row.speed_up?.p99, group.length));
-        if (judged) cells.push(html("td", { class: "words verdict", rowspan: group.length }, row.verdict ?? NONE));
-      }
-      return html("tr", {}, cells);
+      if (server) cells.push(html("td", {}, figure(METRICS.cpu.value(entry))));
+      return html("tr", {}, at === 0 ? rowHead(group) : null, cells);
     });
     return html("tbody", {}, rows);
   });
-  const corrected = entries.some((entry) => entry.corrected);
-  const said = [
-    corrected ? " Latency is counted from the moment a request was to be sent." : "",
-    compared ? " A speed-up above 1 says that the second way is better; in brackets its confidence interval." : "",
-  ];
-  const caption = [html("strong", {}, "Figures."), " Latency in milliseconds.", ...said];
+  const corrected = entries.some((entry) => entry.corrected)
+    ? " Latency is counted from the moment a request was to be sent."
+    : "";
+  const caption = [html("strong", {}, "Figures."), corrected];
   return scrolling("Figures", tableOf(caption, columns, bodies, { id: "figures" }));
+}
+
+const GAINS = [
+  ["Requests/s", "requests"],
+  ["p50", "p50"],
+  ["p99", "p99"],
+  ["Server CPU", "server_cpu"],
+];
+
+// How many times better the second way of each row is; nothing if no run compares ways.
+function gainTable(entries) {
+  const compared = groups(entries).filter(([{ row }, other]) => other && (row.speed_up || row.verdict));
+  if (compared.length === 0) return null;
+  const known = GAINS.filter(([, key]) => compared.some(([{ row }]) => row.speed_up?.[key]));
+  const judged = compared.some(([{ row }]) => row.verdict);
+  const cell = (interval) =>
+    interval
+      ? html("td", {}, ratio(interval.ratio), " ", html("span", { class: "range" }, `(${range(interval)})`))
+      : html("td", {}, NONE);
+  const rows = compared.map((group) => {
+    const [{ row, letter }] = group;
+    return html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, letterOf(group[0]), letter === "" ? "" : " ", row.name),
+      known.map(([, key]) => cell(row.speed_up?.[key])),
+      judged ? html("td", { class: "words verdict" }, row.verdict ?? NONE) : null,
+    );
+  });
+  const columns = [
+    ["Of what", "words"],
+    ...known.map(([title]) => [title]),
+    ...(judged ? [["Verdict", "words"]] : []),
+  ];
+  const [first, second] = compared[0];
+  const caption = [
+    html("strong", {}, `Times better: ${second.label} than ${first.label}.`),
+    " Above 1 it is better; in brackets the confidence interval.",
+  ];
+  return scrolling("Times better", tableOf(caption, columns, html("tbody", {}, rows), { id: "gains" }));
 }
 
 const PERCENTILES = [
@@ -92,26 +135,53 @@ const PERCENTILES = [
 function percentileTable(entries) {
   const rows = entries.flatMap((entry) => {
     const { measured } = entry;
-    const kinds = entry.corrected ? [[" corrected", measured.corrected], [" raw", measured.raw]] : [["", measured.raw]];
+    const kinds = entry.corrected
+      ? [
+          [" corrected", measured.corrected],
+          [" raw", measured.raw],
+        ]
+      : [["", measured.raw]];
     return kinds.map(([suffix, latency]) =>
       html(
         "tr",
         {},
         html("th", { scope: "row" }, letterOf(entry), entry.letter === "" ? "" : " ", entry.label + suffix),
-        PERCENTILES.map(([, field]) => html("td", {}, figure(latency.count > 0 ? latency[field] / 1000 : NaN))),
+        PERCENTILES.map(([, field]) =>
+          html("td", {}, figure(latency.count > 0 ? latency[field] / 1000 : NaN)),
+        ),
       ),
     );
   });
   const columns = [["Way", "words"], ...PERCENTILES.map(([title]) => [title])];
-  const table = tableOf("Milliseconds that this share of the requests did not exceed", columns, html("tbody", {}, rows), { id: "percentiles" });
+  const table = tableOf(
+    "Milliseconds that this share of the requests did not exceed",
+    columns,
+    html("tbody", {}, rows),
+    { id: "percentiles" },
+  );
   return html("details", {}, html("summary", {}, "Percentiles as figures"), scrolling("Percentiles", table));
 }
 
 // What came, how it was checked, and what measuring cost.
 function answerTable(entries) {
-  const list = (counts) => Object.entries(counts).map(([name, number]) => `${name}: ${count(number)}`).join(", ") || NONE;
+  const list = (counts) =>
+    Object.entries(counts)
+      .map(([name, number]) => `${name}: ${count(number)}`)
+      .join(", ") || NONE;
   const checked = { framing: "status and framing", content: "content, byte for byte" };
-  const columns = [["Of what", "words"], ["Way", "words"], ["Right answers"], ["Seconds"], ["Connections"], ["Statuses", "words"], ["Codings", "words"], ["Content"], ["Checked", "words"], ["Client CPU, µs/request"], ["Busiest client thread"]];
+  const columns = [
+    ["Of what", "words"],
+    ["Way", "words"],
+    ["Right answers"],
+    ["Seconds"],
+    ["Connections"],
+    ["Statuses", "words"],
+    ["Codings", "words"],
+    ["Content"],
+    ["Checked", "words"],
+    ["Client CPU, µs/request"],
+    ["Busiest client thread"],
+  ];
   const bodies = groups(entries).map((group) =>
     html(
       "tbody",
@@ -135,13 +205,21 @@ function answerTable(entries) {
       ),
     ),
   );
-  const table = tableOf("What was answered, how it was checked, and what measuring cost", columns, bodies, { id: "answers" });
-  return html("details", {}, html("summary", {}, "Answers and checks"), scrolling("Answers and checks", table));
+  const table = tableOf("What was answered, how it was checked, and what measuring cost", columns, bodies, {
+    id: "answers",
+  });
+  return html(
+    "details",
+    {},
+    html("summary", {}, "Answers and checks"),
+    scrolling("Answers and checks", table),
+  );
 }
 
-// Nested values as lines: `cpu.model`, `flags.0`.
+// Nested values as lines; lists of words are one.
 function flatten(value, path = []) {
   if (value !== null && typeof value === "object") {
+    if (Array.isArray(value) && value.every((part) => typeof part !== "object")) return flatten(value.join(" "), path);
     return Object.entries(value).flatMap(([key, inner]) => flatten(inner, [...path, key]));
   }
   return value === null || path.length === 0 ? [] : [[path.join(" · ").replaceAll("_", " "), String(value)]];
@@ -151,9 +229,14 @@ function environmentList(shown) {
   const lists = shown.map(({ saved }, at) => {
     const lines = flatten(saved.report.environment);
     const head = shown.length > 1 ? html("h3", {}, `Run ${String.fromCharCode(65 + at)}`) : null;
-    const list = lines.length > 0
-      ? html("dl", {}, lines.flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]))
-      : html("p", { class: "hint" }, "This run says nothing about its machine.");
+    const list =
+      lines.length > 0
+        ? html(
+            "dl",
+            {},
+            lines.flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]),
+          )
+        : html("p", { class: "hint" }, "This run says nothing about its machine.");
     return html("div", {}, head, list);
   });
   return html("details", { id: "environment" }, html("summary", {}, "Machine, versions and settings"), lists);

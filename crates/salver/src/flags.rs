@@ -13,6 +13,7 @@ use crate::commands::bench_cache::CacheFlags;
 use crate::commands::bench_coalesce::CoalesceFlags;
 use crate::commands::bench_compare::CompareFlags;
 use crate::commands::bench_load::LoadFlags;
+use crate::commands::bench_ui::UiFlags;
 use crate::commands::strategies::{measured_size, seconds};
 use crate::mount_flag::{MountFlag, mount};
 use crate::values::{Codings, Spa, codings, index_name, limit, size, spa, time};
@@ -59,6 +60,8 @@ pub enum Bench {
     Arena(Box<ArenaFlags>),
     /// What each way to send a file costs here, and the settings that follow
     Strategies(StrategiesFlags),
+    /// A local page that measures and keeps what was measured
+    Ui(UiFlags),
 }
 
 /// What each way to send a file costs on this machine, and the settings of `salver serve` that

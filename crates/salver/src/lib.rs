@@ -61,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Bench::Strategies(flags) => commands::strategies::run(&flags),
             Bench::Cache(flags) => commands::bench_cache::run(&flags),
             Bench::Coalesce(flags) => commands::bench_coalesce::run(&flags),
+            Bench::Ui(flags) => commands::bench_ui::run(&flags),
         },
     };
     log::flush();

@@ -8,9 +8,12 @@ BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
 TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3
+# What the tests of the page use besides; node 20.11 or newer.
+UI_TOOLS := node:nodejs npm:npm chromium:chromium
+UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold truth clean
+.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,9 +26,10 @@ build: ## Build the program in release: target/release/salver
 
 test: deps lint unit docs mirror loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
-deps: ## Install what the tests need beyond Rust, or name it
+# Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
+define install
 	@missing=; \
-	for tool in $(TOOLS); do \
+	for tool in $(1); do \
 		command -v "$${tool%%:*}" > /dev/null || missing="$$missing $${tool##*:}"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
@@ -36,6 +40,22 @@ deps: ## Install what the tests need beyond Rust, or name it
 	else \
 		echo "make: the tests need$$missing: install them and try again" >&2; exit 1; \
 	fi
+endef
+
+deps: ## Install what the tests need beyond Rust, or name it
+	$(call install,$(TOOLS))
+
+ui-deps: ## Install what the tests of the page need: node, npm, chromium
+	$(call install,$(UI_TOOLS))
+	cd $(UI_TESTS) && npm ci --no-audit --no-fund
+
+ui-test: ui-deps ## The page of `salver bench ui` in a headless Chromium: real runs, bars, keyboard
+	$(CARGO) build --locked -p salver
+	$(CARGO) build --locked -p salver-bench --example scripted_page
+	cd $(UI_TESTS) && CHROMIUM="$$(command -v chromium)" npm test
+
+ui-screenshot: ui-deps build ## Measure with the page, and make docs/ui.png of it (2 minutes)
+	cd $(UI_TESTS) && CHROMIUM="$$(command -v chromium)" npm run screenshot
 
 lint: ## Formatting and lints, as errors
 	$(CARGO) fmt --all --check

@@ -1,0 +1,221 @@
+// Starts what the tests look at: a program that serves the page, and a browser that asks nobody else.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import readline from "node:readline";
+import { after } from "node:test";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+export const REPOSITORY = resolve(import.meta.dirname, "../../..");
+const TARGET = resolve(REPOSITORY, process.env.CARGO_TARGET_DIR ?? "target", process.env.PROFILE ?? "debug");
+export const SALVER = join(TARGET, "salver");
+const SCRIPTED = join(TARGET, "examples/scripted_page");
+
+const BROWSER = {
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+};
+
+const ends = [];
+after(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+/** An empty directory that goes away with the tests. */
+export function directory() {
+  const path = mkdtempSync(join(tmpdir(), "salver-ui-test-"));
+  ends.push(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Starts a program and waits for the first line on standard error that has an address in it. */
+async function started(program, args) {
+  const environment = Object.entries(process.env).filter(([name]) => !name.startsWith("SALVER_"));
+  const child = spawn(program, args, {
+    stdio: ["pipe", "ignore", "pipe"],
+    env: Object.fromEntries(environment),
+  });
+  const ended = new Promise((done) => child.once("exit", done));
+  ends.push(async () => {
+    child.kill("SIGTERM");
+    await ended;
+  });
+  const said = [];
+  for await (const line of readline.createInterface({ input: child.stderr })) {
+    said.push(line);
+    const [url] = /http:\/\/\S+/.exec(line) ?? [];
+    if (url) {
+      child.stderr.resume();
+      return { url, child, ended };
+    }
+  }
+  throw new Error(`${program} did not start: ${said.join("\n")}`);
+}
+
+/** The page with a runner that does what a path says, for runs that are to fail or to stall. */
+export async function scripted(runs = directory()) {
+  return { runs, ...(await started(SCRIPTED, [runs])) };
+}
+
+/** The page as users have it. */
+export async function real(runs = directory()) {
+  const args = ["bench", "ui", "--port", "0", "--no-open", "--runs", runs];
+  return { runs, ...(await started(SALVER, args)) };
+}
+
+/** A server to load. */
+export async function serve(root) {
+  return started(SALVER, ["serve", root, "--port", "0"]);
+}
+
+let browser;
+/** The one browser of a file of tests. */
+async function theBrowser() {
+  if (!browser) {
+    browser = await chromium.launch(BROWSER);
+    ends.push(() => browser.close());
+  }
+  return browser;
+}
+
+/**
+ * A page at this address. `check()` fails if it has asked another host, or if the console has an
+ * error beyond those that `expected` knows: the browser reports each answer of 400 and above.
+ */
+export async function open(url, options = {}) {
+  const context = await (
+    await theBrowser()
+  ).newContext({
+    viewport: { width: 1280, height: 900 },
+    acceptDownloads: true,
+    ...options,
+  });
+  const page = await context.newPage();
+  const wrong = [];
+  const asked = [];
+  page.on("pageerror", (error) => wrong.push(String(error.stack ?? error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) wrong.push(message.text());
+  });
+  context.on("request", (request) => asked.push(request.url()));
+  await page.goto(url);
+  const origin = new URL(url).origin;
+  const check = async (expected = []) => {
+    const unexpected = wrong.filter((text) => !expected.some((part) => text.includes(part)));
+    assert.deepEqual(unexpected, []);
+    assert.notEqual(asked.length, 0);
+    for (const one of asked) {
+      const { protocol, origin: of } = new URL(one);
+      assert.ok(protocol === "data:" || (protocol === "file:" && one === url) || of === origin, one);
+    }
+    await context.close();
+  };
+  return { page, check };
+}
+
+/** Fills the form for a load on this URL or directory. */
+export async function fill(
+  page,
+  { kind = "load", url = "", directory = "", seconds = "1", connections = "2" },
+) {
+  await page.locator(`input[name=kind][value=${kind}]`).check();
+  if (kind === "load") await page.locator("#url").fill(url);
+  await page.locator("#directory").fill(directory);
+  await page.locator("#duration_seconds").fill(seconds);
+  await page.locator("#connections").fill(connections);
+}
+
+/** Presses Run and waits for the result of that run. */
+export async function runOnce(page, patience = 30_000) {
+  await page.locator("#outcome").evaluate((outcome) => {
+    outcome.textContent = "";
+  });
+  const before = await page.locator("#runs li").count();
+  await page.locator("#run").click();
+  await page.waitForFunction(
+    (count) =>
+      document.querySelectorAll("#runs li").length === count + 1 && document.querySelector("#bars svg"),
+    before,
+    { timeout: patience },
+  );
+}
+
+/** The saved runs of a directory, as they are on disk. */
+export function savedIn(runs) {
+  const names = readdirSync(runs).filter((name) => name.endsWith(".json"));
+  return names.map((name) => ({
+    id: name.slice(0, -5),
+    saved: JSON.parse(readFileSync(join(runs, name), "utf8")),
+  }));
+}
+
+/** What the bars show: row, series, run, value, the text beside it, and the drawn width. */
+export function bars(page) {
+  return page.locator("#bars .bar").evaluateAll((all) =>
+    all.map((bar) => ({
+      row: bar.dataset.row,
+      series: bar.dataset.series,
+      run: bar.dataset.run,
+      value: bar.dataset.value === "" ? null : Number(bar.dataset.value),
+      text: bar.querySelector(".value").textContent,
+      label: bar.querySelector(".way").textContent,
+      width: Number(bar.querySelector("rect").getAttribute("width")),
+      fill: getComputedStyle(bar.querySelector("rect")).fill,
+    })),
+  );
+}
+
+/** What the table says, a line for each series: row, series, requests per second as text. */
+export function table(page) {
+  return page.locator("#figures tbody").evaluateAll((bodies) =>
+    bodies.flatMap((body) => {
+      const row = body.querySelector("th").textContent.trim();
+      return [...body.querySelectorAll("tr")].map((line) => ({
+        row,
+        series: line.querySelector(".way").textContent,
+        requests: line.querySelector(".requests").textContent,
+        value: Number(line.querySelector(".requests").dataset.value),
+        p50: line.querySelector(".p50").textContent,
+        p99: line.querySelector(".p99").textContent,
+        errors: line.querySelector(".errors").textContent,
+      }));
+    }),
+  );
+}
+
+/** Checks that bars, table and report say the same of requests per second, for one run. */
+export async function sameEverywhere(page, report) {
+  const expected = report.rows.flatMap((row) =>
+    row.series.map(({ label, measured }) => ({
+      row: row.name,
+      series: label,
+      value: measured.requests_per_second,
+    })),
+  );
+  const drawn = await bars(page);
+  const listed = await table(page);
+  const figures = (all) => all.map(({ row, series, value }) => ({ row, series, value }));
+  assert.deepEqual(figures(drawn), expected);
+  assert.deepEqual(figures(listed), expected);
+  for (const [at, bar] of drawn.entries()) {
+    assert.ok(bar.text.startsWith(`${listed[at].requests}/s`), `${bar.text} ${listed[at].requests}`);
+    const shown = Number(listed[at].requests.replaceAll(",", ""));
+    assert.ok(Math.abs(shown - bar.value) <= Math.max(0.5, bar.value * 0.005), `${shown} ${bar.value}`);
+    // Within a row, lengths are to scale.
+    const peers = drawn.filter(({ row }) => row === bar.row);
+    const most = peers.reduce((most, peer) => (peer.value > most.value ? peer : most));
+    if (most.value > 0)
+      assert.ok(Math.abs(bar.width / most.width - bar.value / most.value) < 0.01, JSON.stringify(peers));
+  }
+  return drawn;
+}

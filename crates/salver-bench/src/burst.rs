@@ -70,7 +70,7 @@ struct Round {
     head_bytes: u64,
     content_bytes: u64,
     latencies: Latencies,
-    /// From the first request to the last answer.
+    /// From the moment when all requests are written to the last answer.
     took: Duration,
 }
 
@@ -115,7 +115,7 @@ impl Burst {
                 burst.poller.add(&caller.stream, number).map_err(failed)?;
                 burst.callers.push(caller);
             }
-            let round = burst.ask(from..to, options.as_bytes(), None);
+            let round = burst.ask(from..to, options.as_bytes(), None, || {});
             let errors = round.map_err(failed)?.errors;
             if errors.total() > 0 {
                 return Err(BenchError::Failed(format!(
@@ -129,18 +129,20 @@ impl Burst {
         Ok(burst)
     }
 
-    /// Asks on all of them, and waits for the last answer. What is intended is the moment of the
-    /// first request: [`corrected`](Measured::corrected) latencies are from there on.
+    /// Asks on all of them, calls `release` when every request is written, and waits for the last
+    /// answer. Time is from there on, latencies too: a server that was held until then finds all
+    /// requests at once.
     ///
     /// # Errors
     /// Failed: the system refused to wait. Requests that fail are in the result.
-    pub fn fire(mut self) -> Result<Measured, BenchError> {
+    pub fn fire(mut self, release: impl FnOnce()) -> Result<Measured, BenchError> {
         let (form, authority) = (&self.form, &self.target.authority);
         let request = format!("GET {form} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
         let url = format!("http://{authority}{form}");
         let expected = self.expected.clone();
         let before = thread_cpu();
-        let round = self.ask(0..self.callers.len(), request.as_bytes(), Some(&expected));
+        let all = 0..self.callers.len();
+        let round = self.ask(all, request.as_bytes(), Some(&expected), release);
         let cpu = thread_cpu().saturating_sub(before).as_secs_f64();
         let round =
             round.map_err(|error| BenchError::Failed(format!("{url} cannot be asked: {error}")))?;
@@ -176,6 +178,7 @@ impl Burst {
         which: Range<usize>,
         request: &[u8],
         expected: Option<&Expected>,
+        release: impl FnOnce(),
     ) -> io::Result<Round> {
         let mut asking = Asking {
             request,
@@ -188,6 +191,8 @@ impl Burst {
         for caller in self.callers.iter_mut().take(which.end).skip(which.start) {
             asking.begin(caller);
         }
+        asking.began = Instant::now();
+        release();
         let mut ready: Vec<Ready> = Vec::new();
         while asking.waiting > 0 && asking.began.elapsed() < self.timeout {
             self.poller.wait(TICK, &mut ready)?;
@@ -396,7 +401,10 @@ mod tests {
     fn fire(address: SocketAddr, connections: usize, timeout: Duration) -> Measured {
         let url = format!("http://{address}/a");
         let burst = Burst::connect(&url, CONTENT, connections, timeout).unwrap();
-        burst.fire().unwrap()
+        let mut released = 0;
+        let found = burst.fire(|| released += 1).unwrap();
+        assert_eq!(released, 1);
+        found
     }
 
     const PATIENCE: Duration = Duration::from_secs(60);

@@ -218,7 +218,8 @@ pub fn measure(flags: &CoalesceFlags, watch: Watch<'_>) -> Result<Coalesced, Fai
     if connections < requests {
         over_sockets.notes.push(format!(
             "{connections} requests instead of {requests}: each connection takes an open file, and \
-             processes may have no more here (raise the hard limit: ulimit -Hn)"
+             a process may have {} here (raise the hard limit: ulimit -Hn)",
+            possible.saturating_add(SPARE)
         ));
     }
     if cores.is_none() {
@@ -229,8 +230,8 @@ pub fn measure(flags: &CoalesceFlags, watch: Watch<'_>) -> Result<Coalesced, Fai
     Ok(Coalesced::new(environment, in_engine, over_sockets))
 }
 
-/// Descriptors that a process needs besides those of its connections.
-const SPARE: usize = 128;
+/// Descriptors that a process needs besides those of its connections: the server sets 128 aside.
+const SPARE: usize = 256;
 
 /// The trials of one form.
 struct Trials {

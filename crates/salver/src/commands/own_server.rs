@@ -146,6 +146,11 @@ impl OwnServer {
         self.child.id()
     }
 
+    /// What holds it.
+    pub(crate) fn hold(&self) -> Hold {
+        Hold(Pid::from_child(&self.child))
+    }
+
     /// Lets it end, and gives what it has counted.
     pub(crate) fn stop(mut self) -> Result<Counted, Failure> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)
@@ -163,6 +168,22 @@ impl OwnServer {
         }
         serde_json::from_str(&text)
             .map_err(|error| Failure::Failed(format!("the server's counters: {error}")))
+    }
+}
+
+/// Stops a server and lets it go on, as a debugger does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold(Pid);
+
+impl Hold {
+    /// From here on it does nothing; the kernel still takes what is sent to it.
+    pub(crate) fn stop(self) -> std::io::Result<()> {
+        Ok(kill_process(self.0, Signal::STOP)?)
+    }
+
+    /// It goes on. If it is gone, its client will see that.
+    pub(crate) fn release(self) {
+        let _ = kill_process(self.0, Signal::CONT);
     }
 }
 

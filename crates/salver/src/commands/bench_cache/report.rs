@@ -210,6 +210,11 @@ pub(super) fn in_words(report: &Report) -> String {
          but open, and leave the page cache.",
         interval::METHOD
     );
+    let others = report.environment.get("others");
+    let of_others = |name| others?.get(name)?.as_f64();
+    if let (Some(cores), Some(stolen)) = (of_others("cores"), of_others("stolen_cores")) {
+        let _ = writeln!(text, "Others took {:.2} cores meanwhile.", cores + stolen);
+    }
     notes(&mut text, report);
     text
 }

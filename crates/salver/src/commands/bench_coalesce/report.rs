@@ -24,7 +24,8 @@ pub struct Coalesced {
     pub method: String,
     /// All requests are begun before any load is performed; answers are sent to nobody.
     pub engine: Form,
-    /// A connection for each request, a real server, which keeps the file once it is loaded.
+    /// A connection for each request, and a real server, which is held until all requests are
+    /// written, and keeps the file once it is loaded.
     pub sockets: Form,
 }
 
@@ -56,7 +57,8 @@ pub struct Way {
     pub trials: usize,
     /// Loads performed in a trial.
     pub loads: Spread,
-    /// Milliseconds from the first request to the last answer of a trial.
+    /// Milliseconds to the last answer of a trial: in the engine from the first begin, over sockets
+    /// from the moment when all requests are written and the server, held until then, goes on.
     pub ms: Spread,
     /// Requests of all trials that failed, by how.
     pub errors: Errors,
@@ -187,11 +189,12 @@ pub(super) fn in_words(found: &Coalesced) -> String {
     form(
         &mut text,
         &found.sockets,
-        "over sockets: a connection each, a real server that keeps the file once it is loaded",
+        "over sockets: a real server, held until all requests are written; it keeps what it has loaded",
     );
     let _ = writeln!(
         text,
-        "\nTime is from the first request to the last answer; ratio by {METHOD}."
+        "\nTime is from the first begin, or from the moment when all requests are written, to the \
+         last\nanswer. {METHOD}."
     );
     if let Some(others) = found.environment.others {
         let _ = writeln!(

@@ -20,7 +20,8 @@ const CACHE_OF: u64 = 16;
 /// The default of `--cache-size`.
 const CACHE: u64 = 256 * 1024 * 1024;
 
-/// One trial. The connections are there before the file is made cold.
+/// One trial. The connections are there before the file is made cold, and the server is held while
+/// requests are written: it finds all of them at once.
 pub(super) fn burst(
     cold: &ColdFile,
     connections: usize,
@@ -28,7 +29,7 @@ pub(super) fn burst(
     cores: Option<Cores>,
 ) -> Result<Burst, Failure> {
     let length = u64::try_from(cold.content.len()).unwrap_or(u64::MAX);
-    let arguments: [OsString; 7] = [
+    let arguments: [OsString; 8] = [
         if coalesce {
             "--coalesce"
         } else {
@@ -40,6 +41,8 @@ pub(super) fn burst(
         // Nobody looks at the disk again while it is measured.
         "--revalidate=1h".into(),
         "--precompressed=none".into(),
+        // The file is kept in memory: all descriptors are for connections.
+        "--open-files=0".into(),
         format!("--cache-max-file={length}").into(),
         format!(
             "--cache-size={}",
@@ -49,10 +52,14 @@ pub(super) fn burst(
     ];
     let server = OwnServer::start(cold.folder(), &arguments, cores)?;
     let url = format!("{}/{NAME}", server.url());
+    let hold = server.hold();
     let measured = Cores::as_client(cores, || {
         let burst = Connections::connect(&url, &cold.content, connections, TIMEOUT)?;
         let is_cold = cold.cool();
-        burst.fire().map(|measured| (measured, is_cold))
+        hold.stop()
+            .map_err(|error| BenchError::Failed(format!("the server cannot be held: {error}")))?;
+        let fired = burst.fire(|| hold.release());
+        fired.map(|measured| (measured, is_cold))
     })?;
     let (measured, is_cold) = measured.map_err(|error| match error {
         BenchError::Misused(text) | BenchError::Failed(text) => Failure::Failed(text),

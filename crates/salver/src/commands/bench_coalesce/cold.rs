@@ -22,6 +22,8 @@ pub(super) const NAME: &str = "cold.bin";
 pub(super) struct ColdFile {
     scratch: Scratch,
     file: File,
+    /// Whether its file system lets it be cold.
+    cools: bool,
     /// Its bytes.
     pub(super) content: Vec<u8>,
 }
@@ -35,9 +37,15 @@ impl ColdFile {
         let file = File::open(scratch.path().join(NAME)).map_err(|error| {
             Failure::Failed(format!("a file that was just made is gone: {error}"))
         })?;
+        drop_pages(&file);
+        let cools = is_cold(&file);
+        // What the question has set off is over when all is read: it is read to the end here, so
+        // that nothing is under way when the pages are dropped.
+        let _ = std::fs::read(scratch.path().join(NAME));
         Ok(ColdFile {
             scratch,
             file,
+            cools,
             content,
         })
     }
@@ -47,15 +55,25 @@ impl ColdFile {
         self.scratch.path()
     }
 
-    /// Takes it out of the page cache; whether it is. File systems that are memory keep it.
+    /// Takes it out of the page cache; whether that can be. File systems that are memory keep it.
     pub(super) fn cool(&self) -> bool {
-        // What refuses is found by the look.
-        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
-        let mut byte = [0];
-        let mut into = [IoSliceMut::new(&mut byte)];
-        let found = preadv2(&self.file, &mut into, 0, ReadWriteFlags::NOWAIT);
-        matches!(found, Err(Errno::AGAIN))
+        drop_pages(&self.file);
+        self.cools
     }
+}
+
+fn drop_pages(file: &File) {
+    // What refuses is found by the question.
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+}
+
+/// Whether the file is not in the page cache. Asking makes some kernels read ahead (Linux 6.18 does),
+/// so it may be there a moment later: ask before what is measured, not right before it.
+fn is_cold(file: &File) -> bool {
+    let mut byte = [0];
+    let mut into = [IoSliceMut::new(&mut byte)];
+    let found = preadv2(file, &mut into, 0, ReadWriteFlags::NOWAIT);
+    matches!(found, Err(Errno::AGAIN))
 }
 
 #[cfg(test)]

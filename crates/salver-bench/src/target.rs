@@ -32,6 +32,12 @@ pub fn parse(text: &str) -> Result<Url, BenchError> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("names no host"));
     }
+    if !url.username().is_empty() || url.password().is_some() {
+        // Without the URL: results are shown to others.
+        return Err(BenchError::Misused(
+            "a URL with a name and a password is not asked: send them as a field".to_owned(),
+        ));
+    }
     Ok(url)
 }
 
@@ -112,6 +118,7 @@ mod tests {
         check(&[], "no URL");
         check(&["localhost:80"], "is not a URL of http");
         check(&["/a"], "is no URL");
+        check(&["http://a:b@127.0.0.1/"], "send them as a field");
         check(&["https://a/"], "is not a URL of http");
         check(
             &["http://127.0.0.1:1/", "http://127.0.0.1:2/"],

@@ -13,7 +13,7 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold truth clean
+.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,7 +24,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps lint unit docs mirror loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+test: deps lint unit docs ui-test mirror loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define install

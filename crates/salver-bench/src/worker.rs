@@ -1,5 +1,7 @@
 //! One thread of a load: its connections, in one loop that never waits for one of them alone.
 
+mod opening;
+
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::answer::Fed;
-use crate::connection::{At, Connection, connect};
+use crate::connection::{At, Connection};
 use crate::expected::Wrong;
 use crate::order::Picker;
 use crate::poller::{Poller, Ready};
@@ -74,72 +76,6 @@ pub(crate) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Opens its connections, and waits until all are open or have failed.
-    ///
-    /// # Errors
-    /// The last error, if not one could be opened.
-    pub(crate) fn connect(
-        shared: &'a Shared<'a>,
-        numbers: std::ops::Range<usize>,
-        picker: Picker,
-        moments: Moments,
-    ) -> io::Result<Self> {
-        let now = Instant::now();
-        let mut worker = Worker {
-            shared,
-            poller: Poller::new()?,
-            connections: numbers.clone().map(|_| Connection::new(now)).collect(),
-            first: numbers.start,
-            picker,
-            moments,
-            next: 0,
-            idle: VecDeque::new(),
-            busy: 0,
-            timeline: Timeline {
-                start: now,
-                from: now,
-                // Nothing is sent yet.
-                until: now,
-            },
-            tally: Tally::default(),
-            answers: 0,
-            errors: 0,
-        };
-        let mut last_error = None;
-        let mut ready = Vec::new();
-        for index in 0..worker.connections.len() {
-            worker.open(index, now);
-            // In steps, so that the server's backlog does not overflow.
-            if index % 128 == 127 {
-                worker.poller.wait(TICK, &mut ready)?;
-                worker.take_opened(&ready, &mut last_error);
-            }
-        }
-        let deadline = now + shared.timeout;
-        while worker
-            .connections
-            .iter()
-            .any(|one| one.at == At::Connecting)
-            && Instant::now() < deadline
-        {
-            worker.poller.wait(TICK, &mut ready)?;
-            worker.take_opened(&ready, &mut last_error);
-        }
-        if worker.connections.iter().any(|one| one.at == At::Idle) {
-            return Ok(worker);
-        }
-        Err(last_error.unwrap_or_else(|| io::ErrorKind::TimedOut.into()))
-    }
-
-    fn take_opened(&mut self, ready: &[Ready], last_error: &mut Option<io::Error>) {
-        let now = Instant::now();
-        for ready in ready {
-            if let Err(error) = self.opened(ready.number, now) {
-                *last_error = Some(error);
-            }
-        }
-    }
-
     /// Sends and receives until all that belongs to the timeline is answered, or has failed.
     pub(crate) fn run(mut self, timeline: Timeline) -> io::Result<Tally> {
         self.timeline = timeline;
@@ -460,61 +396,6 @@ impl<'a> Worker<'a> {
         if self.timeline.from <= now && now < self.timeline.until {
             *kind(&mut self.tally.errors) += 1;
         }
-    }
-
-    /// Opens a connection anew.
-    fn open(&mut self, index: usize, now: Instant) {
-        let number = self.first + index;
-        let address = self.shared.address;
-        let Some(connection) = self.connections.get_mut(index) else {
-            return;
-        };
-        if connection.at == At::Idle {
-            self.idle.retain(|idle| *idle != index);
-        }
-        connection.request = None;
-        connection.stream = None;
-        connection.since = now;
-        let stream = connect(address, number);
-        match stream.and_then(|stream| self.poller.add(&stream, index).map(|()| stream)) {
-            Ok(stream) => {
-                connection.stream = Some(stream);
-                connection.at = At::Connecting;
-            }
-            Err(_) => self.refused(index, now),
-        }
-    }
-
-    /// Looks how an attempt to connect has ended.
-    fn opened(&mut self, index: usize, now: Instant) -> io::Result<()> {
-        let Some(connection) = self.connections.get_mut(index) else {
-            return Ok(());
-        };
-        let Some(stream) = &connection.stream else {
-            return Ok(());
-        };
-        match stream.take_error() {
-            Ok(None) if stream.peer_addr().is_ok() => {
-                connection.at = At::Idle;
-                connection.since = now;
-                Ok(())
-            }
-            // Not yet: it is told again.
-            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-            Ok(Some(error)) | Err(error) => {
-                self.refused(index, now);
-                Err(error)
-            }
-        }
-    }
-
-    fn refused(&mut self, index: usize, now: Instant) {
-        if let Some(connection) = self.connections.get_mut(index) {
-            connection.stream = None;
-            connection.at = At::Down;
-            connection.since = now;
-        }
-        self.error(now, |errors| &mut errors.connect);
     }
 
     /// Ends what takes too long, and tries again what was refused.

@@ -314,18 +314,27 @@ fn hot_files_stay_as_quick_as_without_cold_ones() {
         rounds: 5,
         each: Duration::from_millis(700),
     };
-    let mut missed = Vec::new();
+    let mut all = Vec::new();
     for slow in [DATA, METADATA, EVERYTHING] {
         for cold in [Cold::Streams, Cold::SmallFiles] {
             for hot in [Hot::Elsewhere, Hot::SlowDisk] {
                 let case = case(hot, cold, slow);
-                let figures = measured(case, effort).expect("a slow disk");
-                if figures.ratio > FACTOR {
-                    missed.push((case, figures));
-                }
+                all.push((case, measured(case, effort).expect("a slow disk")));
             }
         }
     }
+    // The p99 alone is the same measurement in every case, and on a virtual machine it moves by a
+    // factor of five from one minute to the next: a case must be over both its own and the usual one.
+    let usual = median(all.iter().map(|(_, figures)| figures.alone).collect());
+    say(&format!(
+        "hot p99 alone, median of the cases: {} us",
+        usual.as_micros()
+    ));
+    let limit = |figures: &Figures| figures.alone.max(usual).mul_f64(FACTOR);
+    let missed: Vec<_> = all
+        .iter()
+        .filter(|(_, figures)| figures.beside > limit(figures))
+        .collect();
     let unchecked = measured(UNCHECKED, effort).expect("a slow disk");
     assert!(missed.is_empty(), "more than {FACTOR} times: {missed:#?}");
     assert!(unchecked.ratio > 10.0 * FACTOR, "{unchecked:?}");

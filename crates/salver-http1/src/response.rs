@@ -81,15 +81,17 @@ impl RenderedHead {
     }
 
     /// Appends the whole head to `out`, empty line included. Nothing is allocated if `out` has room
-    /// for [`len`](Self::len) and [`TAIL_AT_MOST`] bytes.
+    /// for [`len`](Self::len), `more` and [`TAIL_AT_MOST`] bytes.
     ///
-    /// `date` is an IMF-fixdate (RFC 9110 section 5.6.7).
-    pub fn write(&self, out: &mut Vec<u8>, date: &[u8; 29], connection: Persistence) {
+    /// `date` is an IMF-fixdate (RFC 9110 section 5.6.7). `more` are further field lines, each with
+    /// its CRLF.
+    pub fn write(&self, out: &mut Vec<u8>, date: &[u8; 29], more: &[u8], connection: Persistence) {
         let start = out.len() + self.date_at;
         out.extend_from_slice(&self.bytes);
         if let Some(place) = out.get_mut(start..start + date.len()) {
             place.copy_from_slice(date);
         }
+        out.extend_from_slice(more);
         out.extend_from_slice(connection.tail());
     }
 }
@@ -209,7 +211,7 @@ mod tests {
         let mut out = b"before".to_vec();
         out.reserve_exact(head.len() + TAIL_AT_MOST);
         let room = out.capacity();
-        head.write(&mut out, DATE, connection);
+        head.write(&mut out, DATE, b"", connection);
         assert_eq!(out.capacity(), room, "nothing was allocated");
         assert!(out.starts_with(b"before"));
         out

@@ -18,24 +18,25 @@ mod ready;
 mod slow;
 mod translate;
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use salver_assets::{Arrived, Content, Method, Now, Patience, Pending, ResponsePlan, Step};
+use salver_assets::{Content, Method, Now, ResponsePlan};
 use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncWriteExt, ReadBuf};
 
+use crate::asking::{Asked, ask};
 use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
+use crate::front::Front;
 pub(crate) use crate::http1::ready::Ready;
-use crate::http1::slow::{Answer, Slow, is_outdated};
+use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{method, push_content, push_head, request};
 use crate::outbox::Outbox;
+use crate::stream::Stream;
 use crate::transmit::{expect_progress, has_stalled, poll_send, send_or_keep};
 
 /// More than this in the outbox is sent before further requests are looked at.
@@ -48,9 +49,10 @@ const LINGER: Duration = Duration::from_secs(2);
 const KEPT: usize = 256 * 1024;
 
 /// A connection.
-pub(crate) struct Connection {
+pub(crate) struct Connection<S> {
     shared: Rc<Loop>,
-    stream: TcpStream,
+    stream: S,
+    front: Rc<Front>,
     parser: salver_http1::Connection,
     /// Received and not consumed.
     carry: Vec<u8>,
@@ -90,13 +92,14 @@ enum Flow {
     Slow(Box<Slow>),
 }
 
-impl Connection {
-    pub(crate) fn new(shared: Rc<Loop>, stream: TcpStream, seat: Seat) -> Self {
+impl<S: Stream> Connection<S> {
+    pub(crate) fn new(shared: Rc<Loop>, stream: S, front: Rc<Front>, seat: Seat) -> Self {
         let idle = shared.common.settings.idle_timeout;
         let deadline = shared.deadlines.add(Instant::now() + idle);
         Connection {
             shared,
             stream,
+            front,
             parser: salver_http1::Connection::new(),
             carry: Vec::new(),
             carries_more: false,
@@ -120,7 +123,7 @@ impl Connection {
                     if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
                         // Not even what the kernel still holds is to complete the answer: its
                         // pages may be those of a file that has changed.
-                        let _ = self.stream.set_zero_linger();
+                        let _ = self.stream.tcp().set_zero_linger();
                         return self.report(&error);
                     }
                 }
@@ -166,8 +169,7 @@ impl Connection {
                         Wait::NoLonger => return Poll::Ready(Turn::Over),
                         Wait::TooLate => {
                             let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
-                            let date = &shared.clock.date();
-                            push_head(&mut scratch.outbox, &plan, date, Persistence::Close);
+                            self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
                             push_content(&mut scratch.outbox, &plan);
                             self.ends = true;
                             self.hand_over(&mut scratch.outbox);
@@ -201,11 +203,13 @@ impl Connection {
                 Flow::NeedsInput | Flow::Enough => {}
                 Flow::Ready(number) => {
                     let (outbox, answer) = (&mut scratch.outbox, scratch.ready.get(number));
-                    if send_or_keep(&mut self.stream, context, answer, outbox).is_err() {
-                        return Poll::Ready(Turn::Over);
-                    }
-                    if outbox.is_empty() {
-                        self.wait_for_request(now);
+                    match send_or_keep(&mut self.stream, context, answer, outbox) {
+                        Poll::Ready(Ok(())) => self.wait_for_request(now),
+                        Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
+                        Poll::Pending => {
+                            self.hand_over(outbox);
+                            return Poll::Pending;
+                        }
                     }
                 }
                 Flow::Ends => self.ends = true,
@@ -326,7 +330,7 @@ impl Connection {
                     .and_then(|held| self.answer(held.borrow(), outbox, None, now)),
                 Event::Refuse(refusal) => {
                     let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
-                    push_head(outbox, &plan, &self.shared.clock.date(), Persistence::Close);
+                    self.push_head(outbox, &plan, Persistence::Close);
                     if !self.is_head(rest) {
                         push_content(outbox, &plan);
                     }
@@ -362,53 +366,29 @@ impl Connection {
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
         let request = request(head);
-        let engine = &self.shared.common.engine;
-        let mut step = engine.begin(&request, now);
-        let mut outdated = false;
-        let pending = loop {
-            match step {
-                Step::Respond(plan) if !outdated && is_outdated(engine, &plan) => {
-                    outdated = true;
-                    step = engine.begin(&request, now);
-                }
-                Step::Respond(plan) => {
-                    if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
-                        && let Some(number) = ready.find(&plan, &self.shared.clock.date())
-                    {
-                        return Some(Flow::Ready(number));
-                    }
-                    push_head(outbox, &plan, &self.shared.clock.date(), persistence);
-                    if let Content::File(_) | Content::Parts(_) = plan.content {
-                        return Some(slow(Answer::Ready(plan), persistence));
-                    }
-                    push_content(outbox, &plan);
-                    return (persistence == Persistence::Close).then_some(Flow::Ends);
-                }
-                Step::Load(load, pending) => {
-                    // What does not have to wait costs no thread.
-                    match load.perform(Patience::MustNotWait, now.instant) {
-                        Ok(outcome) => engine.finish(load, outcome),
-                        Err(would_wait) => {
-                            let meanwhile = engine.meanwhile(&request, &load, would_wait, now);
-                            self.shared.common.loader.load(engine, load);
-                            if let Some(plan) = meanwhile {
-                                step = Step::Respond(plan);
-                                continue;
-                            }
-                        }
-                    }
-                    match poll_once(pending) {
-                        Ok(arrived) => step = engine.resume(&request, arrived, now),
-                        Err(pending) => break pending,
-                    }
-                }
-                Step::Wait(pending) => break pending,
+        let plan = match ask(&self.shared, &request, now) {
+            Asked::Plan(plan) => plan,
+            Asked::Later(pending) => {
+                let answer = Answer::Awaited(request.into_owned(), pending);
+                return Some(slow(answer, persistence));
             }
         };
-        Some(slow(
-            Answer::Awaited(request.into_owned(), pending),
-            persistence,
-        ))
+        if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
+            && let Some(number) = ready.find(&plan, &self.shared.clock.date(), &self.front)
+        {
+            return Some(Flow::Ready(number));
+        }
+        self.push_head(outbox, &plan, persistence);
+        if let Content::File(_) | Content::Parts(_) = plan.content {
+            return Some(slow(Answer::Ready(plan), persistence));
+        }
+        push_content(outbox, &plan);
+        (persistence == Persistence::Close).then_some(Flow::Ends)
+    }
+
+    fn push_head(&self, outbox: &mut Outbox, plan: &ResponsePlan, persistence: Persistence) {
+        let date = &self.shared.clock.date();
+        push_head(outbox, plan, date, &self.front, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
@@ -469,14 +449,6 @@ enum Wait {
     On,
     NoLonger,
     TooLate,
-}
-
-/// What a load that was just finished gave.
-fn poll_once(mut pending: Pending) -> Result<Arrived, Pending> {
-    match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(arrived) => Ok(arrived),
-        Poll::Pending => Err(pending),
-    }
 }
 
 fn slow(answer: Answer, persistence: Persistence) -> Flow {

@@ -23,9 +23,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod asking;
 mod clock;
 mod context;
 mod deadlines;
+#[allow(dead_code)]
+mod front;
 mod http1;
 mod listener;
 mod loader;
@@ -36,6 +39,7 @@ mod server;
 mod settings;
 mod shutdown;
 pub mod strategies;
+mod stream;
 mod transmit;
 mod worker;
 

@@ -2,6 +2,9 @@
 //! without passing through memory where the bytes are at hand, through the loader where they are
 //! not.
 
+#[allow(dead_code)]
+pub(crate) mod reading;
+
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::pin::Pin;
@@ -11,23 +14,24 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
-use tokio::io::{AsyncWrite, Interest};
-use tokio::net::TcpStream;
+use tokio::io::Interest;
 
 use crate::context::Common;
 use crate::deadlines::Deadline;
 use crate::outbox::{Outbox, SLICES};
+use crate::stream::Stream;
 
 /// What one connection may send from a file before others have their turn, and how far residency
 /// is asked about and read ahead at a time.
 const WINDOW: u64 = 256 * 1024;
 
-/// Sends what `outbox` holds. `Pending` if the socket is full: then its waker is registered.
+/// Sends what `outbox` holds, and what the stream itself holds back. `Pending` if the socket is
+/// full: then its waker is registered.
 ///
 /// # Errors
 /// The socket's.
-pub(crate) fn poll_send(
-    stream: &mut TcpStream,
+pub(crate) fn poll_send<S: Stream>(
+    stream: &mut S,
     context: &mut Context<'_>,
     outbox: &mut Outbox,
 ) -> Poll<io::Result<()>> {
@@ -47,44 +51,47 @@ pub(crate) fn poll_send(
             Poll::Ready(Ok(count)) => outbox.advance(count),
         }
     }
-    Poll::Ready(Ok(()))
+    Pin::new(stream).poll_flush(context)
 }
 
 /// Sends `answer` at once as far as the socket takes it; the rest is appended to `outbox`, which is
-/// empty.
+/// empty. `Ready` if nothing is left, in the outbox or in the stream.
 ///
 /// # Errors
 /// The socket's.
-pub(crate) fn send_or_keep(
-    stream: &mut TcpStream,
+pub(crate) fn send_or_keep<S: Stream>(
+    stream: &mut S,
     context: &mut Context<'_>,
     answer: &[u8],
     outbox: &mut Outbox,
-) -> io::Result<()> {
-    let sent = match Pin::new(stream).poll_write(context, answer) {
+) -> Poll<io::Result<()>> {
+    let sent = match Pin::new(&mut *stream).poll_write(context, answer) {
         Poll::Ready(sent) => sent?,
         Poll::Pending => 0,
     };
-    if let Some(rest) = answer.get(sent..).filter(|rest| !rest.is_empty()) {
-        outbox.write(|buffer| buffer.extend_from_slice(rest));
+    match answer.get(sent..).filter(|rest| !rest.is_empty()) {
+        Some(rest) => {
+            outbox.write(|buffer| buffer.extend_from_slice(rest));
+            poll_send(stream, context, outbox)
+        }
+        None => Pin::new(stream).poll_flush(context),
     }
-    Ok(())
 }
 
 /// From now on the peer has `timeout` to take something of what is being sent.
-pub(crate) fn expect_progress(stream: &TcpStream, deadline: &Deadline, timeout: Duration) {
-    let queued = salver_os::unacknowledged(stream).unwrap_or(0);
+pub(crate) fn expect_progress<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) {
+    let queued = salver_os::unacknowledged(stream.tcp()).unwrap_or(0);
     deadline.set_with_queue(Instant::now() + timeout, queued);
 }
 
 /// Whether the peer took nothing in the time that it had. The kernel's queue is deep: to a slow
 /// peer it may be too full for minutes to take more from us, but as long as it becomes shorter
 /// the peer is there.
-pub(crate) fn has_stalled(stream: &TcpStream, deadline: &Deadline, timeout: Duration) -> bool {
+pub(crate) fn has_stalled<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) -> bool {
     if !deadline.has_passed(Instant::now()) {
         return false;
     }
-    let queued = salver_os::unacknowledged(stream).unwrap_or(u64::MAX);
+    let queued = salver_os::unacknowledged(stream.tcp()).unwrap_or(u64::MAX);
     let stalled = queued >= deadline.queued();
     if !stalled {
         expect_progress(stream, deadline, timeout);
@@ -93,9 +100,9 @@ pub(crate) fn has_stalled(stream: &TcpStream, deadline: &Deadline, timeout: Dura
 }
 
 /// One answer on its way.
-pub(crate) struct Transmission<'a> {
+pub(crate) struct Transmission<'a, S> {
     pub(crate) common: &'a Common,
-    pub(crate) stream: &'a mut TcpStream,
+    pub(crate) stream: &'a mut S,
     pub(crate) deadline: &'a Deadline,
     /// What goes before the content: earlier answers and the head.
     pub(crate) outbox: Outbox,
@@ -104,7 +111,7 @@ pub(crate) struct Transmission<'a> {
     pub(crate) waits: bool,
 }
 
-impl Transmission<'_> {
+impl<S: Stream> Transmission<'_, S> {
     /// Sends everything.
     ///
     /// # Errors
@@ -133,9 +140,6 @@ impl Transmission<'_> {
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        if self.outbox.is_empty() {
-            return Ok(());
-        }
         std::future::poll_fn(|context| {
             let before = self.outbox.left();
             let result = poll_send(self.stream, context, &mut self.outbox);
@@ -149,7 +153,7 @@ impl Transmission<'_> {
 
     async fn send_file(&mut self, content: &FileContent) -> io::Result<()> {
         let Range { mut start, end } = content.range;
-        let mut transport = Transport::KernelSends;
+        let mut transport = S::TRANSPORT;
         while start < end {
             let window = start..end.min(start.saturating_add(WINDOW));
             start = self.send_window(content, window, &mut transport).await?;
@@ -168,10 +172,10 @@ impl Transmission<'_> {
         window: Range<u64>,
         transport: &mut Transport,
     ) -> io::Result<u64> {
-        let mut residency = self.residency(content, &window);
+        let mut at_hand = residency(self.common, content, &window);
         loop {
             let situation = Situation {
-                residency,
+                residency: at_hand,
                 transport: *transport,
                 ..content.situation
             };
@@ -189,13 +193,13 @@ impl Transmission<'_> {
                         self.flush().await?;
                         return Ok(window.end);
                     }
-                    None => residency = Residency::Unknown,
+                    None => at_hand = Residency::Unknown,
                 },
                 Way::BringIn => {
                     self.flush().await?;
                     let loader = &self.common.loader;
                     loader.bring_in(content, window.clone()).await?;
-                    residency = match self.residency(content, &window) {
+                    at_hand = match residency(self.common, content, &window) {
                         Residency::Resident => Residency::Resident,
                         Residency::Cold | Residency::Unknown => Residency::Unknown,
                     };
@@ -214,26 +218,12 @@ impl Transmission<'_> {
         }
     }
 
-    /// What is known of a window without waiting.
-    fn residency(&self, content: &FileContent, window: &Range<u64>) -> Residency {
-        if !self.common.settings.check_residency {
-            return Residency::Resident;
-        }
-        if !content.local {
-            return Residency::Unknown;
-        }
-        match salver_os::residency(&content.file, window) {
-            salver_os::Residency::Resident => Residency::Resident,
-            salver_os::Residency::Cold => Residency::Cold,
-        }
-    }
-
     /// Sends the outbox in such a way that it leaves with what follows.
     async fn flush_ahead(&mut self) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); SLICES];
         if let (1, [head, ..]) = (self.outbox.slices(&mut slices), &slices) {
-            let send = || salver_os::send_more(&*self.stream, head);
-            match self.stream.try_io(Interest::WRITABLE, send) {
+            let send = || salver_os::send_more(self.stream.tcp(), head);
+            match self.stream.tcp().try_io(Interest::WRITABLE, send) {
                 Ok(count) => self.outbox.advance(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -255,8 +245,8 @@ impl Transmission<'_> {
         let mut at = window.start;
         while at < window.end {
             let count = usize::try_from(window.end - at).unwrap_or(usize::MAX);
-            let send = || salver_os::send_file(&*self.stream, &*content.file, at, count);
-            match self.stream.try_io(Interest::WRITABLE, send) {
+            let send = || salver_os::send_file(self.stream.tcp(), &*content.file, at, count);
+            match self.stream.tcp().try_io(Interest::WRITABLE, send) {
                 // The file has become shorter: never pad.
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(count) => {
@@ -268,7 +258,7 @@ impl Transmission<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {
-                        let ready = self.stream.poll_write_ready(context);
+                        let ready = self.stream.tcp().poll_write_ready(context);
                         self.unless_late(context, ready)
                     })
                     .await?;
@@ -298,6 +288,20 @@ impl Transmission<'_> {
             }
         }
         result
+    }
+}
+
+/// What is known of a window without waiting.
+fn residency(common: &Common, content: &FileContent, window: &Range<u64>) -> Residency {
+    if !common.settings.check_residency {
+        return Residency::Resident;
+    }
+    if !content.local {
+        return Residency::Unknown;
+    }
+    match salver_os::residency(&content.file, window) {
+        salver_os::Residency::Resident => Residency::Resident,
+        salver_os::Residency::Cold => Residency::Cold,
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::task::spawn_local;
 use crate::clock;
 use crate::context::{Common, Context};
 use crate::deadlines::SWEEP_INTERVAL;
+use crate::front::Front;
 use crate::http1::Connection;
 use crate::shutdown::Stage;
 
@@ -96,6 +97,7 @@ async fn serve(
 
 async fn accept(context: Rc<Context>, listener: TcpListener) {
     let common = Arc::clone(&context.common);
+    let front = Rc::new(Front::default());
     let refusals = Rc::new(());
     // Given up for a moment when descriptors run out, so that a waiting client can be turned away
     // instead of being left hanging.
@@ -107,7 +109,8 @@ async fn accept(context: Rc<Context>, listener: TcpListener) {
                     // Linux hands the listener's setting down; others do not.
                     #[cfg(not(target_os = "linux"))]
                     let _ = stream.set_nodelay(true);
-                    spawn_local(Connection::new(Rc::clone(&context), stream, seat).serve());
+                    let (context, front) = (Rc::clone(&context), Rc::clone(&front));
+                    spawn_local(Connection::new(context, stream, front, seat).serve());
                 }
                 None => {
                     if common.said.connections_full.now(common.uptime()) {

@@ -5,9 +5,12 @@
 //! An answer is put together at its second request, and let go when nobody has asked for it between
 //! two sweeps.
 
+use std::rc::Rc;
+
 use salver_assets::{Remembered, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead};
 
+use crate::front::Front;
 use crate::http1::translate::rendered;
 
 /// Longer content is rarely in memory, and then leaves by `writev`, beside its head: the one send
@@ -32,7 +35,8 @@ pub(crate) struct Ready {
 
 #[derive(Default)]
 struct Slot {
-    of: Option<Remembered>,
+    /// Of which representation, and for whose listener.
+    of: Option<(Remembered, Rc<Front>)>,
     /// Empty until the second request.
     answer: Vec<u8>,
     date_at: usize,
@@ -50,21 +54,29 @@ impl Ready {
 
     /// The number of the answer that carries out `plan` on a connection that lasts, for
     /// [`get`](Self::get); `None` if there is none, at least not yet.
-    pub(crate) fn find(&mut self, plan: &ResponsePlan, date: &[u8; 29]) -> Option<usize> {
+    pub(crate) fn find(
+        &mut self,
+        plan: &ResponsePlan,
+        date: &[u8; 29],
+        front: &Rc<Front>,
+    ) -> Option<usize> {
         let whole = plan.served_whole()?;
         if whole.content().len() > LONGEST {
             return None;
         }
         let home = home(whole.number());
         let places = || (home..home + PLACES).map(|place| place % SLOTS);
-        let is_it = |slot: &Slot| slot.of.as_ref().is_some_and(|of| of.is(&whole));
+        let is_it = |slot: &Slot| {
+            let of = slot.of.as_ref();
+            of.is_some_and(|(of, its)| of.is(&whole) && Rc::ptr_eq(its, front))
+        };
         let found = places().find(|&place| self.slots.get(place).is_some_and(is_it));
         let Some(number) = found else {
             let free = places().find(|&place| self.slots.get(place).is_some_and(Slot::is_free));
             let slot = self.slots.get_mut(free.unwrap_or(home))?;
             self.bytes -= slot.answer.len();
             *slot = Slot {
-                of: Some(whole.remember()),
+                of: Some((whole.remember(), Rc::clone(front))),
                 used: true,
                 ..Slot::default()
             };
@@ -74,12 +86,18 @@ impl Ready {
         slot.used = true;
         if slot.answer.is_empty() {
             let head: &RenderedHead = rendered(plan)?;
-            let length = head.len() + whole.content().len() + salver_http1::TAIL_AT_MOST;
+            let around = front.lines().len() + salver_http1::TAIL_AT_MOST;
+            let length = head.len() + around + whole.content().len();
             if self.bytes + length > MOST {
                 return None;
             }
             slot.answer.reserve_exact(length);
-            head.write(&mut slot.answer, date, Persistence::KeepAlive);
+            head.write(
+                &mut slot.answer,
+                date,
+                front.lines(),
+                Persistence::KeepAlive,
+            );
             slot.answer.extend_from_slice(whole.content());
             slot.date_at = head.date_at();
             self.bytes += slot.answer.len();
@@ -179,7 +197,8 @@ mod tests {
     }
 
     fn text(ready: &mut Ready, plan: &ResponsePlan, date: usize) -> Option<String> {
-        let number = ready.find(plan, DATES[date])?;
+        thread_local!(static FRONT: Rc<Front> = Rc::default());
+        let number = FRONT.with(|front| ready.find(plan, DATES[date], front))?;
         Some(String::from_utf8(ready.get(number).to_vec()).unwrap())
     }
 

@@ -4,13 +4,14 @@
 use std::io;
 use std::rc::Rc;
 
-use salver_assets::{Content, Engine, Patience, Pending, Piece, Request, ResponsePlan, Step};
+use salver_assets::{Pending, Request, ResponsePlan};
 use salver_http1::Persistence;
 
 use super::Connection;
 use super::translate::push_head;
-use crate::context::Context as Loop;
+use crate::asking::wait_for_plan;
 use crate::outbox::Outbox;
+use crate::stream::Stream;
 use crate::transmit::Transmission;
 
 /// An answer that does not come out of memory at once.
@@ -26,7 +27,7 @@ pub(super) enum Answer {
     Awaited(Request<'static>, Pending),
 }
 
-impl Connection {
+impl<S: Stream> Connection<S> {
     /// Sends the answers before it and then the slow one.
     ///
     /// # Errors
@@ -53,7 +54,13 @@ impl Connection {
                 transmission.flush().await?;
                 let plan = wait_for_plan(&shared, &request, pending).await;
                 let date = &shared.clock.date();
-                push_head(&mut transmission.outbox, &plan, date, persistence);
+                push_head(
+                    &mut transmission.outbox,
+                    &plan,
+                    date,
+                    &self.front,
+                    persistence,
+                );
                 plan
             }
         };
@@ -64,41 +71,4 @@ impl Connection {
         self.wait_for_request(shared.clock.now());
         Ok(())
     }
-}
-
-async fn wait_for_plan(shared: &Loop, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-    let common = &*shared.common;
-    let mut pending = pending;
-    loop {
-        let arrived = pending.await;
-        pending = match common.engine.resume(request, arrived, shared.clock.now()) {
-            Step::Respond(plan) => return plan,
-            Step::Load(load, pending) => {
-                common.loader.load(&common.engine, load);
-                pending
-            }
-            Step::Wait(pending) => pending,
-        };
-    }
-}
-
-/// Whether the file that an answer is to be sent from was changed in place since it was opened.
-/// Then it is no longer kept open.
-pub(super) fn is_outdated(engine: &Engine, plan: &ResponsePlan) -> bool {
-    let file = match &plan.content {
-        Content::File(file) => Some(file),
-        Content::Parts(pieces) => pieces.iter().find_map(|piece| match piece {
-            Piece::File(file) => Some(file),
-            Piece::Memory(_) => None,
-        }),
-        Content::Empty | Content::Memory(_) => None,
-    };
-    let Some(file) = file else {
-        return false;
-    };
-    let outdated = !file.is_unchanged(Patience::MustNotWait).unwrap_or(false);
-    if outdated {
-        engine.close_file(file);
-    }
-    outdated
 }

@@ -3,6 +3,7 @@
 use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead, RequestHead, Target, write_head};
 
+use crate::front::Front;
 use crate::outbox::Outbox;
 
 /// What is to be done, whatever it was called.
@@ -49,12 +50,17 @@ pub(super) fn push_head(
     outbox: &mut Outbox,
     plan: &ResponsePlan,
     date: &[u8; 29],
+    front: &Front,
     persistence: Persistence,
 ) {
     let rendered = rendered(plan);
     outbox.write(|buffer| match rendered {
-        Some(head) => head.write(buffer, date, persistence),
-        None => write_head(buffer, plan.status, date, fields(plan), persistence),
+        Some(head) => head.write(buffer, date, front.lines(), persistence),
+        None => {
+            let fields =
+                fields(plan).chain(front.fields().iter().map(|(name, value)| (*name, &**value)));
+            write_head(buffer, plan.status, date, fields, persistence);
+        }
     });
 }
 

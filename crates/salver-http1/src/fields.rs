@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::authority::{self, Authority};
 use crate::error::ParseError;
 use crate::request_line::Version;
-use salver_semantics::RequestFields;
 use salver_semantics::field::{list, trim_ows};
+use salver_semantics::{Authority, RequestFields, authority, request_fields::is};
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
@@ -53,18 +52,11 @@ impl<'b> Kept<'_, 'b> {
         let Kept { control, fields } = self;
         Some(match name.len() {
             4 if is(name, b"host") => &mut control.host,
-            5 if is(name, b"range") => &mut fields.range,
             6 if is(name, b"expect") => &mut control.expect,
-            8 if is(name, b"if-match") => &mut fields.if_match,
-            8 if is(name, b"if-range") => &mut fields.if_range,
             10 if is(name, b"connection") => &mut control.connection,
-            13 if is(name, b"if-none-match") => &mut fields.if_none_match,
             14 if is(name, b"content-length") => &mut control.content_length,
-            15 if is(name, b"accept-encoding") => &mut fields.accept_encoding,
-            17 if is(name, b"if-modified-since") => &mut fields.if_modified_since,
             17 if is(name, b"transfer-encoding") => &mut control.transfer_encoding,
-            19 if is(name, b"if-unmodified-since") => &mut fields.if_unmodified_since,
-            _ => return None,
+            _ => return fields.slot(name),
         })
     }
 }
@@ -74,30 +66,6 @@ fn join<'b>(first: &mut Cow<'b, [u8]>, value: &[u8]) {
     let first = first.to_mut();
     first.extend_from_slice(b", ");
     first.extend_from_slice(value);
-}
-
-/// Whether `token` is `lower`, which is made of small letters and `-`, in whatever case.
-///
-/// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
-/// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.
-#[inline]
-fn is<const N: usize>(token: &[u8], lower: &[u8; N]) -> bool {
-    let Some(token) = token.as_array::<N>() else {
-        return false;
-    };
-    // What remains behind the last whole word is compared together with bytes before it.
-    if N < 8 {
-        let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
-        let small = |bytes| word(bytes).map(|word| word | 0x2020_2020);
-        small(token.first_chunk()) == word(lower.first_chunk())
-            && small(token.last_chunk()) == word(lower.last_chunk())
-    } else {
-        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        let same = |(token, lower)| word(token) | 0x2020_2020_2020_2020 == word(lower);
-        let (tokens, lowers) = (token.as_chunks().0, lower.as_chunks().0);
-        tokens.iter().zip(lowers).all(same)
-            && token.last_chunk().zip(lower.last_chunk()).is_some_and(same)
-    }
 }
 
 impl Control<'_> {

@@ -22,7 +22,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod authority;
 mod body;
 mod chunked;
 mod connection;
@@ -43,7 +42,8 @@ pub use error::Refusal;
 pub use framing::BodyLength;
 pub use limits::{FIELDS_AT_MOST, Limits};
 pub use request::{OwnedRequestHead, RequestHead, parse};
-pub use request_line::{Method, Version};
+pub use request_line::Version;
 pub use response::{CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase, write_head};
+pub use salver_semantics::Method;
 pub use salver_semantics::RequestFields;
 pub use target::Target;

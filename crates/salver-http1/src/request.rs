@@ -4,9 +4,10 @@ use crate::error::{ParseError, Refusal};
 use crate::fields::{Control, Kept};
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
-use crate::request_line::{self, Method, RequestLine, Version};
+use crate::request_line::{self, RequestLine, Version};
 use crate::section;
 use crate::target::Target;
+use salver_semantics::Method;
 use salver_semantics::RequestFields;
 
 /// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).

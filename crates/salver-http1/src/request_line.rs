@@ -3,6 +3,7 @@
 //! httparse could read it, but takes neither HTTP/1.2 nor a target that is not UTF-8, and doesn't
 //! tell what is wrong. The pass over the target is needed anyway: `#` has to be found.
 
+use salver_semantics::Method;
 use salver_semantics::field::is_token;
 
 use crate::error::ParseError;
@@ -17,48 +18,6 @@ pub enum Version {
     /// HTTP/1.1, and every later HTTP/1.x: RFC 9110 section 2.5 has a recipient process a message
     /// of a higher minor version as the highest one it knows.
     Http11,
-}
-
-/// A request method (RFC 9110 section 9.3, RFC 5789). Methods are case-sensitive.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Method {
-    /// GET.
-    Get,
-    /// HEAD.
-    Head,
-    /// OPTIONS.
-    Options,
-    /// POST: known, to be answered with 405.
-    Post,
-    /// PUT: known, to be answered with 405.
-    Put,
-    /// DELETE: known, to be answered with 405.
-    Delete,
-    /// PATCH: known, to be answered with 405.
-    Patch,
-    /// CONNECT: known, to be answered with 405.
-    Connect,
-    /// TRACE: known, to be answered with 405.
-    Trace,
-    /// Any other token, `get` included: to be answered with 501.
-    Other,
-}
-
-impl Method {
-    fn from_token(token: &[u8]) -> Method {
-        match token {
-            b"GET" => Method::Get,
-            b"HEAD" => Method::Head,
-            b"OPTIONS" => Method::Options,
-            b"POST" => Method::Post,
-            b"PUT" => Method::Put,
-            b"DELETE" => Method::Delete,
-            b"PATCH" => Method::Patch,
-            b"CONNECT" => Method::Connect,
-            b"TRACE" => Method::Trace,
-            _ => Method::Other,
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

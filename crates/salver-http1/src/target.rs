@@ -1,8 +1,8 @@
 //! The four forms of a request target (RFC 9112 section 3.2).
 
-use crate::authority::Authority;
+use salver_semantics::{Authority, Method};
+
 use crate::error::ParseError;
-use crate::request_line::Method;
 
 /// What a request is about. The bytes are as they were received: not decoded, not normalised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,6 +12,7 @@
 //! value, joined with `", "` (RFC 9110 section 5.2).
 #![forbid(unsafe_code)]
 
+pub mod authority;
 pub mod cache_control;
 pub mod coding;
 pub mod date;
@@ -22,13 +23,16 @@ pub mod range;
 pub mod validator;
 
 mod fingerprint;
-mod request_fields;
+mod method;
+pub mod request_fields;
 
+pub use authority::Authority;
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_fingerprinted};
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;
 pub use media_type::{content_type, has_known_extension};
+pub use method::Method;
 pub use precondition::{Preconditions, Verdict, if_range};
 pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,

@@ -25,6 +25,24 @@ pub struct RequestFields<'b> {
     pub range: Option<Cow<'b, [u8]>>,
 }
 
+impl<'b> RequestFields<'b> {
+    /// Where the value of the field `name` is kept, in whatever case the name is; `None` if it is
+    /// none of these. The length goes first, so that most names are compared with nothing.
+    #[inline]
+    pub fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Cow<'b, [u8]>>> {
+        Some(match name.len() {
+            5 if is(name, b"range") => &mut self.range,
+            8 if is(name, b"if-match") => &mut self.if_match,
+            8 if is(name, b"if-range") => &mut self.if_range,
+            13 if is(name, b"if-none-match") => &mut self.if_none_match,
+            15 if is(name, b"accept-encoding") => &mut self.accept_encoding,
+            17 if is(name, b"if-modified-since") => &mut self.if_modified_since,
+            19 if is(name, b"if-unmodified-since") => &mut self.if_unmodified_since,
+            _ => return None,
+        })
+    }
+}
+
 impl RequestFields<'_> {
     /// The same fields with no tie to the bytes they were read from.
     pub fn into_owned(self) -> RequestFields<'static> {
@@ -54,5 +72,29 @@ impl RequestFields<'_> {
             if_range: borrow(&self.if_range),
             range: borrow(&self.range),
         }
+    }
+}
+
+/// Whether `token` is `lower`, which is made of small letters and `-`, in whatever case.
+///
+/// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
+/// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.
+#[inline]
+pub fn is<const N: usize>(token: &[u8], lower: &[u8; N]) -> bool {
+    let Some(token) = token.as_array::<N>() else {
+        return false;
+    };
+    // What remains behind the last whole word is compared together with bytes before it.
+    if N < 8 {
+        let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
+        let small = |bytes| word(bytes).map(|word| word | 0x2020_2020);
+        small(token.first_chunk()) == word(lower.first_chunk())
+            && small(token.last_chunk()) == word(lower.last_chunk())
+    } else {
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let same = |(token, lower)| word(token) | 0x2020_2020_2020_2020 == word(lower);
+        let (tokens, lowers) = (token.as_chunks().0, lower.as_chunks().0);
+        tokens.iter().zip(lowers).all(same)
+            && token.last_chunk().zip(lower.last_chunk()).is_some_and(same)
     }
 }

@@ -19,9 +19,9 @@ static IS_SIMPLE: [bool; 256] = {
 
 /// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Authority {
+pub struct Authority {
     /// Whether a port number is there; a colon with nothing behind it is not one.
-    pub(crate) has_port: bool,
+    pub has_port: bool,
 }
 
 impl Authority {
@@ -30,7 +30,7 @@ impl Authority {
     /// Narrower than the grammar in three ways: the host is not empty (RFC 9110 section 4.2.1), a
     /// port fits into 16 bits, and a comma is refused, for it is what is left of two Host lines
     /// that somebody joined.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Authority> {
+    pub fn parse(bytes: &[u8]) -> Option<Authority> {
         let (host_is_valid, port) = if let Some(literal) = bytes.strip_prefix(b"[") {
             let end = literal.iter().position(|&byte| byte == b']')?;
             let (literal, port) = literal.split_at_checked(end)?;
@@ -57,7 +57,7 @@ impl Authority {
 /// Whether `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
 /// and `.`, and perhaps a port of at most five digits. The others are for [`Authority::parse`].
 #[inline]
-pub(crate) fn is_simple(bytes: &[u8]) -> bool {
+pub fn is_simple(bytes: &[u8]) -> bool {
     let is_simple = |&byte: &u8| IS_SIMPLE.get(usize::from(byte)) == Some(&true);
     let Some(end) = bytes.iter().position(|byte| !is_simple(byte)) else {
         return !bytes.is_empty();

@@ -1,0 +1,44 @@
+//! Request methods (RFC 9110 section 9).
+
+/// A request method (RFC 9110 section 9.3, RFC 5789). Methods are case-sensitive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Method {
+    /// GET.
+    Get,
+    /// HEAD.
+    Head,
+    /// OPTIONS.
+    Options,
+    /// POST: known, to be answered with 405.
+    Post,
+    /// PUT: known, to be answered with 405.
+    Put,
+    /// DELETE: known, to be answered with 405.
+    Delete,
+    /// PATCH: known, to be answered with 405.
+    Patch,
+    /// CONNECT: known, to be answered with 405.
+    Connect,
+    /// TRACE: known, to be answered with 405.
+    Trace,
+    /// Any other token, `get` included: to be answered with 501.
+    Other,
+}
+
+impl Method {
+    /// The method that a token names.
+    pub fn from_token(token: &[u8]) -> Method {
+        match token {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"OPTIONS" => Method::Options,
+            b"POST" => Method::Post,
+            b"PUT" => Method::Put,
+            b"DELETE" => Method::Delete,
+            b"PATCH" => Method::Patch,
+            b"CONNECT" => Method::Connect,
+            b"TRACE" => Method::Trace,
+            _ => Method::Other,
+        }
+    }
+}

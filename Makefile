@@ -7,13 +7,13 @@ FUZZ_SECONDS ?= 30
 BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
-TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3
+TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3 go:golang-go
 # What the tests of the page use besides; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror loom fuzz fuzz-smoke precompress bench bench-deps bench-profile cold huge truth clean
+.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-profile bench-protocols cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -78,6 +78,10 @@ mirror: docs ## Mirror example/ and the documentation through the server by wget
 		scripts/codings.sh target/debug/salver ../shared/arena-static; \
 	fi
 
+h2spec: deps ## h2spec, the conformance test of HTTP/2, in the clear and over TLS
+	$(CARGO) build --locked -p salver
+	scripts/h2spec.sh target/debug/salver
+
 cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check
 	$(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
 
@@ -106,6 +110,9 @@ bench: bench-deps build ## Compare with other servers (12 minutes); rewrite the 
 
 bench-deps: ## Install or build what the comparison needs, into target/bench/
 	bench/run.py deps
+
+bench-protocols: build ## Compare with other servers over TLS, HTTP/2 and HTTP/3; rewrite that part of BENCHMARKS.md
+	bench/protocols.py --write BENCHMARKS.md $(BENCH)
 
 bench-profile: build ## System calls and instructions per request; rewrite that part of BENCHMARKS.md
 	bench/profile.py --write BENCHMARKS.md $(BENCH)

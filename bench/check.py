@@ -39,11 +39,14 @@ def decoded(content, coding, made, target):
     raise Wrong(f"/{target}: Content-Encoding {coding} was not asked for")
 
 
-def work(port, load, made):
-    """For each target the coding and length of its answer, once all answers are proven right."""
+def work(port, load, made, get=fetch):
+    """For each target the coding and length of its answer, once all answers are proven right.
+
+    `get` asks as `fetch` does; another one asks over another protocol.
+    """
     found = []
     for target in load.targets:
-        status, fields, content = fetch(port, target, load.accept)
+        status, fields, content = get(port, target, load.accept)
         coding = fields.get("Content-Encoding", "identity").lower()
         if status != 200:
             raise Wrong(f"/{target}: status {status}")

@@ -141,18 +141,21 @@ def brotli(*arguments, data):
     return subprocess.run(["brotli", *arguments, "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
-class Files:
-    """A folder of generated files; `root` is what servers serve."""
+class Directory:
+    """Files that are there, to be served as they are; `root` is what servers serve."""
 
-    def __init__(self, folder, seed):
-        self.seed = seed
-        self.root = pathlib.Path(folder) / f"files-{GENERATION}-{seed}"
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
 
-    def arena(self):
-        return [f"arena/{name}" for name, _ in ARENA]
+    def name(self):
+        """What they are, in a word or two."""
+        return f"`{self.root.name}`"
 
-    def size(self, length):
-        return f"sizes/{length}.dat"
+    def targets(self):
+        """All files that are not another one's coded content."""
+        found = sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
+        there = set(found)
+        return tuple(name for name in found if not (name.endswith((".br", ".gz", ".zst")) and name.rsplit(".", 1)[0] in there))
 
     def path(self, target):
         return self.root / target
@@ -161,6 +164,32 @@ class Files:
         """The path of a precompressed sibling, which need not be there."""
         extension = {"br": ".br", "gzip": ".gz"}[coding]
         return self.root / (target + extension)
+
+    def fingerprint(self):
+        """The first digits of a hash of all names and bytes, to compare runs by."""
+        total = hashlib.sha256()
+        for path in sorted(self.root.rglob("*")):
+            if path.is_file():
+                total.update(path.relative_to(self.root).as_posix().encode())
+                total.update(hashlib.sha256(path.read_bytes()).digest())
+        return total.hexdigest()[:16]
+
+
+class Files(Directory):
+    """A folder of generated files."""
+
+    def __init__(self, folder, seed):
+        super().__init__(pathlib.Path(folder) / f"files-{GENERATION}-{seed}")
+        self.seed = seed
+
+    def name(self):
+        return f"seed {self.seed}"
+
+    def arena(self):
+        return [f"arena/{name}" for name, _ in ARENA]
+
+    def size(self, length):
+        return f"sizes/{length}.dat"
 
     def make(self):
         """Makes what is not there yet, and waits until it counts as being at rest."""
@@ -195,12 +224,3 @@ class Files:
             os.utime(path, (MODIFIED, MODIFIED))
             path.chmod(0o755 if path.is_dir() else 0o644)
         folder.chmod(0o755)
-
-    def fingerprint(self):
-        """The first digits of a hash of all names and bytes, to compare runs by."""
-        total = hashlib.sha256()
-        for path in sorted(self.root.rglob("*")):
-            if path.is_file():
-                total.update(path.relative_to(self.root).as_posix().encode())
-                total.update(hashlib.sha256(path.read_bytes()).digest())
-        return total.hexdigest()[:16]

@@ -112,19 +112,6 @@ class Oha(Generator):
                 "p50_us": percentiles["p50"] * 1e6, "p99_us": percentiles["p99"] * 1e6, "errors": errors, "invalid": []}
 
 
-class Directory:
-    """Files that are there, to be served as they are."""
-
-    def __init__(self, root):
-        self.root = pathlib.Path(root).resolve()
-
-    def targets(self):
-        """All files that are not another one's coded content."""
-        found = sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
-        there = set(found)
-        return tuple(name for name in found if not (name.endswith((".br", ".gz", ".zst")) and name.rsplit(".", 1)[0] in there))
-
-
 def arguments():
     built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target") / "release" / "salver"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -214,7 +201,7 @@ def main():
     site = workload.arena(made)
     pairs = [(workload.size(made, files.KIB), made), (site, made)]
     if options.root:
-        given = Directory(options.root)
+        given = files.Directory(options.root)
         title = f"The files of {given.root.name} in turn, Brotli accepted"
         pairs[1] = (workload.Load("site", title, given.targets(), workload.ACCEPT_ENCODING), given)
     control = machine.first_match("/proc/sys/net/ipv4/tcp_congestion_control", r"(\w+)")

@@ -7,6 +7,7 @@ what is installed, stop nginx, apache2 and lighttpd if they are not wanted.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -19,6 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SBIN = ":/usr/sbin:/usr/local/sbin"
 NEEDED = {"wrk": "wrk", "brotli": "brotli", "taskset": "util-linux"}
 WANTED = {"nginx": "nginx", "apache2": "apache2", "lighttpd": "lighttpd"}
+OVER_TLS = {"nginx": "nginx", "h2o": "h2o"}
+CLIENTS = {"h2load": "nghttp2-client", "curl": "curl", "openssl": "openssl", "taskset": "util-linux", "brotli": "brotli"}
 PROFILERS = {"strace": "strace", "valgrind": "valgrind"}
 
 
@@ -87,6 +90,12 @@ def servedir(folder):
     return failed
 
 
+def h3load(folder):
+    if go() is None:
+        return "needs Go"
+    return build([go(), "build", "-C", HERE / "h3load", "-trimpath", "-o", (folder / "bin" / "h3load").resolve(), "."])
+
+
 def everything(folder):
     """Installs and builds; prints what is missing in the end. -> whether a comparison can run."""
     trouble = {"packages": apt(packages({**NEEDED, **WANTED})), "caddy": caddy(folder),
@@ -95,6 +104,22 @@ def everything(folder):
         if what:
             print(f"left out: {name}: {what}")
     return can_run(NEEDED)
+
+
+def over_tls(folder):
+    """Installs and builds what bench/protocols.py needs. -> whether it can run."""
+    trouble = {"packages": apt(packages({**CLIENTS, **OVER_TLS})), "caddy": caddy(folder), "h3load": h3load(folder)}
+    for name, what in trouble.items():
+        if what:
+            print(f"left out: {name}: {what}")
+    return can_run(CLIENTS)
+
+
+def clients():
+    """The clients of bench/protocols.py with their versions."""
+    h2load = peers.printed("h2load", "--version").strip()
+    modules = (HERE / "h3load" / "go.mod").read_text(encoding="utf-8")
+    return f"{h2load}; bench/h3load with quic-go " + re.search(r"quic-go/quic-go v(\S+)", modules).group(1)
 
 
 def profilers():

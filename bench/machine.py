@@ -49,7 +49,8 @@ def describe(peers, made, own_build):
         "virtual machine": "yes" if "hypervisor" in flags else "no sign of it",
         "system": first_match("/etc/os-release", r"^PRETTY_NAME=(.+)$") + ", Linux " + os.uname().release,
         "congestion control": first_match("/proc/sys/net/ipv4/tcp_congestion_control", r"(\w+)"),
-        "files": f"seed {made.seed}, fingerprint `{made.fingerprint()}`",
+        "kTLS": "yes" if first_match("/proc/sys/net/ipv4/tcp_available_ulp", r"\b(tls)\b") == "tls" else "not in this kernel",
+        "files": f"{made.name()}, fingerprint `{made.fingerprint()}`",
     }
     facts["versions"] = ", ".join(f"{peer.name} {peer.version()}" for peer in peers if peer.program() is not None)
     return facts

@@ -69,6 +69,8 @@ class Nginx(Peer):
     name = "nginx"
     note = "`sendfile on`, `open_file_cache` (60 s), `brotli_static`, `gzip_static`"
     sending = "sendfile on; tcp_nopush on;"
+    listen = ""           # how it listens beyond the address
+    settings = ""         # further lines
     version_flag = "-v"
     brotli = pathlib.Path("/usr/lib/nginx/modules/ngx_http_brotli_static_module.so")
 
@@ -93,7 +95,8 @@ http {{
   gzip_static on; gzip_vary on; {"brotli_static on;" if brotli else ""} etag on;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{ listen 127.0.0.1:{port} backlog=4096; root {root}; }}
+  {self.settings}
+  server {{ listen 127.0.0.1:{port} backlog=4096{self.listen}; root {root}; }}
 }}
 """)
         return [self.program(), "-c", configuration, "-e", "stderr"]
@@ -236,6 +239,8 @@ class Caddy(Built):
     note = "`file_server` with `precompressed br gzip`, GOMAXPROCS=1, GOGC=400"
     # Collecting garbage less often than by default spares it work.
     environment = {"GOMAXPROCS": "1", "GOGC": "400"}
+    address = "http://127.0.0.1:{}"
+    settings = ""         # further lines
 
     def version(self):
         # `caddy version` does not know it unless Caddy's own scripts built it; the linker wrote it down.
@@ -254,7 +259,8 @@ class Caddy(Built):
 		level ERROR
 	}}
 }}
-http://127.0.0.1:{port} {{
+{self.address.format(port)} {{
+	{self.settings}
 	root * {root}
 	file_server {{
 		precompressed br gzip

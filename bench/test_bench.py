@@ -9,6 +9,7 @@ import files
 import measure
 import page
 import process
+import protocol_load
 import report
 import syscalls
 import trials
@@ -93,6 +94,24 @@ class Measures(unittest.TestCase):
         self.assertGreater(clock, 0)
         # User and system time are each cut to hundredths of a second in /proc.
         self.assertAlmostEqual(clock, ticks, delta=0.03)
+
+
+class Clients(unittest.TestCase):
+    PRINTED = ("TLS Protocol: TLSv1.3\nCipher: TLS_AES_128_GCM_SHA256\nApplication protocol: h2\n\n"
+               "finished in 500.00ms, 8.00 req/s, 1.25MB/s\n"
+               "requests: 4 total, 4 started, 4 done, 4 succeeded, 0 failed, 0 errored, 0 timeout\n"
+               "status codes: 3 2xx, 0 3xx, 1 4xx, 0 5xx\n"
+               "traffic: 1.25KB (1280) total, 85B (85) headers (space savings 38.21%), 1.00KB (1024) data\n")
+
+    def test_h2loads_report_and_log(self):
+        log = "1\t200\t30\n2\t200\t10\n3\t404\t5\n4\t200\t20\n"
+        self.assertEqual(protocol_load.H2load.read(self.PRINTED, log, 4), {
+            "answers": 3, "us": 500_000, "content": 1024, "p50_us": 20, "p99_us": 30, "errors": 1,
+            "negotiated": "TLSv1.3, TLS_AES_128_GCM_SHA256, h2"})
+
+    def test_no_report_is_a_failure(self):
+        with self.assertRaises(process.Failed):
+            protocol_load.H2load.read("could not connect", "", 4)
 
 
 class Inputs(unittest.TestCase):

@@ -64,14 +64,14 @@ def surroundings():
     return (*measure.machine_seconds(), measure.children_seconds())
 
 
-def trial(peer, load, made, folder, seconds, connections):
+def trial(peer, load, made, folder, options):
     """One run of one server: started, checked, warmed up, measured, stopped. -> (work, run)"""
     with start(peer, made, folder) as server:
         work = check.work(server.port, load, made)
-        wrk = client.Client(load, server.port, folder / peer.name, connections)
+        wrk = client.Client(load, server.port, folder / peer.name, options.connections)
         wrk.warm_up(WARM_UP_SECONDS)
         before, around = measure.cpu_seconds(server.session), surroundings()
-        report = wrk.run(seconds)
+        report = wrk.run(options.seconds)
         cpu = measure.cpu_seconds(server.session) - before
         busy, stolen, client_cpu = (now - then for now, then in zip(surroundings(), around))
         memory = measure.resident_mib(server.session)
@@ -85,7 +85,7 @@ def trial(peer, load, made, folder, seconds, connections):
         **report, "rps": report["answers"] / (report["us"] / 1e6), "cpu_us": cpu * 1e6 / answers,
         "bytes_per_answer": report["bytes"] / answers, "mib": memory,
         # Shares of one core that went to neither the server nor the client.
-        "others": max(0.0, busy - cpu - client_cpu) / seconds, "stolen": stolen / seconds,
+        "others": max(0.0, busy - cpu - client_cpu) / options.seconds, "stolen": stolen / options.seconds,
     }
 
 
@@ -97,7 +97,7 @@ def available(peers, results):
     return [peer for peer in peers if peer.name not in results.left_out]
 
 
-def run(peers, loads, made, folder, options, until):
+def run(peers, loads, made, folder, options, until, one_trial=trial):
     """All rounds; no round is begun that would not be over by `until` (of time.monotonic)."""
     results = Results()
     servers = available(peers, results)
@@ -112,7 +112,7 @@ def run(peers, loads, made, folder, options, until):
                 if any(wrong[:2] == (load.name, peer.name) for wrong in results.wrong):
                     continue
                 try:
-                    work, one = trial(peer, load, made, folder, options.seconds, options.connections)
+                    work, one = one_trial(peer, load, made, folder, options)
                 except (check.Wrong, process.Failed) as error:
                     results.wrong.append((load.name, peer.name, str(error)))
                     print(f"{load.name}: {peer.name}: {error}", file=sys.stderr)

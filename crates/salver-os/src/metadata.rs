@@ -107,6 +107,14 @@ impl Metadata {
         Ok(Self::from_stat(&rustix::fs::fstat(file)?))
     }
 
+    /// Of what a path names; links are followed. May wait for a disk.
+    ///
+    /// # Errors
+    /// What `stat(2)` gives.
+    pub fn at(path: &std::path::Path) -> std::io::Result<Self> {
+        Ok(Self::from_stat(&rustix::fs::stat(path)?))
+    }
+
     /// Of an open file, as far as the kernel knows it without asking a file server: never waits.
     /// On local file systems that is the same as [`of`](Self::of).
     ///
@@ -164,6 +172,19 @@ mod tests {
                 Metadata::at_hand(&file).unwrap()
             );
         }
+    }
+
+    #[test]
+    fn a_path_is_what_its_links_lead_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("a"), directory.path().join("b"));
+        std::fs::write(&file, "content").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let expected = Metadata::of(std::fs::File::open(&file).unwrap()).unwrap();
+        assert_eq!(Metadata::at(&file).unwrap(), expected);
+        assert_eq!(Metadata::at(&link).unwrap(), expected);
+        let missing = Metadata::at(&directory.path().join("c")).unwrap_err();
+        assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
     }
 
     #[test]

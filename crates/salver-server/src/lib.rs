@@ -40,11 +40,12 @@ mod settings;
 mod shutdown;
 pub mod strategies;
 mod stream;
+pub mod tls;
 mod transmit;
 mod worker;
 
 pub use listener::BindError;
 pub use salver_os::use_small_pages;
 pub use server::Server;
-pub use settings::Settings;
+pub use settings::{Settings, TlsSettings};
 pub use shutdown::Handle;

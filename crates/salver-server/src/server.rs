@@ -10,7 +10,7 @@ use crate::context::Common;
 use crate::listener::{self, BindError};
 use crate::settings::Settings;
 use crate::shutdown::Handle;
-use crate::worker;
+use crate::{tls, worker};
 
 /// Descriptors that are kept for listeners, loops, logs and files that are being loaded; half of
 /// them all where there are few.
@@ -79,6 +79,10 @@ impl Server {
             handle,
             ..
         } = self;
+        // Looks at the files of certificates until all workers have ended.
+        let tls = common.settings.tls.as_ref();
+        let certificates = tls.map(|tls| tls.handshakes.certificates().clone());
+        let _watch = certificates.map(tls::watch).transpose()?;
         let mut workers = Vec::new();
         let mut result = Ok(());
         for (number, listeners) in listeners.into_iter().enumerate() {

@@ -3,11 +3,15 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use crate::tls::Handshakes;
+
 /// The server's settings; see each field for its default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen. Port 0 takes any free one. Default: 127.0.0.1:8080.
+    /// Where to listen without TLS. Port 0 takes any free one. Default: 127.0.0.1:8080.
     pub addresses: Vec<SocketAddr>,
+    /// Where to listen with TLS, and how. Default: nowhere.
+    pub tls: Option<TlsSettings>,
     /// Threads with an event loop of their own. Default: as many as the process may use cores.
     pub workers: usize,
     /// Connections of the whole server; further ones are answered 503 and closed. Default: 10,000.
@@ -31,10 +35,25 @@ pub struct Settings {
     pub check_residency: bool,
 }
 
+/// What a server with TLS can be told.
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    /// Certificates, and what handshakes share.
+    pub handshakes: Handshakes,
+    /// Where to listen with TLS. Port 0 takes any free one.
+    pub addresses: Vec<SocketAddr>,
+    /// Where to listen without TLS for requests that are redirected to the first of `addresses`.
+    pub redirects: Vec<SocketAddr>,
+    /// For how long clients shall use nothing but TLS with this host, in whole seconds; said in
+    /// each answer over TLS (Strict-Transport-Security, RFC 6797).
+    pub hsts: Option<Duration>,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
             addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
+            tls: None,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
             idle_timeout: Duration::from_secs(60),

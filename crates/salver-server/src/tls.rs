@@ -1,0 +1,23 @@
+//! TLS: which certificates there are, which of them a client gets, and how handshakes are made.
+//!
+//! ```text
+//! PEM files ──► pair.rs ──► certificates.rs ──► resolver.rs ──► every handshake, over TCP and QUIC
+//!                 ▲               ▲
+//!                 └── reload.rs ──┘  once a second, on a thread of its own
+//! ```
+//!
+//! A handshake takes the set of certificates that is there at that moment; a connection keeps
+//! what it has begun with.
+
+mod certificates;
+mod error;
+mod handshakes;
+mod pair;
+mod reload;
+mod resolver;
+mod self_signed;
+
+pub use certificates::{CertificateFiles, Certificates};
+pub use error::CertificateError;
+pub use handshakes::Handshakes;
+pub(crate) use reload::watch;

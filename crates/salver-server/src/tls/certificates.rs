@@ -1,0 +1,389 @@
+//! The certificates of a server, read and checked.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::server::ResolvesServerCert;
+
+use super::error::CertificateError;
+use super::pair::Pair;
+use super::reload::State;
+use super::resolver::{Resolver, Set};
+use super::self_signed;
+
+/// A certificate chain and its private key, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The server's own certificate first, then those that lead to its issuer (RFC 8446 section
+    /// 4.4.2).
+    pub certificate: PathBuf,
+    /// PKCS #8, PKCS #1 or SEC 1, without a passphrase. May be the same file.
+    pub key: PathBuf,
+}
+
+/// The certificates of a server; copies are the same ones. A running server looks at their files
+/// once a second, and uses what is new and right for handshakes from then on.
+#[derive(Clone)]
+pub struct Certificates(Arc<Inner>);
+
+struct Inner {
+    resolver: Arc<Resolver>,
+    /// What the pairs were read from, in their order; empty if they have no files.
+    files: Vec<(CertificateFiles, State)>,
+}
+
+impl Certificates {
+    /// Reads certificates, at least one; clients get the one for the host that they name, or the
+    /// first.
+    ///
+    /// # Errors
+    /// The first pair that cannot be used.
+    pub fn read(files: Vec<CertificateFiles>) -> Result<Self, CertificateError> {
+        let mut pairs = Vec::new();
+        let mut states = Vec::new();
+        for files in files {
+            // Before reading: what changes meanwhile is read again.
+            let state = State::of(&files);
+            pairs.push(Arc::new(Pair::read(&files)?));
+            states.push((files, state));
+        }
+        Ok(Certificates::of(pairs, states))
+    }
+
+    /// Makes one for `names`, DNS names or addresses, that nobody vouches for. Valid for a year,
+    /// and in memory only.
+    ///
+    /// # Errors
+    /// If a name is none, or the system has no randomness.
+    pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
+        let pair = self_signed::pair(names)?;
+        Ok(Certificates::of(vec![Arc::new(pair)], Vec::new()))
+    }
+
+    fn of(pairs: Vec<Arc<Pair>>, files: Vec<(CertificateFiles, State)>) -> Self {
+        let resolver = Arc::new(Resolver::new(Set::new(pairs)));
+        Certificates(Arc::new(Inner { resolver, files }))
+    }
+
+    /// Chooses for each handshake.
+    pub fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
+        Arc::<Resolver>::clone(&self.0.resolver)
+    }
+
+    /// For each certificate what it is for and until when, for people.
+    pub fn summary(&self) -> Vec<String> {
+        let describe = |number: usize, pair: &Arc<Pair>| {
+            let origin = match self.0.files.get(number) {
+                Some((files, _)) => format!("{:?}", files.certificate),
+                None => "self-signed".to_owned(),
+            };
+            format!(
+                "{origin} for {}, valid until {}",
+                pair.subjects(),
+                pair.until
+            )
+        };
+        let set = self.0.resolver.set();
+        let pairs = set.pairs().iter().enumerate();
+        pairs.map(|(number, pair)| describe(number, pair)).collect()
+    }
+
+    /// What a person should know although each certificate can be used: that one has expired, say.
+    pub fn warnings(&self) -> Vec<String> {
+        let now = SystemTime::now();
+        let set = self.0.resolver.set();
+        let files = self.0.files.iter();
+        let warning = |(pair, (files, _)): (&Arc<Pair>, &(CertificateFiles, State))| {
+            let warning = pair.warning(now)?;
+            Some(format!(
+                "the certificate in {:?} {warning}",
+                files.certificate
+            ))
+        };
+        set.pairs().iter().zip(files).filter_map(warning).collect()
+    }
+
+    pub(super) fn files(&self) -> &[(CertificateFiles, State)] {
+        &self.0.files
+    }
+
+    /// Uses another pair from now on.
+    pub(super) fn replace(&self, number: usize, pair: Pair) {
+        let mut pairs = self.0.resolver.set().pairs().to_vec();
+        if let Some(place) = pairs.get_mut(number) {
+            *place = Arc::new(pair);
+        }
+        self.0.resolver.replace(Set::new(pairs));
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.summary()).finish()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// A directory with `cert.pem` and `key.pem`.
+    pub(crate) struct Files(tempfile::TempDir);
+
+    impl Files {
+        pub(crate) fn with(names: &[&str]) -> Self {
+            Files::of(&parameters(names))
+        }
+
+        fn of(parameters: &rcgen::CertificateParams) -> Self {
+            let files = Files(tempfile::tempdir().unwrap());
+            let key = rcgen::KeyPair::generate().unwrap();
+            let certificate = parameters.self_signed(&key).unwrap();
+            files.write("cert.pem", certificate.pem());
+            files.write("key.pem", key.serialize_pem());
+            files
+        }
+
+        pub(crate) fn directory(&self) -> &Path {
+            self.0.path()
+        }
+
+        pub(crate) fn pair(&self) -> CertificateFiles {
+            CertificateFiles {
+                certificate: self.0.path().join("cert.pem"),
+                key: self.0.path().join("key.pem"),
+            }
+        }
+
+        fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+            fs::write(self.0.path().join(name), content).unwrap();
+        }
+
+        fn read(&self, name: &str) -> String {
+            fs::read_to_string(self.0.path().join(name)).unwrap()
+        }
+    }
+
+    fn parameters(names: &[&str]) -> rcgen::CertificateParams {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        rcgen::CertificateParams::new(names).unwrap()
+    }
+
+    #[test]
+    fn a_bad_pair_is_one_line_that_says_what_to_do() {
+        let good = Files::with(&["good.test"]);
+        let other = Files::with(&["other.test"]);
+        let (cert, key) = (good.read("cert.pem"), good.read("key.pem"));
+        let check = |cert: &str, key: &str, file: &str, parts: &[&str]| {
+            let files = Files(tempfile::tempdir().unwrap());
+            files.write("cert.pem", cert);
+            files.write("key.pem", key);
+            let line = match Certificates::read(vec![files.pair()]) {
+                Ok(all) => panic!("{all:?} instead of {parts:?}"),
+                Err(error) => {
+                    assert!(!error.is_refusal(), "{error}");
+                    error.to_string()
+                }
+            };
+            assert_eq!(line.lines().count(), 1, "{line}");
+            let name = format!("{:?}", files.directory().join(file));
+            assert!(line.contains(&name), "{file}: {line}");
+            assert!(line.contains(": "), "{line}");
+            for part in parts {
+                assert!(line.contains(part), "{part}: {line}");
+            }
+        };
+        let begin = "-----BEGIN CERTIFICATE-----\n";
+        let end = "-----END CERTIFICATE-----\n";
+        check(
+            "",
+            &key,
+            "cert.pem",
+            &["no certificate", "BEGIN CERTIFICATE"],
+        );
+        check("hello", &key, "cert.pem", &["no certificate"]);
+        check(
+            &key,
+            &cert,
+            "cert.pem",
+            &["holds a key", "--tls-cert", "--tls-key"],
+        );
+        check(&key, &key, "cert.pem", &["holds a key"]);
+        check(
+            cert.split_at(cert.len() / 2).0,
+            &key,
+            "cert.pem",
+            &["broken PEM", "cut off"],
+        );
+        check(
+            &format!("{begin}!!!!\n{end}"),
+            &key,
+            "cert.pem",
+            &["broken PEM", "base64"],
+        );
+        check(
+            "-----BEGIN CERTIFICATE--\n",
+            &key,
+            "cert.pem",
+            &["broken PEM", "BEGIN line"],
+        );
+        check(
+            &format!("{begin}AAAA\n{end}"),
+            &key,
+            "cert.pem",
+            &["certificate", "is broken"],
+        );
+        check(&format!("{begin}{end}"), &key, "cert.pem", &["is broken"]);
+        check(
+            &"x".repeat(2 << 20),
+            &key,
+            "cert.pem",
+            &["longer than 1 MiB"],
+        );
+        check(
+            &cert,
+            "",
+            "key.pem",
+            &["no private key", "BEGIN PRIVATE KEY"],
+        );
+        check(
+            &cert,
+            &cert,
+            "key.pem",
+            &["a certificate and no private key", "--tls-key"],
+        );
+        check(
+            &cert,
+            key.split_at(key.len() / 2).0,
+            "key.pem",
+            &["broken PEM", "cut off"],
+        );
+        check(
+            &cert,
+            &other.read("key.pem"),
+            "key.pem",
+            &["does not belong", "cert.pem"],
+        );
+        // In the wrong order.
+        let chain = other.read("cert.pem") + &cert;
+        check(
+            &chain,
+            &key,
+            "key.pem",
+            &["does not belong", "own certificate first"],
+        );
+        let locked = key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        check(&cert, &locked, "key.pem", &["passphrase", "openssl pkey"]);
+        let locked = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                      DEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n";
+        check(&cert, locked, "key.pem", &["passphrase"]);
+        let junk = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        check(&cert, junk, "key.pem", &["cannot be used", "ECDSA"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_says_who_must_act() {
+        let good = Files::with(&["good.test"]);
+        let check = |certificate: &Path, parts: &[&str], refusal: bool| {
+            let files = CertificateFiles {
+                certificate: certificate.to_owned(),
+                ..good.pair()
+            };
+            let error = Certificates::read(vec![files]).unwrap_err();
+            assert_eq!(error.is_refusal(), refusal, "{error}");
+            let line = error.to_string();
+            assert!(line.starts_with(&format!("{certificate:?}")), "{line}");
+            assert_eq!(line.lines().count(), 1, "{line}");
+            for part in parts {
+                assert!(line.contains(part), "{line}");
+            }
+        };
+        let missing = good.directory().join("no\nsuch");
+        check(&missing, &["does not exist", "--tls-cert"], false);
+        check(
+            &good.directory().join("key.pem/x"),
+            &["does not exist"],
+            false,
+        );
+        check(good.directory(), &["is a directory"], false);
+        // The second pair is named, too.
+        let pairs = vec![
+            good.pair(),
+            CertificateFiles {
+                certificate: missing,
+                ..good.pair()
+            },
+        ];
+        let error = Certificates::read(pairs).unwrap_err().to_string();
+        assert!(error.contains("such\" does not exist"), "{error}");
+    }
+
+    #[test]
+    fn what_can_be_used_is_told_with_what_is_odd_about_it() {
+        let check = |change: &dyn Fn(&mut rcgen::CertificateParams), parts: &[&str]| {
+            let mut parameters = parameters(&["a.test", "*.B.test", "127.0.0.1", "::1"]);
+            change(&mut parameters);
+            let files = Files::of(&parameters);
+            let all = Certificates::read(vec![files.pair()]).unwrap();
+            let lines = all.warnings();
+            assert_eq!(lines.len(), usize::from(!parts.is_empty()), "{lines:?}");
+            for part in parts {
+                assert!(lines[0].contains(part), "{lines:?}");
+            }
+            all.summary()
+        };
+        let day = rcgen::date_time_ymd;
+        let summary = check(&|p| p.not_after = day(2999, 12, 31), &[]);
+        assert_eq!(summary.len(), 1);
+        let expected = " for a.test, *.b.test, 127.0.0.1, ::1, valid until 2999-12-31";
+        assert!(summary[0].ends_with(expected), "{summary:?}");
+        check(
+            &|p| p.not_after = day(2001, 2, 3),
+            &["cert.pem", "expired on 2001-02-03"],
+        );
+        check(&|p| p.not_before = day(2999, 1, 1), &["not valid yet"]);
+        check(&|p| p.subject_alt_names.clear(), &["names no host"]);
+    }
+
+    #[test]
+    fn all_kinds_of_keys_and_one_file_for_both() {
+        let algorithms = [
+            &rcgen::PKCS_ECDSA_P256_SHA256,
+            &rcgen::PKCS_ECDSA_P384_SHA384,
+            &rcgen::PKCS_ED25519,
+            &rcgen::PKCS_RSA_SHA256,
+        ];
+        for algorithm in algorithms {
+            let files = Files(tempfile::tempdir().unwrap());
+            let key = rcgen::KeyPair::generate_for(algorithm).unwrap();
+            let certificate = parameters(&["a.test"]).self_signed(&key).unwrap();
+            files.write("both.pem", key.serialize_pem() + &certificate.pem());
+            let both = files.directory().join("both.pem");
+            let pair = CertificateFiles {
+                certificate: both.clone(),
+                key: both,
+            };
+            let all = Certificates::read(vec![pair]).unwrap();
+            assert!(all.summary()[0].contains("a.test"), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_its_own_is_for_a_year() {
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let all = Certificates::self_signed(&names).unwrap();
+        let summary = all.summary();
+        assert!(all.warnings().is_empty() && all.files().is_empty());
+        let expected = "self-signed for localhost, 127.0.0.1, ::1, valid until ";
+        assert!(summary[0].starts_with(expected), "{summary:?}");
+        let error = Certificates::self_signed(&["\u{fc}".to_owned()]).unwrap_err();
+        assert!(
+            error.to_string().contains("cannot make a certificate"),
+            "{error}"
+        );
+    }
+}

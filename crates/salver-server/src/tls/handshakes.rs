@@ -1,0 +1,78 @@
+//! How handshakes are made: versions, protocols, resumption.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs::{Ticketer, default_provider};
+use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSessions};
+use rustls::version::{TLS12, TLS13};
+
+use super::certificates::Certificates;
+
+/// Sessions of TLS 1.2 clients that know no tickets, which the server must remember itself; each
+/// takes less than a KiB.
+const SESSIONS: usize = 1024;
+
+/// What all handshakes of a server share: certificates, and the keys of resumption. So a session
+/// that began on one worker, or over TCP, is resumed on any other, or over QUIC.
+#[derive(Clone, Debug)]
+pub struct Handshakes {
+    certificates: Certificates,
+    tickets: Arc<dyn ProducesTickets>,
+    sessions: Arc<dyn StoresServerSessions>,
+}
+
+impl Handshakes {
+    /// Makes the keys of resumption: valid for 12 hours, and in memory only.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn new(certificates: Certificates) -> Result<Self, rustls::Error> {
+        Ok(Handshakes {
+            certificates,
+            tickets: Ticketer::new()?,
+            sessions: ServerSessionMemoryCache::new(SESSIONS),
+        })
+    }
+
+    /// The certificates that handshakes choose from.
+    pub fn certificates(&self) -> &Certificates {
+        &self.certificates
+    }
+
+    /// For TCP: TLS 1.3 and 1.2, HTTP/1.1 and, if `http2`, HTTP/2 before it.
+    ///
+    /// # Errors
+    /// Never with the provider that is built in.
+    pub fn over_tcp(&self, http2: bool) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let protocols: &[&[u8]] = match http2 {
+            true => &[b"h2", b"http/1.1"],
+            false => &[b"http/1.1"],
+        };
+        self.config(&[&TLS13, &TLS12], protocols)
+    }
+
+    /// For QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.
+    ///
+    /// # Errors
+    /// Never with the provider that is built in.
+    pub fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+        self.config(&[&TLS13], &[b"h3"])
+    }
+
+    /// Without early data: a request in it could be played again by anybody who saw it.
+    fn config(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+        protocols: &[&[u8]],
+    ) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(versions)?
+            .with_no_client_auth()
+            .with_cert_resolver(self.certificates.resolver());
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        config.ticketer = Arc::clone(&self.tickets);
+        config.session_storage = Arc::clone(&self.sessions);
+        Ok(Arc::new(config))
+    }
+}

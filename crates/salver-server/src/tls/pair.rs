@@ -1,0 +1,226 @@
+//! One certificate chain and its key, from PEM to what signs handshakes. All checks are here.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustls::InconsistentKeys;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::{Error as PemError, PemObject, SectionKind};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use x509_parser::extensions::GeneralName;
+use x509_parser::parse_x509_certificate;
+use x509_parser::time::ASN1Time;
+
+use super::certificates::CertificateFiles;
+use super::error::{CertificateError, Problem};
+
+/// A chain with its key takes a few KiB.
+const LONGEST: u64 = 1024 * 1024;
+
+/// A certificate that expires sooner than this is worth a word: who renews by a program does so
+/// weeks before.
+const SOON: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// A certificate that can be shown to clients.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) key: Arc<CertifiedKey>,
+    /// The DNS names in it, in lower case; a wildcard begins with `*.` (RFC 6125 section 6.4.3).
+    pub(super) names: Vec<String>,
+    /// The addresses in it, which no client asks for by name.
+    pub(super) addresses: Vec<IpAddr>,
+    /// The day of its end, for people: `2027-01-31`.
+    pub(super) until: String,
+    valid: (SystemTime, SystemTime),
+}
+
+impl Pair {
+    /// Reads both files and checks them.
+    pub(super) fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
+        let certificate = &*files.certificate;
+        let wrong = |problem| CertificateError::new(certificate, problem);
+        let pem = read(certificate).map_err(wrong)?;
+        let chain = chain(&pem).map_err(wrong)?;
+        let wrong = |problem| CertificateError::new(&files.key, problem);
+        let pem = read(&files.key).map_err(wrong)?;
+        let key = key(&pem).map_err(wrong)?;
+        Pair::new(chain, key, files)
+    }
+
+    /// Checks a chain and a key; `files` are named if they do not fit.
+    pub(super) fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        files: &CertificateFiles,
+    ) -> Result<Self, CertificateError> {
+        let broken = |why: String| {
+            CertificateError::new(&files.certificate, Problem::BrokenCertificate(why))
+        };
+        let Some(first) = chain.first() else {
+            return Err(CertificateError::new(
+                &files.certificate,
+                Problem::NoCertificate,
+            ));
+        };
+        let (_, parsed) = parse_x509_certificate(first).map_err(|why| broken(why.to_string()))?;
+        let (mut names, mut addresses) = (Vec::new(), Vec::new());
+        let alternatives = parsed
+            .subject_alternative_name()
+            .map_err(|why| broken(why.to_string()))?;
+        for name in alternatives.iter().flat_map(|all| &all.value.general_names) {
+            match name {
+                GeneralName::DNSName(name) => names.push(name.to_ascii_lowercase()),
+                GeneralName::IPAddress(bytes) => addresses.extend(address(bytes)),
+                _ => {}
+            }
+        }
+        let validity = parsed.validity();
+        let valid = (time(validity.not_before), time(validity.not_after));
+        let until = day(validity.not_after);
+        let provider = default_provider();
+        let wrong = |problem| CertificateError::new(&files.key, problem);
+        let key = provider
+            .key_provider
+            .load_private_key(key)
+            .map_err(|why| wrong(Problem::UnusableKey(why.to_string())))?;
+        let key = CertifiedKey::new(chain, key);
+        match key.keys_match() {
+            Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(rustls::Error::InconsistentKeys(_)) => {
+                return Err(wrong(Problem::Mismatch(files.certificate.clone())));
+            }
+            Err(why) => return Err(broken(why.to_string())),
+        }
+        Ok(Pair {
+            key: Arc::new(key),
+            names,
+            addresses,
+            until,
+            valid,
+        })
+    }
+
+    /// What it is for, for people.
+    pub(super) fn subjects(&self) -> String {
+        let addresses = self.addresses.iter().map(IpAddr::to_string);
+        let all: Vec<String> = self.names.iter().cloned().chain(addresses).collect();
+        match all.is_empty() {
+            true => "no name".to_owned(),
+            false => all.join(", "),
+        }
+    }
+
+    /// What a person should know although it can be used.
+    pub(super) fn warning(&self, now: SystemTime) -> Option<String> {
+        let (from, until) = self.valid;
+        if until < now {
+            Some(format!(
+                "expired on {}: clients refuse it, renew it",
+                self.until
+            ))
+        } else if from > now {
+            Some("is not valid yet: clients refuse it, is the clock right?".to_owned())
+        } else if until < now + SOON {
+            Some(format!("expires on {}: renew it", self.until))
+        } else if self.names.is_empty() && self.addresses.is_empty() {
+            Some("names no host (subjectAltName): clients refuse it".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+    let file = File::open(path).map_err(Problem::Unreadable)?;
+    let mut pem = Vec::new();
+    let read = file.take(LONGEST + 1).read_to_end(&mut pem);
+    let length = read.map_err(Problem::Unreadable)?;
+    if u64::try_from(length).unwrap_or(u64::MAX) > LONGEST {
+        return Err(Problem::TooLong);
+    }
+    Ok(pem)
+}
+
+/// The certificates of a PEM file, which may also hold the key.
+fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Problem> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(broken)?;
+    match (chain.is_empty(), has_key(pem)) {
+        (false, _) => Ok(chain),
+        (true, true) => Err(Problem::KeyInsteadOfCertificate),
+        (true, false) => Err(Problem::NoCertificate),
+    }
+}
+
+/// The first key of a PEM file, which may also hold the certificates.
+fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
+    match PrivateKeyDer::from_pem_slice(pem) {
+        Ok(key) if is_encrypted(pem) => {
+            drop(key);
+            Err(Problem::EncryptedKey)
+        }
+        Ok(key) => Ok(key),
+        Err(_) if is_encrypted(pem) => Err(Problem::EncryptedKey),
+        Err(PemError::NoItemsFound) => Err(match CertificateDer::from_pem_slice(pem) {
+            Ok(_) => Problem::CertificateInsteadOfKey,
+            Err(_) => Problem::NoKey,
+        }),
+        Err(why) => Err(broken(why)),
+    }
+}
+
+/// Of PKCS #8, or of the older kind that says so in a header (RFC 1421 section 4.6.1.1).
+fn is_encrypted(pem: &[u8]) -> bool {
+    let has = |marker: &[u8]| pem.windows(marker.len()).any(|part| part == marker);
+    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
+}
+
+fn has_key(pem: &[u8]) -> bool {
+    let mut sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(pem).flatten();
+    let is_key = |kind| {
+        matches!(
+            kind,
+            SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey
+        )
+    };
+    sections.any(|(kind, _)| is_key(kind)) || is_encrypted(pem)
+}
+
+/// In words, without the file's own bytes: they may be those of a key.
+fn broken(why: PemError) -> Problem {
+    Problem::BrokenPem(match why {
+        PemError::MissingSectionEnd { .. } => "a section has no end: is it cut off?".to_owned(),
+        PemError::IllegalSectionStart { .. } => "a BEGIN line is not whole".to_owned(),
+        PemError::Base64Decode(_) => "a section is not base64".to_owned(),
+        PemError::Io(error) => error.to_string(),
+        _ => "a section is too long".to_owned(),
+    })
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
+}
+
+fn time(time: ASN1Time) -> SystemTime {
+    let seconds = Duration::from_secs(time.timestamp().unsigned_abs());
+    let epoch = SystemTime::UNIX_EPOCH;
+    let at = match time.timestamp() < 0 {
+        true => epoch.checked_sub(seconds),
+        false => epoch.checked_add(seconds),
+    };
+    at.unwrap_or(epoch)
+}
+
+fn day(time: ASN1Time) -> String {
+    let date = time.to_datetime().date();
+    let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+    format!("{year:04}-{month:02}-{day:02}")
+}

@@ -1,0 +1,228 @@
+//! Certificates that are renewed while the server runs.
+//!
+//! Files change in all ways: in place, by rename, or by a link that is switched (certbot,
+//! Kubernetes); the two of a pair seldom at the same moment. So what cannot be used is looked at
+//! again, and only said if it is still the same a second later.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, SystemTime};
+use std::{io, thread};
+
+use salver_os::{Identity, Kind, Metadata};
+
+use super::certificates::{CertificateFiles, Certificates};
+use super::pair::Pair;
+
+/// How often the files are looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Which version of both files is there; `None` for one that is missing, or that is a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State([Option<Identity>; 2]);
+
+impl State {
+    pub(super) fn of(files: &CertificateFiles) -> Self {
+        let identity = |path: &Path| {
+            let found = Metadata::at(path).ok();
+            let found = found.filter(|metadata| metadata.kind == Kind::File);
+            found.map(|metadata| metadata.identity)
+        };
+        State([identity(&files.certificate), identity(&files.key)])
+    }
+}
+
+/// Looks until it is dropped.
+pub(crate) struct Watch {
+    _ends: Sender<()>,
+}
+
+/// Looks at the files of `certificates` on a thread of its own, if they have any.
+///
+/// # Errors
+/// If there can be no further thread.
+pub(crate) fn watch(certificates: Certificates) -> io::Result<Option<Watch>> {
+    if certificates.files().is_empty() {
+        return Ok(None);
+    }
+    let (ends, ended) = channel();
+    let mut looks = Looks::new(certificates);
+    let run = move || {
+        while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            for line in looks.look() {
+                match line {
+                    Line::Renewed(text) => tracing::info!("{text}"),
+                    Line::Refused(text) => tracing::warn!("{text}"),
+                }
+            }
+        }
+    };
+    // Nobody waits for it: a file server may not answer.
+    let thread = thread::Builder::new().name("salver-tls".to_owned());
+    thread.spawn(run)?;
+    Ok(Some(Watch { _ends: ends }))
+}
+
+/// What is worth a line in the log.
+#[derive(Debug)]
+enum Line {
+    Renewed(String),
+    Refused(String),
+}
+
+/// What was seen at the last look at each pair.
+struct Looks {
+    certificates: Certificates,
+    pairs: Vec<Look>,
+}
+
+struct Look {
+    files: CertificateFiles,
+    /// What is in use.
+    used: State,
+    /// What cannot be used, and whether that was said.
+    refused: Option<(State, bool)>,
+}
+
+impl Looks {
+    fn new(certificates: Certificates) -> Self {
+        let look = |(files, used): &(CertificateFiles, State)| Look {
+            files: files.clone(),
+            used: *used,
+            refused: None,
+        };
+        let pairs = certificates.files().iter().map(look).collect();
+        Looks {
+            certificates,
+            pairs,
+        }
+    }
+
+    fn look(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (number, look) in self.pairs.iter_mut().enumerate() {
+            let state = State::of(&look.files);
+            if state == look.used {
+                look.refused = None;
+                continue;
+            }
+            let read = Pair::read(&look.files);
+            if State::of(&look.files) != state {
+                // Somebody is writing.
+                continue;
+            }
+            let certificate = &look.files.certificate;
+            match read {
+                Ok(pair) => {
+                    look.used = state;
+                    look.refused = None;
+                    lines.push(Line::Renewed(format!(
+                        "the certificate in {certificate:?} has been renewed: for {}, valid until \
+                         {}",
+                        pair.subjects(),
+                        pair.until
+                    )));
+                    if let Some(warning) = pair.warning(SystemTime::now()) {
+                        let text = format!("the certificate in {certificate:?} {warning}");
+                        lines.push(Line::Refused(text));
+                    }
+                    self.certificates.replace(number, pair);
+                }
+                Err(error) => match &mut look.refused {
+                    Some((seen, said)) if *seen == state => {
+                        if !*said {
+                            *said = true;
+                            lines.push(Line::Refused(format!(
+                                "{error}; the old certificate is used on"
+                            )));
+                        }
+                    }
+                    refused => *refused = Some((state, false)),
+                },
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::certificates::tests::Files;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn renewed(lines: &[Line]) -> bool {
+        matches!(lines, [Line::Renewed(_)])
+    }
+
+    fn refused(lines: &[Line]) -> Option<&str> {
+        match lines {
+            [Line::Refused(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_renewed_pair_is_used_and_a_bad_one_is_said_once() {
+        let files = Files::with(&["old.test"]);
+        let pair = files.pair();
+        let all = Certificates::read(vec![pair.clone()]).unwrap();
+        let mut looks = Looks::new(all.clone());
+        let is_for = |name: &str| all.summary().iter().any(|line| line.contains(name));
+        assert!(looks.look().is_empty() && is_for("old.test"));
+
+        // The certificate comes before its key.
+        let new = Files::with(&["new.test"]);
+        fs::copy(&new.pair().certificate, &pair.certificate).unwrap();
+        assert!(looks.look().is_empty() && is_for("old.test"));
+        let said = looks.look();
+        let line = refused(&said).unwrap();
+        assert!(line.contains("does not belong"), "{line}");
+        assert!(line.contains("the old certificate is used on"), "{line}");
+        assert!(looks.look().is_empty() && is_for("old.test"));
+        fs::copy(&new.pair().key, &pair.key).unwrap();
+        assert!(renewed(&looks.look()) && is_for("new.test"));
+        assert!(looks.look().is_empty());
+
+        // Half of it; another half is another thing that is wrong.
+        let whole = fs::read(&pair.certificate).unwrap();
+        for length in [whole.len() / 2, whole.len() / 3] {
+            fs::write(&pair.certificate, &whole[..length]).unwrap();
+            assert!(looks.look().is_empty());
+            let said = looks.look();
+            assert!(refused(&said).unwrap().contains("broken PEM"), "{said:?}");
+            assert!(looks.look().is_empty() && is_for("new.test"));
+        }
+        fs::remove_file(&pair.key).unwrap();
+        assert!(looks.look().is_empty() && is_for("new.test"));
+        fs::write(&pair.certificate, &whole).unwrap();
+        fs::copy(&new.pair().key, &pair.key).unwrap();
+        assert!(renewed(&looks.look()) && is_for("new.test"));
+    }
+
+    #[test]
+    fn links_and_renames_are_seen() {
+        let (first, second) = (Files::with(&["one.test"]), Files::with(&["two.test"]));
+        let directory = tempfile::tempdir().unwrap();
+        let (live, next) = (directory.path().join("live"), directory.path().join("next"));
+        symlink(first.directory(), &live).unwrap();
+        let pair = CertificateFiles {
+            certificate: live.join("cert.pem"),
+            key: live.join("key.pem"),
+        };
+        let all = Certificates::read(vec![pair.clone()]).unwrap();
+        let mut looks = Looks::new(all.clone());
+        symlink(second.directory(), &next).unwrap();
+        fs::rename(&next, &live).unwrap();
+        assert!(renewed(&looks.look()));
+        assert!(all.summary()[0].contains("two.test"), "{all:?}");
+
+        let third = Files::with(&["three.test"]);
+        fs::rename(third.pair().key, &pair.key).unwrap();
+        assert!(looks.look().is_empty());
+        fs::rename(third.pair().certificate, &pair.certificate).unwrap();
+        assert!(renewed(&looks.look()));
+        assert!(all.summary()[0].contains("three.test"), "{all:?}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Which certificate a client gets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use super::pair::Pair;
+
+/// All certificates at one moment. There is always one.
+#[derive(Debug)]
+pub(super) struct Set {
+    pairs: Vec<Arc<Pair>>,
+    /// Which of them are for a name.
+    exact: HashMap<String, Vec<usize>>,
+    /// Which of them are for any one label before such a name.
+    wildcard: HashMap<String, Vec<usize>>,
+}
+
+impl Set {
+    pub(super) fn new(pairs: Vec<Arc<Pair>>) -> Self {
+        let (mut exact, mut wildcard) = (HashMap::new(), HashMap::new());
+        for (number, pair) in pairs.iter().enumerate() {
+            for name in &pair.names {
+                let (table, name) = match name.strip_prefix("*.") {
+                    Some(rest) => (&mut wildcard, rest),
+                    None => (&mut exact, &**name),
+                };
+                let all: &mut Vec<usize> = table.entry(name.to_owned()).or_default();
+                all.push(number);
+            }
+        }
+        Set {
+            pairs,
+            exact,
+            wildcard,
+        }
+    }
+
+    pub(super) fn pairs(&self) -> &[Arc<Pair>] {
+        &self.pairs
+    }
+
+    /// The certificate for a name: of those that have it, rather by itself than by a wildcard,
+    /// the first whose signatures the client knows. The first of all where the client names no host,
+    /// or one that no certificate is for.
+    fn choose(&self, name: Option<&str>, usable: impl Fn(&Pair) -> bool) -> Option<&Arc<Pair>> {
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        // The wildcard stands for the whole left-most label and nothing else (RFC 9525 section
+        // 6.3).
+        let labels = name.split_once('.');
+        let parent = labels.map_or("", |(label, parent)| match label {
+            "" => "",
+            _ => parent,
+        });
+        let exact = self.exact.get(&name).into_iter().flatten();
+        let wildcard = self.wildcard.get(parent).into_iter().flatten();
+        let mut named = exact
+            .chain(wildcard)
+            .filter_map(|number| self.pairs.get(*number));
+        let first = named.clone().next().or(self.pairs.first());
+        named.find(|pair| usable(pair)).or(first)
+    }
+}
+
+/// Gives each handshake the certificate for the host that it names, of the set that is there then.
+#[derive(Debug)]
+pub(super) struct Resolver(ArcSwap<Set>);
+
+impl Resolver {
+    pub(super) fn new(set: Set) -> Self {
+        Resolver(ArcSwap::from_pointee(set))
+    }
+
+    /// The set for handshakes from now on.
+    pub(super) fn set(&self) -> Arc<Set> {
+        self.0.load_full()
+    }
+
+    /// Replaces the set; handshakes and connections that have begun keep what they have.
+    pub(super) fn replace(&self, set: Set) {
+        self.0.store(Arc::new(set));
+    }
+}
+
+impl ResolvesServerCert for Resolver {
+    fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let schemes = client_hello.signature_schemes();
+        let usable = |pair: &Pair| pair.key.key.choose_scheme(schemes).is_some();
+        let set = self.0.load();
+        let pair = set.choose(client_hello.server_name(), usable)?;
+        Some(Arc::clone(&pair.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::self_signed;
+
+    fn pair(names: &[&str]) -> Arc<Pair> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Arc::new(self_signed::pair(&names).unwrap())
+    }
+
+    #[test]
+    fn the_name_chooses_and_the_first_stands_for_the_rest() {
+        let set = Set::new(vec![
+            pair(&["default.test", "127.0.0.1"]),
+            pair(&["*.example.test"]),
+            pair(&["www.example.test", "Example.TEST"]),
+            pair(&["*.b.example.test", "f*.partial.test"]),
+        ]);
+        let check = |name: Option<&str>, expected: usize| {
+            let found = set.choose(name, |_| true).unwrap();
+            let expected = &set.pairs()[expected];
+            assert!(Arc::ptr_eq(found, expected), "{name:?}: {:?}", found.names);
+        };
+        check(None, 0);
+        check(Some("default.test"), 0);
+        check(Some("unknown.test"), 0);
+        check(Some("127.0.0.1"), 0);
+        check(Some("a.example.test"), 1);
+        check(Some("A.EXAMPLE.test"), 1);
+        // By itself before by a wildcard.
+        check(Some("www.example.test"), 2);
+        check(Some("example.test"), 2);
+        check(Some("EXAMPLE.test"), 2);
+        // One label, and a whole one.
+        check(Some("x.a.example.test"), 0);
+        check(Some("x.b.example.test"), 3);
+        check(Some("b.example.test"), 1);
+        check(Some(".example.test"), 0);
+        check(Some("foo.partial.test"), 0);
+        check(Some("*.example.test"), 1);
+        check(Some(""), 0);
+        check(Some("."), 0);
+    }
+
+    #[test]
+    fn of_two_for_one_name_the_client_gets_what_it_can_verify() {
+        let set = Set::new(vec![
+            pair(&["other.test"]),
+            pair(&["both.test"]),
+            pair(&["both.test"]),
+        ]);
+        let check = |usable: &[usize], expected: usize| {
+            let can = |pair: &Pair| {
+                let number = set
+                    .pairs()
+                    .iter()
+                    .position(|one| std::ptr::eq(&**one, pair));
+                usable.contains(&number.unwrap())
+            };
+            let found = set.choose(Some("both.test"), can).unwrap();
+            assert!(Arc::ptr_eq(found, &set.pairs()[expected]), "{usable:?}");
+        };
+        check(&[0, 1, 2], 1);
+        check(&[0, 2], 2);
+        // None: the handshake fails with the right one.
+        check(&[], 1);
+        check(&[0], 1);
+    }
+}

@@ -13,7 +13,7 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-profile bench-protocols cold huge truth clean
+.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-profile bench-protocols httparena cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -113,6 +113,9 @@ bench-deps: ## Install or build what the comparison needs, into target/bench/
 
 bench-protocols: build ## Compare with other servers over TLS, HTTP/2 and HTTP/3; rewrite that part of BENCHMARKS.md
 	bench/protocols.py --write BENCHMARKS.md $(BENCH)
+
+httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
+	contrib/httparena/run.py
 
 bench-profile: build ## System calls and instructions per request; rewrite that part of BENCHMARKS.md
 	bench/profile.py --write BENCHMARKS.md $(BENCH)

@@ -28,10 +28,11 @@ class Way(workload.Load):
     h2load: tuple   # h2load's; none: HTTP/3 by h3load
     streams: int    # requests under way on each connection
     turns: int      # how often each connection asks for all targets
+    scheme: str = "https"
 
 
 def urls(way, port):
-    return [f"https://localhost:{port}/{target}" for target in way.targets]
+    return [f"{way.scheme}://localhost:{port}/{target}" for target in way.targets]
 
 
 class H2load:
@@ -45,7 +46,7 @@ class H2load:
         def fetch(port, target, accept):
             head, content = self.folder / "head", self.folder / "content"
             done = subprocess.run(["curl", "-sk", way.curl, "-D", head, "-o", content, "-H", f"accept-encoding: {accept}",
-                                   "-w", "%{http_code}", f"https://localhost:{port}/{target}"],
+                                   "-w", "%{http_code}", f"{way.scheme}://localhost:{port}/{target}"],
                                   capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             if done.returncode:
                 raise check.Wrong(f"/{target}: curl ended with {done.returncode}")

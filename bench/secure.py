@@ -7,20 +7,22 @@ import peers
 import process
 
 
+KEYS = {"ECDSA P-256": ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "RSA 2048": ["rsa:2048"]}
+
+
 class Certificate:
-    """A certificate for localhost with an ECDSA key on P-256, which every server here takes."""
+    """A certificate for localhost; by default with the key that costs a handshake least."""
 
-    note = "ECDSA P-256"
-
-    def __init__(self, folder):
-        self.file = pathlib.Path(folder) / "localhost.crt"
-        self.key = pathlib.Path(folder) / "localhost.key"
+    def __init__(self, folder, name="localhost", note="ECDSA P-256"):
+        self.note = note
+        self.file = pathlib.Path(folder) / f"{name}.crt"
+        self.key = pathlib.Path(folder) / f"{name}.key"
 
     def make(self):
         """Makes it anew, good for ten days: browsers take no longer one for QUIC."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "10",
+            ["openssl", "req", "-x509", "-newkey", *KEYS[self.note], "-nodes", "-days", "10",
              "-keyout", self.key, "-out", self.file, "-subj", "/CN=localhost",
              "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], capture_output=True, text=True, check=False)
         if done.returncode:

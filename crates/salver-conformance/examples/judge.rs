@@ -1,16 +1,23 @@
 //! Plays the table against a server that is already there, whoever wrote it:
-//! `judge ADDRESS DIRECTORY [SETUP]` builds the fixture in an empty directory, whose `site` the
-//! server serves, and prints what it finds. It never starts or stops a server.
+//! `judge PROTOCOL ADDRESS DIRECTORY [SETUP [CERTIFICATE]]` builds the fixture in an empty
+//! directory, whose `site` the server serves, and prints what it finds. Protocols are h1, h1+TLS,
+//! h2, h2c and h3; those with TLS trust the PEM file alone, which must hold the name
+//! `salver.test`. It never starts or stops a server.
 
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-use salver_conformance::{Fixture, Setup, run};
+use salver_conformance::{Endpoint, Fixture, Protocol, Setup, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let usage = "usage: judge ADDRESS DIRECTORY [SETUP]";
+    let usage = "usage: judge PROTOCOL ADDRESS DIRECTORY [SETUP [CERTIFICATE]]";
+    let name = arguments.next().ok_or(usage)?;
+    let protocol = Protocol::ALL
+        .into_iter()
+        .find(|protocol| protocol.to_string() == name)
+        .ok_or_else(|| format!("no protocol {name}; there are h1, h1+TLS, h2, h2c and h3"))?;
     let address = arguments.next().ok_or(usage)?.parse()?;
     let directory = arguments.next().ok_or(usage)?;
     let wanted = arguments.next().unwrap_or_else(|| "Default".to_owned());
@@ -18,8 +25,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .into_iter()
         .find(|setup| format!("{setup:?}").eq_ignore_ascii_case(&wanted))
         .ok_or_else(|| format!("no setup {wanted}; there are {:?}", Setup::ALL))?;
+    let endpoint = match arguments.next() {
+        Some(file) => Endpoint::trusting(address, protocol, Path::new(&file))?,
+        None => Endpoint::bare(address, protocol)?,
+    };
     let fixture = Fixture::build(Path::new(&directory))?;
-    let report = run(address, &fixture, setup);
+    let report = run(&endpoint, &fixture, setup)?;
     write!(std::io::stdout(), "{report}")?;
     if report.passed() {
         Ok(())

@@ -1,38 +1,26 @@
 //! A blocking HTTP/1.1 client that believes nothing.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
-
+use crate::endpoint::Endpoint;
 use crate::exchange::Request;
 use crate::response::{Response, parse_head};
 use crate::transport::Transport;
+use crate::wire::Wire;
 
-/// How long an answer, or the end of a connection, may take before it counts as missing.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// A head longer than this is a mistake.
 const MAX_HEAD: usize = 64 * 1024;
 
 /// One connection to the server under test.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    wire: Wire,
     /// Bytes received and not yet taken.
     received: Vec<u8>,
 }
 
 impl Connection {
     /// Connects; each write is sent at once.
-    pub(crate) fn open(address: SocketAddr) -> Result<Self, String> {
-        let open = || {
-            let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok::<_, std::io::Error>(stream)
-        };
-        let stream = open().map_err(|error| format!("connect: {error}"))?;
+    pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, String> {
         Ok(Self {
-            stream,
+            wire: Wire::open(endpoint)?,
             received: Vec::new(),
         })
     }
@@ -40,40 +28,17 @@ impl Connection {
     /// Sends bytes. A server may refuse and close before it has read all: what counts is the
     /// answer, so a failing write is no failure by itself.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let _ = self
-            .stream
-            .write_all(bytes)
-            .and_then(|()| self.stream.flush());
+        let _ = self.wire.send(bytes);
     }
 
     /// Tells the server that nothing more will come.
     pub(crate) fn finish(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        self.wire.finish();
     }
 
     /// More bytes into `received`; `false` at the end of the connection.
     fn fill(&mut self) -> Result<bool, String> {
-        let mut chunk = [0; 64 * 1024];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Ok(false),
-                Ok(count) => {
-                    self.received
-                        .extend_from_slice(chunk.get(..count).unwrap_or_default());
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                    return Err("the connection was reset".to_owned());
-                }
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
-                {
-                    return Err(format!("nothing came for {PATIENCE:?}"));
-                }
-                Err(error) => return Err(format!("read: {error}")),
-            }
-        }
+        self.wire.fill(&mut self.received)
     }
 
     /// Reads one head; gives it and the length of the content that follows.
@@ -172,14 +137,14 @@ impl Connection {
 }
 
 /// HTTP/1.1, each request on a fresh connection.
-pub(crate) struct Http1 {
+pub(crate) struct Http1<'a> {
     /// Where the server listens.
-    pub(crate) address: SocketAddr,
+    pub(crate) endpoint: &'a Endpoint,
 }
 
-impl Transport for Http1 {
+impl Transport for Http1<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, String> {
-        let mut connection = Connection::open(self.address)?;
+        let mut connection = Connection::open(self.endpoint)?;
         connection.send(&request.to_http1());
         connection.receive(request.method == "HEAD", false)
     }

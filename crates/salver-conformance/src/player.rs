@@ -1,9 +1,8 @@
 //! Plays one row in each of its modes over HTTP/1.1.
 
-use std::net::SocketAddr;
-
 use crate::check::{Circumstances, check};
 use crate::client::Connection;
+use crate::endpoint::Endpoint;
 use crate::exchange::{Exchange, Message, Request, get};
 use crate::expect::{ConnectionRule, Expectation};
 use crate::fixture::Fixture;
@@ -51,7 +50,7 @@ impl Neighbour {
 
 /// One row on its way through the modes.
 pub(crate) struct Player<'a> {
-    pub(crate) address: SocketAddr,
+    pub(crate) endpoint: &'a Endpoint,
     pub(crate) exchange: &'a Exchange,
     pub(crate) message: &'a Message,
     pub(crate) bytes: Vec<u8>,
@@ -132,7 +131,7 @@ impl Player<'_> {
     pub(crate) fn plain(&mut self) -> bool {
         self.report.requests += 2;
         let play = || {
-            let mut connection = Connection::open(self.address)?;
+            let mut connection = Connection::open(self.endpoint)?;
             connection.send(&self.bytes);
             let (response, mut problems) = self.answer(&mut connection)?;
             if !problems.is_empty() {
@@ -153,7 +152,7 @@ impl Player<'_> {
     pub(crate) fn pipelined(&mut self) {
         self.report.requests += 3;
         let play = || {
-            let mut connection = Connection::open(self.address)?;
+            let mut connection = Connection::open(self.endpoint)?;
             let mut all = self.neighbour.bytes.clone();
             all.extend_from_slice(&self.bytes);
             all.extend_from_slice(&self.neighbour.bytes);
@@ -188,7 +187,7 @@ impl Player<'_> {
             let play = || {
                 let mut connection = match kept {
                     Some(connection) => connection,
-                    None => Connection::open(self.address)?,
+                    None => Connection::open(self.endpoint)?,
                 };
                 connection.send(self.bytes.get(..at).unwrap_or_default());
                 connection.send(self.bytes.get(at..).unwrap_or_default());
@@ -219,7 +218,7 @@ impl Player<'_> {
     pub(crate) fn byte_by_byte(&mut self) {
         self.report.requests += 1;
         let play = || {
-            let mut connection = Connection::open(self.address)?;
+            let mut connection = Connection::open(self.endpoint)?;
             for byte in &self.bytes {
                 connection.send(std::slice::from_ref(byte));
             }
@@ -252,13 +251,13 @@ impl Player<'_> {
             twin.fields.retain(|(name, _)| {
                 !name.eq_ignore_ascii_case("range") && !name.eq_ignore_ascii_case("if-range")
             });
-            let mut connection = Connection::open(self.address)?;
+            let mut connection = Connection::open(self.endpoint)?;
             connection.send(&twin.to_http1());
             // Only the head: the content may be 20 GiB.
             let (wanted, _) = connection.receive_head(false)?;
             let mut head = request.clone();
             head.method = "HEAD".to_owned();
-            let mut connection = Connection::open(self.address)?;
+            let mut connection = Connection::open(self.endpoint)?;
             connection.send(&head.to_http1());
             let answer = connection.receive(true, false)?;
             connection.expect_nothing_left()?;
@@ -283,7 +282,7 @@ impl Player<'_> {
 }
 
 /// Where the answer to HEAD differs from that to GET.
-fn differences(head: &Response, get: &Response) -> Vec<String> {
+pub(crate) fn differences(head: &Response, get: &Response) -> Vec<String> {
     // Their clocks may differ by the second in which they were sent, and so may the
     // modification time of a file from the future.
     let date = get.field("date").map(<[u8]>::to_vec);
@@ -317,6 +316,7 @@ mod tests {
     use super::*;
     use crate::client::Http1;
     use crate::date;
+    use crate::endpoint::Protocol;
     use crate::facts::Facts;
 
     /// The mistake that the server of a test makes.
@@ -389,13 +389,14 @@ mod tests {
                 std::thread::spawn(move || serve(stream, mistake));
             }
         });
-        let transport = Http1 { address };
+        let endpoint = &Endpoint::bare(address, Protocol::Http1).unwrap();
+        let transport = Http1 { endpoint };
         let facts = Facts::new(&transport);
         let whole = Expectation::whole(&fixture, "ten.txt");
         let exchange = Exchange::semantic("a test", "a row", get("/ten.txt"), whole);
-        let mut report = Report::new(Setup::Default);
+        let mut report = Report::new(Protocol::Http1, Setup::Default);
         let mut player = Player {
-            address,
+            endpoint,
             exchange: &exchange,
             message: &exchange.message,
             bytes: exchange.message.to_http1(),

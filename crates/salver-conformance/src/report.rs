@@ -17,6 +17,12 @@ pub enum Mode {
     Pipelined,
     /// As HEAD instead of GET.
     AsHead,
+    /// Among others on one connection, all at once.
+    Concurrent,
+    /// The server may send so many bytes of content before it must wait.
+    SmallWindow(u32),
+    /// Frames in pieces, with padding.
+    Fragmented,
     /// A procedure of several steps.
     Scenario,
 }
@@ -29,6 +35,9 @@ impl fmt::Display for Mode {
             Self::ByteByByte => f.write_str("byte by byte"),
             Self::Pipelined => f.write_str("pipelined"),
             Self::AsHead => f.write_str("as HEAD"),
+            Self::Concurrent => f.write_str("among others at once"),
+            Self::SmallWindow(bytes) => write!(f, "with a window of {bytes}"),
+            Self::Fragmented => f.write_str("in padded pieces"),
             Self::Scenario => f.write_str("scenario"),
         }
     }
@@ -63,10 +72,14 @@ impl fmt::Display for Failure {
 /// What one run over one setup found.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// What it was played over.
+    pub transport: String,
     /// The configuration of the server.
     pub setup: Setup,
     /// Rows played.
     pub exchanges: usize,
+    /// Rows about the syntax of HTTP/1.1, which have no counterpart in another protocol.
+    pub syntax_only: usize,
     /// Requests sent for them.
     pub requests: usize,
     /// Rows not played, because the machine does not offer what they need.
@@ -77,10 +90,12 @@ pub struct Report {
 
 impl Report {
     /// An empty report.
-    pub(crate) fn new(setup: Setup) -> Self {
+    pub(crate) fn new(transport: impl fmt::Display, setup: Setup) -> Self {
         Self {
+            transport: transport.to_string(),
             setup,
             exchanges: 0,
+            syntax_only: 0,
             requests: 0,
             skipped: Vec::new(),
             failures: Vec::new(),
@@ -98,9 +113,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:?}: {} exchanges in {} requests, {} failures, {} rows skipped",
+            "{} {:?}: {} exchanges ({} more are HTTP/1.1 syntax only) in {} requests, \
+             {} failures, {} rows skipped",
+            self.transport,
             self.setup,
             self.exchanges,
+            self.syntax_only,
             self.requests,
             self.failures.len(),
             self.skipped.len()

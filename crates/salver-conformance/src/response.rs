@@ -69,7 +69,7 @@ pub(crate) struct Head {
     pub(crate) length: usize,
 }
 
-fn is_token_byte(byte: u8) -> bool {
+pub(crate) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -1,12 +1,14 @@
 //! Plays the table.
 
-use std::net::SocketAddr;
-
 use crate::check::{Circumstances, check};
 use crate::client::Http1;
+use crate::endpoint::{Endpoint, Protocol};
 use crate::exchange::{Exchange, Message};
 use crate::facts::Facts;
 use crate::fixture::Fixture;
+use crate::http2::Http2;
+use crate::http3::Http3;
+use crate::multiplexed;
 use crate::player::{Neighbour, Player, failure};
 use crate::report::{Mode, Report};
 use crate::scenarios;
@@ -14,19 +16,43 @@ use crate::setup::Setup;
 use crate::tables::exchanges;
 use crate::transport::Transport;
 
-/// Plays every row of one setup against a server that listens at `address` and was started
+/// Plays every row of one setup against a server that listens at the endpoint and was started
 /// with [`Setup::arguments`].
 ///
-/// On the default setup each row is played in every [`Mode`]; on the others plainly, pipelined
-/// and as HEAD, since how a message is read does not depend on them.
-#[must_use]
-pub fn run(address: SocketAddr, fixture: &Fixture, setup: Setup) -> Report {
-    let mut report = Report::new(setup);
-    let transport = Http1 { address };
+/// On the default setup each row is played in every [`Mode`] that the protocol knows; on the
+/// others plainly, beside neighbours and as HEAD, since how a message is read does not depend
+/// on them. Over HTTP/2 and HTTP/3 the rows that are about the syntax of HTTP/1.1 are counted
+/// instead, and requests are added that only these protocols can get wrong.
+///
+/// # Errors
+/// The client cannot be set up at all; a server that does not answer is a failure in the report.
+pub fn run(endpoint: &Endpoint, fixture: &Fixture, setup: Setup) -> Result<Report, String> {
+    let mut report = Report::new(endpoint.protocol, setup);
+    match endpoint.protocol {
+        Protocol::Http1 | Protocol::Http1Tls => run_http1(endpoint, fixture, setup, &mut report),
+        Protocol::Http2 | Protocol::Http2Cleartext => {
+            multiplexed::run(
+                &Http2 { endpoint },
+                endpoint.protocol,
+                fixture,
+                setup,
+                &mut report,
+            );
+        }
+        Protocol::Http3 => {
+            let carrier = Http3::new(endpoint)?;
+            multiplexed::run(&carrier, endpoint.protocol, fixture, setup, &mut report);
+        }
+    }
+    Ok(report)
+}
+
+fn run_http1(endpoint: &Endpoint, fixture: &Fixture, setup: Setup, report: &mut Report) {
+    let transport = Http1 { endpoint };
     let facts = Facts::new(&transport);
     let neighbour = Neighbour::new(fixture, setup);
     for exchange in exchanges(fixture) {
-        if !is_played(&exchange, fixture, setup, &mut report) {
+        if !is_played(&exchange, fixture, setup, report) {
             continue;
         }
         facts.settle(&exchange);
@@ -41,7 +67,7 @@ pub fn run(address: SocketAddr, fixture: &Fixture, setup: Setup) -> Report {
             }
         };
         let mut player = Player {
-            address,
+            endpoint,
             exchange: &exchange,
             message: &message,
             bytes: message.to_http1(),
@@ -51,7 +77,7 @@ pub fn run(address: SocketAddr, fixture: &Fixture, setup: Setup) -> Report {
                 facts: &facts,
             },
             neighbour: &neighbour,
-            report: &mut report,
+            report,
         };
         // What fails plainly would fail in every other way too, and hide why.
         if !player.plain() {
@@ -65,15 +91,14 @@ pub fn run(address: SocketAddr, fixture: &Fixture, setup: Setup) -> Report {
         }
     }
     if setup == Setup::Default {
-        scenarios::run(address, fixture, &mut report);
+        scenarios::run(endpoint, fixture, report);
     }
-    report
 }
 
 /// Plays the semantic rows of one setup over any transport, plainly.
 #[must_use]
 pub fn run_semantic(transport: &dyn Transport, fixture: &Fixture, setup: Setup) -> Report {
-    let mut report = Report::new(setup);
+    let mut report = Report::new("another transport", setup);
     let facts = Facts::new(transport);
     for exchange in exchanges(fixture) {
         if !matches!(exchange.message, Message::Semantic(_))
@@ -108,7 +133,12 @@ pub fn run_semantic(transport: &dyn Transport, fixture: &Fixture, setup: Setup) 
 }
 
 /// Whether a row belongs to the setup and can be played here; counts it either way.
-fn is_played(exchange: &Exchange, fixture: &Fixture, setup: Setup, report: &mut Report) -> bool {
+pub(crate) fn is_played(
+    exchange: &Exchange,
+    fixture: &Fixture,
+    setup: Setup,
+    report: &mut Report,
+) -> bool {
     if !exchange.setups.contains(&setup) {
         return false;
     }

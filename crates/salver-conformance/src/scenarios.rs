@@ -1,9 +1,8 @@
 //! Procedures of several steps, which no single exchange can say.
 
-use std::net::SocketAddr;
-
 use crate::check::{Circumstances, check};
 use crate::client::{Connection, Http1};
+use crate::endpoint::Endpoint;
 use crate::exchange::{Need, Request, get};
 use crate::expect::Expectation;
 use crate::facts::Facts;
@@ -12,7 +11,7 @@ use crate::report::{Failure, Mode, Report};
 
 /// What a procedure may use.
 struct Stage<'a> {
-    address: SocketAddr,
+    endpoint: &'a Endpoint,
     fixture: &'a Fixture,
     circumstances: Circumstances<'a>,
 }
@@ -77,8 +76,8 @@ const ALL: [(&str, &str, Option<Need>, Procedure); 9] = [
 ];
 
 /// Plays every procedure; failures go to the report.
-pub(crate) fn run(address: SocketAddr, fixture: &Fixture, report: &mut Report) {
-    let transport = Http1 { address };
+pub(crate) fn run(endpoint: &Endpoint, fixture: &Fixture, report: &mut Report) {
+    let transport = Http1 { endpoint };
     let facts = Facts::new(&transport);
     let circumstances = Circumstances {
         headless: false,
@@ -86,7 +85,7 @@ pub(crate) fn run(address: SocketAddr, fixture: &Fixture, report: &mut Report) {
         facts: &facts,
     };
     let stage = Stage {
-        address,
+        endpoint,
         fixture,
         circumstances,
     };
@@ -111,7 +110,7 @@ pub(crate) fn run(address: SocketAddr, fixture: &Fixture, report: &mut Report) {
 
 impl Stage<'_> {
     fn open(&self) -> Result<Connection, String> {
-        Connection::open(self.address)
+        Connection::open(self.endpoint)
     }
 
     /// Reads an answer and wants a whole file.

@@ -5,8 +5,8 @@ use crate::response::Response;
 
 /// Carries one request and brings back its whole answer.
 ///
-/// HTTP/1.1 is in this crate; TLS, HTTP/2, HTTP/3 and a `tower::Service` implement it beside
-/// their own code and play the same rows with [`crate::run_semantic`].
+/// HTTP itself is in this crate; a `tower::Service` implements it beside its own code and plays
+/// the same rows with [`crate::run_semantic`].
 pub trait Transport {
     /// Sends the request and reads the answer to its end.
     ///

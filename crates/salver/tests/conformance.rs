@@ -4,7 +4,7 @@
 mod common;
 
 use common::Running;
-use salver_conformance::{Fixture, Setup, run};
+use salver_conformance::{Endpoint, Fixture, Protocol, Setup, run};
 
 fn check(setup: Setup) {
     let directory = tempfile::tempdir().unwrap();
@@ -13,7 +13,8 @@ fn check(setup: Setup) {
     let (root, flags) = arguments.split_first().unwrap();
     let flags: Vec<&str> = flags.iter().map(|flag| flag.to_str().unwrap()).collect();
     let server = Running::start(root.as_ref(), &flags);
-    let report = run(server.addr, &fixture, setup);
+    let endpoint = Endpoint::bare(server.addr, Protocol::Http1).unwrap();
+    let report = run(&endpoint, &fixture, setup).unwrap();
     println!("{report}");
     assert!(report.passed(), "{report}");
 }

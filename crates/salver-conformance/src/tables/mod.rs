@@ -5,6 +5,7 @@ mod directories;
 mod fields;
 mod flags;
 mod framing;
+pub(crate) mod malformed;
 mod messages;
 mod methods;
 mod multirange;

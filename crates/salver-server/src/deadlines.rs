@@ -4,8 +4,10 @@
 //! to a sweep's interval, which no client can tell.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
@@ -113,6 +115,27 @@ impl Deadline {
         {
             slot.waker = Some(context.waker().clone());
         }
+    }
+}
+
+impl Deadline {
+    /// What `work` gives; `None` if the deadline passes before, or `goes_on` no longer holds when
+    /// the task is woken.
+    pub(crate) async fn bound<F: Future>(
+        &self,
+        work: F,
+        goes_on: impl Fn() -> bool,
+    ) -> Option<F::Output> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            self.register(context);
+            match work.as_mut().poll(context) {
+                Poll::Ready(output) => Poll::Ready(Some(output)),
+                Poll::Pending if self.has_passed(Instant::now()) || !goes_on() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
     }
 }
 

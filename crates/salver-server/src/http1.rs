@@ -166,7 +166,10 @@ impl<S: Stream> Connection<S> {
                 match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
                     Poll::Pending => match self.wait(now) {
                         Wait::On => return Poll::Pending,
-                        Wait::NoLonger => return Poll::Ready(Turn::Over),
+                        Wait::NoLonger => {
+                            self.stream.farewell(context);
+                            return Poll::Ready(Turn::Over);
+                        }
                         Wait::TooLate => {
                             let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
                             self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
@@ -178,6 +181,7 @@ impl<S: Stream> Connection<S> {
                     },
                     Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
                     Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                        self.stream.farewell(context);
                         return Poll::Ready(Turn::Over);
                     }
                     Poll::Ready(Ok(())) => buffer.filled().len(),
@@ -399,7 +403,9 @@ impl<S: Stream> Connection<S> {
     /// Tells the peer that nothing follows, and reads what it still sends until it has seen that.
     async fn linger(mut self) {
         self.deadline.set(Instant::now() + LINGER);
-        if self.stream.shutdown().await.is_err() {
+        // Over TLS there is something to send first, for which there may be no room.
+        let told = self.deadline.bound(self.stream.shutdown(), || true).await;
+        if !matches!(told, Some(Ok(()))) {
             return;
         }
         let shared = Rc::clone(&self.shared);

@@ -25,9 +25,10 @@
 
 mod asking;
 mod clock;
+mod closing;
 mod context;
 mod deadlines;
-#[allow(dead_code)]
+mod entrance;
 mod front;
 mod http1;
 mod listener;
@@ -35,6 +36,7 @@ mod loader;
 mod occasional;
 mod outbox;
 mod passing;
+mod redirect;
 mod server;
 mod settings;
 mod shutdown;

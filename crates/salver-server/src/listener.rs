@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use crate::settings::Settings;
+
 /// An address that cannot be listened on: which, why, and what to do.
 #[derive(Debug)]
 pub struct BindError {
@@ -45,14 +47,63 @@ impl fmt::Display for BindError {
 
 impl std::error::Error for BindError {}
 
+/// What is spoken at a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// HTTP without TLS.
+    Plain,
+    /// HTTP over TLS.
+    Tls,
+    /// HTTP without TLS, to be told at which port there is TLS.
+    Redirect { to: u16 },
+}
+
+/// What listens, once for each worker.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    /// For each worker one listener per address.
+    pub(crate) workers: Vec<Vec<(Kind, TcpListener)>>,
+    /// The addresses without TLS, with real ports.
+    pub(crate) plain: Vec<SocketAddr>,
+    /// Those with TLS.
+    pub(crate) tls: Vec<SocketAddr>,
+    /// Those that redirect.
+    pub(crate) redirects: Vec<SocketAddr>,
+}
+
+impl Listeners {
+    /// Binds all addresses for every worker.
+    ///
+    /// # Errors
+    /// The first address that cannot be bound.
+    pub(crate) fn bind(settings: &Settings) -> Result<Self, BindError> {
+        let mut all = Listeners {
+            workers: (0..settings.workers).map(|_| Vec::new()).collect(),
+            ..Listeners::default()
+        };
+        all.plain = all.add(Kind::Plain, &settings.addresses)?;
+        if let Some(tls) = &settings.tls {
+            all.tls = all.add(Kind::Tls, &tls.addresses)?;
+            let to = all.tls.first().map_or(0, SocketAddr::port);
+            all.redirects = all.add(Kind::Redirect { to }, &tls.redirects)?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, kind: Kind, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, BindError> {
+        let (all, real) = bind(addresses, self.workers.len())?;
+        for (worker, listeners) in self.workers.iter_mut().zip(all) {
+            worker.extend(listeners.into_iter().map(|listener| (kind, listener)));
+        }
+        Ok(real)
+    }
+}
+
 /// For each of `workers` one listener per address; the addresses have their real ports.
-pub(crate) type Listeners = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
+type Bound = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
 
 /// Binds every address for every worker.
-///
-/// # Errors
-/// The first address that cannot be bound.
-pub(crate) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindError> {
+fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Bound, BindError> {
     let mut all: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut real = Vec::new();
     for &address in addresses {

@@ -1,13 +1,13 @@
 //! A server from its settings to its end.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use salver_assets::Engine;
 
 use crate::context::Common;
-use crate::listener::{self, BindError};
+use crate::listener::{BindError, Listeners};
 use crate::settings::Settings;
 use crate::shutdown::Handle;
 use crate::{tls, worker};
@@ -22,8 +22,7 @@ const FILES_SHARE: u64 = 8;
 /// A server that is bound and not yet running.
 pub struct Server {
     common: Arc<Common>,
-    listeners: Vec<Vec<TcpListener>>,
-    addresses: Vec<SocketAddr>,
+    listeners: Listeners,
     handle: Handle,
 }
 
@@ -48,19 +47,28 @@ impl Server {
             settings.max_connections = most;
         }
         settings.workers = settings.workers.max(1);
-        let (listeners, addresses) = listener::bind(&settings.addresses, settings.workers)?;
+        let listeners = Listeners::bind(&settings)?;
         let common = Common::new(engine, settings);
         Ok(Server {
             common,
             listeners,
-            addresses,
             handle: Handle::new(),
         })
     }
 
-    /// Where it listens, with real port numbers.
+    /// Where it listens without TLS, with real port numbers.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.listeners.plain
+    }
+
+    /// Where it listens with TLS, with real port numbers.
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.listeners.tls
+    }
+
+    /// Where it listens only to redirect to the first address with TLS.
+    pub fn redirect_addresses(&self) -> &[SocketAddr] {
+        &self.listeners.redirects
     }
 
     /// Ends the server from elsewhere.
@@ -85,7 +93,7 @@ impl Server {
         let _watch = certificates.map(tls::watch).transpose()?;
         let mut workers = Vec::new();
         let mut result = Ok(());
-        for (number, listeners) in listeners.into_iter().enumerate() {
+        for (number, listeners) in listeners.workers.into_iter().enumerate() {
             let (common, stage, ends) = (Arc::clone(&common), handle.watch(), handle.clone());
             let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
             let started = worker.spawn(move || {

@@ -12,6 +12,10 @@ pub struct Settings {
     pub addresses: Vec<SocketAddr>,
     /// Where to listen with TLS, and how. Default: nowhere.
     pub tls: Option<TlsSettings>,
+    /// Whether HTTP/2 is spoken. Default: yes.
+    pub http2: bool,
+    /// Whether HTTP/3 is spoken at the addresses with TLS, over UDP. Default: yes.
+    pub http3: bool,
     /// Threads with an event loop of their own. Default: as many as the process may use cores.
     pub workers: usize,
     /// Connections of the whole server; further ones are answered 503 and closed. Default: 10,000.
@@ -54,6 +58,8 @@ impl Default for Settings {
         Settings {
             addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
             tls: None,
+            http2: true,
+            http3: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
             idle_timeout: Duration::from_secs(60),

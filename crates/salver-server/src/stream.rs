@@ -1,8 +1,12 @@
 //! What a connection's bytes travel on: TCP as it is, or TLS over it.
 
+use std::pin::Pin;
+use std::task::Context;
+
 use salver_assets::strategy::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 /// A stream of bytes over one TCP connection.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
@@ -12,6 +16,10 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
     /// The TCP connection beneath. Nothing is to be read from it or written to it directly unless
     /// the kernel can send from files into the stream.
     fn tcp(&self) -> &TcpStream;
+
+    /// Says that the end is meant, as far as the stream has words for that and the socket takes
+    /// them at once. Only between answers: what is cut short must not look whole.
+    fn farewell(&mut self, _context: &mut Context<'_>) {}
 }
 
 impl Stream for TcpStream {
@@ -19,5 +27,19 @@ impl Stream for TcpStream {
 
     fn tcp(&self) -> &TcpStream {
         self
+    }
+}
+
+impl Stream for TlsStream<TcpStream> {
+    const TRANSPORT: Transport = Transport::PassesThrough;
+
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+
+    /// `close_notify` (RFC 8446 section 6.1).
+    fn farewell(&mut self, context: &mut Context<'_>) {
+        self.get_mut().1.send_close_notify();
+        let _ = Pin::new(self).poll_flush(context);
     }
 }

@@ -9,6 +9,7 @@
 //! A handshake takes the set of certificates that is there at that moment; a connection keeps
 //! what it has begun with.
 
+mod accept;
 mod certificates;
 mod error;
 mod handshakes;
@@ -17,6 +18,7 @@ mod reload;
 mod resolver;
 mod self_signed;
 
+pub(crate) use accept::accept;
 pub use certificates::{CertificateFiles, Certificates};
 pub use error::CertificateError;
 pub use handshakes::Handshakes;

@@ -8,18 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_assets::ResponsePlan;
-use salver_http1::{Persistence, write_head};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::clock;
+use crate::closing::answer_and_close;
 use crate::context::{Common, Context};
 use crate::deadlines::SWEEP_INTERVAL;
-use crate::front::Front;
-use crate::http1::Connection;
+use crate::entrance::Entrance;
+use crate::listener::Kind;
 use crate::shutdown::Stage;
 
 /// How long accepting pauses when there is no descriptor for another connection.
@@ -39,7 +38,7 @@ const REFUSALS: usize = 128;
 /// # Errors
 /// If the loop cannot be set up.
 pub(crate) fn run(
-    listeners: Vec<StdListener>,
+    listeners: Vec<(Kind, StdListener)>,
     common: Arc<Common>,
     stage: watch::Receiver<Stage>,
 ) -> io::Result<()> {
@@ -51,15 +50,26 @@ pub(crate) fn run(
 }
 
 async fn serve(
-    listeners: Vec<StdListener>,
+    listeners: Vec<(Kind, StdListener)>,
     common: Arc<Common>,
     mut stage: watch::Receiver<Stage>,
 ) -> io::Result<()> {
     let context = Context::new(common);
     let mut accepting = Vec::new();
-    for listener in listeners {
+    // One for all listeners of a kind, so that they share answers that stand ready.
+    let mut entrances: Vec<(Kind, Entrance)> = Vec::new();
+    for (kind, listener) in listeners {
+        let found = entrances.iter().find(|(of, _)| *of == kind);
+        let entrance = match found {
+            Some((_, entrance)) => entrance.clone(),
+            None => {
+                let entrance = Entrance::new(kind, &context.common)?;
+                entrances.push((kind, entrance.clone()));
+                entrance
+            }
+        };
         let listener = TcpListener::from_std(listener)?;
-        accepting.push(spawn_local(accept(Rc::clone(&context), listener)));
+        accepting.push(spawn_local(accept(Rc::clone(&context), listener, entrance)));
     }
     let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
     while *stage.borrow_and_update() == Stage::Running {
@@ -95,9 +105,8 @@ async fn serve(
     Ok(())
 }
 
-async fn accept(context: Rc<Context>, listener: TcpListener) {
+async fn accept(context: Rc<Context>, listener: TcpListener, entrance: Entrance) {
     let common = Arc::clone(&context.common);
-    let front = Rc::new(Front::default());
     let refusals = Rc::new(());
     // Given up for a moment when descriptors run out, so that a waiting client can be turned away
     // instead of being left hanging.
@@ -109,8 +118,7 @@ async fn accept(context: Rc<Context>, listener: TcpListener) {
                     // Linux hands the listener's setting down; others do not.
                     #[cfg(not(target_os = "linux"))]
                     let _ = stream.set_nodelay(true);
-                    let (context, front) = (Rc::clone(&context), Rc::clone(&front));
-                    spawn_local(Connection::new(context, stream, front, seat).serve());
+                    entrance.admit(&context, stream, seat);
                 }
                 None => {
                     if common.said.connections_full.now(common.uptime()) {
@@ -120,7 +128,7 @@ async fn accept(context: Rc<Context>, listener: TcpListener) {
                             common.settings.max_connections
                         );
                     }
-                    if Rc::strong_count(&refusals) <= REFUSALS {
+                    if entrance.speaks_plainly() && Rc::strong_count(&refusals) <= REFUSALS {
                         let refusals = Rc::clone(&refusals);
                         let date = context.clock.now().date.format();
                         spawn_local(async move {
@@ -156,18 +164,8 @@ fn lacks_resources(error: &io::Error) -> bool {
 }
 
 /// Says that there is no room, and waits until that has been read.
-async fn refuse(mut stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
+async fn refuse(stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
     let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
     let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
-    let mut head = Vec::new();
-    let fields = plan.fields().iter().map(|(name, value)| (*name, &**value));
-    write_head(&mut head, plan.status, &date, fields, Persistence::Close);
-    if let salver_assets::Content::Memory(text) = &plan.content {
-        head.extend_from_slice(text);
-    }
-    stream.write_all(&head).await?;
-    stream.shutdown().await?;
-    let mut ignored = [0; 1024];
-    while stream.read(&mut ignored).await? > 0 {}
-    Ok(())
+    answer_and_close(stream, &plan, &date, true).await
 }

@@ -4,23 +4,34 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use salver_assets::Prewarmed;
+use salver_server::Server;
 
 use crate::settings::{Settings, Shown, size};
 
 /// Name and version, where to point a browser, what is served, and what to mind. Ends with a line
 /// break.
-pub fn banner(
-    settings: &Settings,
-    addresses: &[SocketAddr],
-    prewarmed: Option<Prewarmed>,
-) -> String {
+pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) -> String {
     let mut text = format!("Salver {}\n", env!("CARGO_PKG_VERSION"));
     let mut line = |label: &str, value: &str| {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {label:<8}{value}");
     };
-    for address in addresses {
-        line("open", &place(*address));
+    for address in server.tls_addresses() {
+        line("open", &place("https", *address));
+    }
+    for address in server.addresses() {
+        line("open", &place("http", *address));
+    }
+    for address in server.redirect_addresses() {
+        line(
+            "open",
+            &format!("{}, redirects to https", place("http", *address)),
+        );
+    }
+    if let Some(tls) = &settings.server.tls {
+        for certificate in tls.handshakes.certificates().summary() {
+            line("tls", &certificate);
+        }
     }
     for shown in &settings.shown {
         line("serving", &tree(shown));
@@ -52,7 +63,7 @@ pub fn banner(
 }
 
 /// An address as a URL that a browser on this machine can open, and who else can.
-fn place(address: SocketAddr) -> String {
+fn place(scheme: &str, address: SocketAddr) -> String {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -61,13 +72,13 @@ fn place(address: SocketAddr) -> String {
     let url = SocketAddr::new(ip, address.port());
     if address.ip().is_unspecified() {
         format!(
-            "http://{url}/ ({} is every interface: other machines reach it too)",
+            "{scheme}://{url}/ ({} is every interface: other machines reach it too)",
             address.ip()
         )
     } else if address.ip().is_loopback() {
-        format!("http://{url}/")
+        format!("{scheme}://{url}/")
     } else {
-        format!("http://{url}/ (other machines may reach it too)")
+        format!("{scheme}://{url}/ (other machines may reach it too)")
     }
 }
 
@@ -98,7 +109,9 @@ mod tests {
     #[test]
     fn a_url_opens_in_a_browser_and_says_who_reaches_it() {
         fn check(address: &str, expected: &str) {
-            assert_eq!(place(address.parse().unwrap()), expected);
+            assert_eq!(place("http", address.parse().unwrap()), expected);
+            let secure = place("https", address.parse().unwrap());
+            assert_eq!(secure, expected.replacen("http", "https", 1));
         }
         check("127.0.0.1:8080", "http://127.0.0.1:8080/");
         check("[::1]:80", "http://[::1]:80/");

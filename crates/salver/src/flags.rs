@@ -16,6 +16,7 @@ use crate::commands::bench_load::LoadFlags;
 use crate::commands::bench_ui::UiFlags;
 use crate::commands::strategies::{measured_size, seconds};
 use crate::mount_flag::{MountFlag, mount};
+use crate::tls_flags::TlsFlags;
 use crate::values::{Codings, Spa, codings, index_name, limit, size, spa, time};
 
 /// Serves static files: fast, fresh and correct.
@@ -30,7 +31,7 @@ pub struct Cli {
 /// What `salver` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve a directory over HTTP/1.1
+    /// Serve a directory over HTTP
     Serve(Box<ServeFlags>),
     /// Measure on this machine
     Bench(BenchFlags),
@@ -102,7 +103,7 @@ pub struct StrategiesFlags {
     pub json: bool,
 }
 
-/// Serve a directory over HTTP/1.1.
+/// Serve a directory over HTTP.
 ///
 /// The command line wins over the environment, and that over the defaults. Of flags that
 /// contradict each other the last one wins.
@@ -117,9 +118,19 @@ pub struct ServeFlags {
     #[arg(short = 'H', long, default_value = "127.0.0.1", env = "SALVER_HOST")]
     pub host: String,
 
-    /// The port to listen on; 0 takes any free one
-    #[arg(short, long, default_value_t = 8080, env = "SALVER_PORT")]
-    pub port: u16,
+    /// The port to listen on; 0 takes any free one. Repeatable, or separated by commas
+    #[arg(
+        short,
+        long,
+        default_value = "8080",
+        value_delimiter = ',',
+        env = "SALVER_PORT"
+    )]
+    pub port: Vec<u16>,
+
+    /// TLS and the versions of HTTP.
+    #[command(flatten)]
+    pub tls: TlsFlags,
 
     /// Threads that serve [default: one per core]
     #[arg(
@@ -360,6 +371,8 @@ impl Cli {
             flags.no_coalesce = last_said(matches, "no_coalesce", "coalesce");
             flags.prewarm = last_said(matches, "prewarm", "no_prewarm");
             flags.dotfiles = last_said(matches, "dotfiles", "no_dotfiles");
+            flags.tls.no_http2 = last_said(matches, "no_http2", "http2");
+            flags.tls.no_http3 = last_said(matches, "no_http3", "http3");
         }
         Ok(cli)
     }

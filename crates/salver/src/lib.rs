@@ -16,6 +16,8 @@ pub mod log;
 pub mod mount_flag;
 pub mod settings;
 pub mod signal;
+pub mod tls_flags;
+mod tls_settings;
 pub mod values;
 
 use std::ffi::OsString;

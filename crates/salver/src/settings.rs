@@ -12,6 +12,7 @@ use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
 use crate::failure::Failure;
 use crate::flags::ServeFlags;
 use crate::mount_flag::MountFlag;
+use crate::tls_settings::listening;
 use crate::values::Spa;
 
 /// Everything that `salver serve` needs to know.
@@ -55,11 +56,13 @@ impl Settings {
     /// # Errors
     /// The first thing that cannot work, and what to do.
     pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
+        let engine = engine(flags)?;
+        let (server, warnings) = server(flags)?;
         let mut settings = Settings {
-            engine: engine(flags)?,
-            server: server(flags)?,
+            engine,
+            server,
             shown: Vec::new(),
-            warnings: Vec::new(),
+            warnings,
             prewarm: flags.prewarm && !flags.no_cache,
             statistics: flags.statistics,
             quiet: flags.quiet,
@@ -224,33 +227,43 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
     })
 }
 
-fn server(flags: &ServeFlags) -> Result<salver_server::Settings, Failure> {
+/// The server's settings, and what a person should know about them.
+fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), Failure> {
     let defaults = salver_server::Settings::default();
-    Ok(salver_server::Settings {
-        addresses: addresses(&flags.host, flags.port)?,
+    let listening = listening(flags)?;
+    let settings = salver_server::Settings {
+        addresses: listening.plain,
+        tls: listening.tls,
+        http2: !flags.tls.no_http2,
+        http3: !flags.tls.no_http3,
         workers: flags.workers.map_or(defaults.workers, usize::from),
         max_connections: usize::try_from(flags.max_connections).unwrap_or(usize::MAX),
         idle_timeout: flags.idle_timeout,
         header_timeout: flags.header_timeout,
         send_timeout: flags.send_timeout,
         ..defaults
-    })
+    };
+    Ok((settings, listening.warnings))
+}
+
+/// A host without the brackets that an address has in a URL.
+pub(crate) fn bare(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host)
 }
 
 /// All addresses that a host stands for, each once.
-fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+pub(crate) fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let unknown = || {
         Failure::Misused(format!(
             "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
         ))
     };
-    // As in a URL.
-    let bare = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(host);
     let mut addresses = Vec::new();
-    let found = (bare, port).to_socket_addrs().map_err(|_| unknown())?;
+    let found = (bare(host), port)
+        .to_socket_addrs()
+        .map_err(|_| unknown())?;
     for address in found {
         if !addresses.contains(&address) {
             addresses.push(address);

@@ -10,7 +10,14 @@ use clap::CommandFactory;
 use salver::flags::Cli;
 
 /// Those that exist to undo another flag: no value, no environment.
-const UNDO: [&str; 4] = ["cache", "coalesce", "no-prewarm", "no-dotfiles"];
+const UNDO: [&str; 6] = [
+    "cache",
+    "coalesce",
+    "no-prewarm",
+    "no-dotfiles",
+    "http2",
+    "http3",
+];
 
 const README: &str = include_str!("../../../README.md");
 

@@ -110,7 +110,7 @@ fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) 
             tracing::warn!("{warning}");
         }
     } else {
-        say(banner(settings, server.addresses(), prewarmed).trim_end());
+        say(banner(settings, server, prewarmed).trim_end());
     }
 }
 

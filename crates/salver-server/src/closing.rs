@@ -1,0 +1,35 @@
+//! Connections that get one answer, and then end: from listeners that serve nothing themselves.
+
+use std::io;
+
+use salver_assets::{Content, ResponsePlan};
+use salver_http1::{Persistence, write_head};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Sends the answer, its content only if `whole`, and waits until the client has read it: whatever
+/// it still sends would otherwise destroy the answer on its way (RFC 9112 section 9.6). Waits for
+/// as long as the client likes: whoever calls sets a limit.
+///
+/// # Errors
+/// The socket's.
+pub(crate) async fn answer_and_close(
+    mut stream: TcpStream,
+    plan: &ResponsePlan,
+    date: &[u8; 29],
+    whole: bool,
+) -> io::Result<()> {
+    let mut answer = Vec::new();
+    let fields = plan.fields().iter().map(|(name, value)| (*name, &**value));
+    write_head(&mut answer, plan.status, date, fields, Persistence::Close);
+    if let Content::Memory(text) = &plan.content
+        && whole
+    {
+        answer.extend_from_slice(text);
+    }
+    stream.write_all(&answer).await?;
+    stream.shutdown().await?;
+    let mut ignored = [0; 1024];
+    while stream.read(&mut ignored).await? > 0 {}
+    Ok(())
+}

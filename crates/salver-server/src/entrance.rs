@@ -1,0 +1,85 @@
+//! What happens to a connection behind each kind of listener.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+
+use crate::context::{Common, Context, Seat};
+use crate::front::Front;
+use crate::http1::Connection;
+use crate::listener::Kind;
+use crate::{redirect, tls};
+
+/// What a listener does with connections.
+#[derive(Clone)]
+pub(crate) enum Entrance {
+    /// Serves.
+    Plain(Rc<Front>),
+    /// Makes a handshake, and serves.
+    Tls(Rc<Front>, Arc<ServerConfig>),
+    /// Says at which port the same is served over TLS.
+    Redirect(u16),
+}
+
+impl Entrance {
+    /// The entrance of a loop's listeners of this kind.
+    ///
+    /// # Errors
+    /// If there are no settings for it.
+    pub(crate) fn new(kind: Kind, common: &Common) -> io::Result<Self> {
+        let tls = || {
+            let tls = common.settings.tls.as_ref();
+            tls.ok_or_else(|| io::Error::other("a listener for TLS without settings for it"))
+        };
+        Ok(match kind {
+            Kind::Plain => Entrance::Plain(Rc::default()),
+            Kind::Tls => {
+                let tls = tls()?;
+                let mut fields = Vec::new();
+                if let Some(time) = tls.hsts {
+                    let value = format!("max-age={}", time.as_secs());
+                    fields.push(("Strict-Transport-Security", Bytes::from(value)));
+                }
+                let config = tls.handshakes.over_tcp(false).map_err(io::Error::other)?;
+                Entrance::Tls(Rc::new(Front::new(fields)), config)
+            }
+            Kind::Redirect { to } => Entrance::Redirect(to),
+        })
+    }
+
+    /// Serves a connection that has come in, on a task of its own.
+    pub(crate) fn admit(&self, context: &Rc<Context>, stream: TcpStream, seat: Seat) {
+        let context = Rc::clone(context);
+        match self {
+            Entrance::Plain(front) => {
+                let front = Rc::clone(front);
+                spawn_local(Connection::new(context, stream, front, seat).serve());
+            }
+            Entrance::Tls(front, config) => {
+                let (front, config) = (Rc::clone(front), Arc::clone(config));
+                spawn_local(async move {
+                    if let Some(stream) = tls::accept(&context, stream, config).await {
+                        // A task of its own, which holds nothing of the handshake.
+                        spawn_local(Connection::new(context, stream, front, seat).serve());
+                    }
+                });
+            }
+            Entrance::Redirect(port) => {
+                spawn_local(redirect::serve(context, stream, *port, seat));
+            }
+        }
+    }
+
+    /// Whether a client that finds no seat can be told so without a handshake.
+    pub(crate) fn speaks_plainly(&self) -> bool {
+        match self {
+            Entrance::Plain(_) | Entrance::Redirect(_) => true,
+            Entrance::Tls(..) => false,
+        }
+    }
+}

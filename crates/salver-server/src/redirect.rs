@@ -1,0 +1,200 @@
+//! A port without TLS that says where the same thing is with TLS, and nothing else.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use salver_assets::ResponsePlan;
+use salver_http1::{Limits, Method, RequestHead, Target, authority, parse};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use crate::closing::answer_and_close;
+use crate::context::{Context, Seat};
+
+/// How long a client may take to read where to go.
+const READING: Duration = Duration::from_secs(2);
+
+/// The port of `https` URLs that name none (RFC 9110 section 4.2.2).
+const USUAL: u16 = 443;
+
+/// Answers one request with the way to `port`, and ends the connection: the next request goes
+/// there.
+pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16, _seat: Seat) {
+    let time = context.common.settings.header_timeout;
+    let deadline = context.deadlines.add(Instant::now() + time);
+    let waits = || !context.draining.get();
+    let mut input = Vec::new();
+    let answer = loop {
+        match deadline.bound(stream.read_buf(&mut input), waits).await {
+            Some(Ok(count)) if count > 0 => {}
+            None if !input.is_empty() && !context.draining.get() => {
+                break (ResponsePlan::error(408, "Request Timeout", vec![]), true);
+            }
+            _ => return,
+        }
+        if let Some(answer) = answer(&input, &context.limits, port) {
+            break answer;
+        }
+    };
+    drop(input);
+    deadline.set(Instant::now() + READING);
+    let (plan, whole) = answer;
+    let date = context.clock.now().date.format();
+    let sending = Box::pin(answer_and_close(stream, &plan, &date, whole));
+    deadline.bound(sending, || true).await;
+}
+
+/// The answer to what has been received, and whether its content is sent too; `None` if that is
+/// not a whole head yet.
+fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<(ResponsePlan, bool)> {
+    let (head, length) = match parse(input, limits) {
+        Ok(parsed) => parsed?,
+        Err(refusal) => {
+            let whole = !input.trim_ascii_start().starts_with(b"HEAD ");
+            let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
+            return Some((plan, whole));
+        }
+    };
+    let host = authority(input.get(..length).unwrap_or_default());
+    let plan = match location(&head, host, port) {
+        Some(location) => {
+            let more = vec![("Location", Bytes::from(location))];
+            ResponsePlan::error(308, "Permanent Redirect", more)
+        }
+        None => ResponsePlan::error(400, "Bad Request: no host to redirect to", vec![]),
+    };
+    Some((plan, head.method != Method::Head))
+}
+
+/// `https://HOST[:PORT]/PATH[?QUERY]` with what the client asked for as it was sent; `None` if it
+/// did not say of which host.
+fn location(head: &RequestHead<'_>, host: Option<&[u8]>, port: u16) -> Option<Vec<u8>> {
+    let host = without_port(host?)?;
+    let (path, query) = match head.target {
+        Target::Path { path, query } => (path, query),
+        Target::Asterisk | Target::Authority => (&b"/"[..], None),
+    };
+    let mut location = b"https://".to_vec();
+    location.extend_from_slice(host);
+    if port != USUAL {
+        location.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    let query = query.map(|query| [b"?", query].concat());
+    // A field value is ASCII (RFC 9110 section 5.5); a client that sends other bytes in its target
+    // means the same by them as by their escapes.
+    for &byte in [path, &query.unwrap_or_default()].concat().iter() {
+        if byte.is_ascii_graphic() {
+            location.push(byte);
+        } else {
+            location.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+    Some(location)
+}
+
+/// The host of a valid authority; an IPv6 address keeps its brackets.
+fn without_port(authority: &[u8]) -> Option<&[u8]> {
+    let from = match authority.first()? {
+        b'[' => authority.iter().position(|&byte| byte == b']')?,
+        _ => 0,
+    };
+    let rest = authority.get(from..)?;
+    let colon = rest.iter().position(|&byte| byte == b':');
+    authority.get(..colon.map_or(authority.len(), |at| from + at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(request: &str, port: u16, status: u16, expected: Option<&str>, whole: bool) {
+        let found = answer(request.as_bytes(), &Limits::default(), port);
+        let (plan, with_content) = found.unwrap();
+        let location = plan.fields().iter().find(|(name, _)| *name == "Location");
+        let location = location.map(|(_, value)| str::from_utf8(value).unwrap());
+        assert_eq!((plan.status, location), (status, expected), "{request:?}");
+        assert_eq!(with_content, whole, "{request:?}");
+    }
+
+    fn goes(target: &str, host: &str, port: u16, expected: &str) {
+        let request = format!("GET {target} HTTP/1.1\r\nX: y\r\nhOsT: {host}\r\nHosts: z\r\n\r\n");
+        check(&request, port, 308, Some(expected), true);
+    }
+
+    #[test]
+    fn the_same_target_of_the_same_host() {
+        goes("/", "a.test", 443, "https://a.test/");
+        goes("/", "a.test:80", 443, "https://a.test/");
+        goes("/", "a.test:80", 8443, "https://a.test:8443/");
+        goes(
+            "/a/%20b?c=d&e",
+            "a.test:",
+            1,
+            "https://a.test:1/a/%20b?c=d&e",
+        );
+        goes("/a?", "A.test", 443, "https://A.test/a?");
+        goes("/a?b?c", "a.test", 443, "https://a.test/a?b?c");
+        goes("/", "[::1]:80", 443, "https://[::1]/");
+        goes("/", "[::1]", 444, "https://[::1]:444/");
+        goes("/", "127.0.0.1:80", 443, "https://127.0.0.1/");
+        goes("/\u{fc}", "a.test", 443, "https://a.test/%C3%BC");
+        // Another host cannot be slipped in.
+        goes(
+            "//evil.test/x",
+            "a.test",
+            443,
+            "https://a.test//evil.test/x",
+        );
+        goes("/@evil.test", "a.test", 443, "https://a.test/@evil.test");
+        // RFC 9112 section 3.2.2: the target wins over Host.
+        goes("http://b.test:80/x?y", "a.test", 443, "https://b.test/x?y");
+        goes("http://b.test", "a.test", 443, "https://b.test/");
+        goes("http://b.test?y", "a.test", 443, "https://b.test/?y");
+    }
+
+    #[test]
+    fn any_method_and_no_content_for_head() {
+        let request = |method: &str| format!("{method} /x HTTP/1.1\r\nHost: a.test\r\n\r\n");
+        let to = Some("https://a.test/x");
+        for method in ["GET", "POST", "DELETE", "BREW", "OPTIONS"] {
+            check(&request(method), 443, 308, to, true);
+        }
+        check(&request("HEAD"), 443, 308, to, false);
+        check(
+            "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+            443,
+            308,
+            Some("https://a/"),
+            true,
+        );
+        check(
+            "GET /x HTTP/1.0\r\nHost: a.test\r\n\r\n",
+            443,
+            308,
+            to,
+            true,
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_meant_goes_nowhere() {
+        for request in [
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: user@a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+            "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
+            "\u{16}\u{3}\u{1}\r\n\r\n",
+        ] {
+            check(request, 443, 400, None, true);
+        }
+        check("HEAD / HTTP/1.1\r\n\r\n", 443, 400, None, false);
+        check("GET / HTTP/2.0\r\n\r\n", 443, 505, None, true);
+        assert!(answer(b"GET / HTTP/1.1\r\nHost: a\r\n", &Limits::default(), 443).is_none());
+        assert!(answer(b"", &Limits::default(), 443).is_none());
+    }
+}

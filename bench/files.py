@@ -165,6 +165,13 @@ class Directory:
         extension = {"br": ".br", "gzip": ".gz"}[coding]
         return self.root / (target + extension)
 
+    def rest(self):
+        """Waits until the files count as being at rest."""
+        youngest = max(path.stat().st_ctime for path in self.root.rglob("*"))
+        wait = youngest + AT_REST_SECONDS - time.time()
+        if wait > 0:
+            time.sleep(min(wait, AT_REST_SECONDS))
+
     def fingerprint(self):
         """The first digits of a hash of all names and bytes, to compare runs by."""
         total = hashlib.sha256()
@@ -192,7 +199,7 @@ class Files(Directory):
         return f"sizes/{length}.dat"
 
     def make(self):
-        """Makes what is not there yet, and waits until it counts as being at rest."""
+        """Makes what is not there yet, and waits until it is at rest."""
         if not self.root.exists():
             making = self.root.with_name(self.root.name + f".{os.getpid()}")
             (making / "arena").mkdir(parents=True)
@@ -202,10 +209,7 @@ class Files(Directory):
                 making.rename(self.root)
             finally:
                 shutil.rmtree(making, ignore_errors=True)
-        youngest = max(path.stat().st_ctime for path in self.root.rglob("*"))
-        wait = youngest + AT_REST_SECONDS - time.time()
-        if wait > 0:
-            time.sleep(min(wait, AT_REST_SECONDS))
+        self.rest()
 
     def _fill(self, folder):
         for name, length in ARENA:

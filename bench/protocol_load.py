@@ -46,12 +46,15 @@ class H2load:
         def fetch(port, target, accept):
             head, content = self.folder / "head", self.folder / "content"
             done = subprocess.run(["curl", "-sk", way.curl, "-D", head, "-o", content, "-H", f"accept-encoding: {accept}",
-                                   "-w", "%{http_code}", f"{way.scheme}://localhost:{port}/{target}"],
+                                   "-w", "%{http_code} %{http_version}", f"{way.scheme}://localhost:{port}/{target}"],
                                   capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             if done.returncode:
                 raise check.Wrong(f"/{target}: curl ended with {done.returncode}")
+            status, version = done.stdout.split(" ")
+            if way.curl != f"--http{version}":
+                raise check.Wrong(f"/{target}: {way.curl} got HTTP/{version}")
             fields = dict(line.split(": ", 1) for line in head.read_text().splitlines() if ": " in line)
-            return int(done.stdout), {name.title(): value.strip() for name, value in fields.items()}, content.read_bytes()
+            return int(status), {name.title(): value.strip() for name, value in fields.items()}, content.read_bytes()
         return fetch
 
     def run(self, way, port, connections, turns):

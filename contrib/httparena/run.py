@@ -35,7 +35,8 @@ SHARED = TOP.parent / "shared" / "arena-static"
 ACCEPT = "br;q=1, gzip;q=0.8"
 SEEN_WITHIN_SECONDS = 2
 TYPES = {".css": ("text/css",), ".js": ("text/javascript", "application/javascript"), ".json": ("application/json",),
-         ".html": ("text/html",), ".svg": ("image/svg+xml",), ".webp": ("image/webp",), ".woff2": ("font/woff2",)}
+         ".html": ("text/html",), ".svg": ("image/svg+xml",), ".webp": ("image/webp",), ".jpg": ("image/jpeg",),
+         ".png": ("image/png",), ".woff2": ("font/woff2",)}
 # Name, the arena's port, scheme, curl's flag, h2load's flags (none: h3load), streams, turns.
 WAYS = [("h1", 8080, "http", "--http1.1", ("--h1",), 1, 10), ("h1+tls", 8081, "https", "--http1.1", ("--h1",), 1, 10),
         ("h2", 8443, "https", "--http2", ("--npn-list=h2",), 32, 10), ("h3", 8443, "https", "", (), 64, 3)]
@@ -173,6 +174,7 @@ def main():
         folder = pathlib.Path(folder)
         root = folder / "data" / "static"
         shutil.copytree(given, root)
+        files.Directory(root).rest()
         (folder / "certs").mkdir()
         certificate = secure.Certificate(folder / "certs", "server", "RSA 2048").make()
         ports = {arena: process.free_port() for arena in (8080, 8081, 8443)}

@@ -1,0 +1,156 @@
+//! Answers: their heads, and their content as the windows allow.
+
+use super::{Connection, content};
+use crate::error::ErrorCode;
+use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
+use crate::response::RenderedHead;
+use crate::streams::{State, Turn};
+
+impl<T> Connection<T> {
+    /// Begins the answer on a stream: appends its head, and takes what its `length` bytes of
+    /// content are to be made of. `more` are fields in the form of
+    /// [`render_fields`](crate::render_fields).
+    ///
+    /// Gives `content` back if there is nothing to do with it: it is empty, or the client has reset
+    /// the stream.
+    pub fn respond(
+        &mut self,
+        stream: u32,
+        head: &RenderedHead,
+        more: &[u8],
+        date: &[u8; 29],
+        (content, length): (T, u64),
+        out: &mut Vec<u8>,
+    ) -> Option<T> {
+        if self.has_ended || self.streams.get(stream).is_none() {
+            return Some(content);
+        }
+        let resize = std::mem::take(&mut self.resize);
+        let ends = if length == 0 { flag::END_STREAM } else { 0 };
+        let block = usize::from(resize) + head.len() + more.len();
+        let at = out.len();
+        push_header(out, block, kind::HEADERS, flag::END_HEADERS | ends, stream);
+        if resize {
+            // A table of no bytes (RFC 7541 section 6.3).
+            out.push(0x20);
+        }
+        head.write(out, date);
+        out.extend_from_slice(more);
+        if block > LONGEST {
+            split(out, at, ends, stream);
+        }
+        if length == 0 {
+            self.finish(stream, out);
+            return Some(content);
+        }
+        if let Some(stream) = self.streams.get(stream) {
+            stream.state = State::Sending {
+                content,
+                left: length,
+            };
+        }
+        self.streams.enqueue_id(stream);
+        None
+    }
+
+    /// Whose turn it is to send content; `None` if nobody can, or may, now.
+    #[inline]
+    pub fn next(&mut self) -> Option<Turn> {
+        let most = usize::try_from(self.window).unwrap_or(0).min(self.longest);
+        self.streams.next(most)
+    }
+
+    /// The content of whoever's turn it is.
+    pub fn content(&mut self, turn: Turn) -> Option<&mut T> {
+        match &mut self.streams.by_key(turn.key)?.state {
+            State::Sending { content, .. } => Some(content),
+            State::Receiving(_) | State::Answering => None,
+        }
+    }
+
+    /// Appends the header of a DATA frame, behind which exactly `length` bytes of content are to
+    /// go: at least one, at most [`Turn::most`]. Gives the content back when that was all of it;
+    /// then `after` is to go behind the content.
+    pub fn send(
+        &mut self,
+        turn: Turn,
+        length: usize,
+        out: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Option<T> {
+        let id = self.streams.by_key(turn.key)?.id;
+        let is_whole = self.streams.sent(turn, length);
+        self.window = self
+            .window
+            .saturating_sub_unsigned(u64::try_from(length).unwrap_or(u64::MAX));
+        self.progress += 1;
+        // One for the stream and one for the connection.
+        self.credit = self.credit.saturating_add(2).min(1 << 16);
+        let ends = if is_whole { flag::END_STREAM } else { 0 };
+        push_header(out, length, kind::DATA, ends, id);
+        if is_whole {
+            return self.finish(id, after);
+        }
+        None
+    }
+
+    /// Whoever's turn it is has no bytes at hand; until [`Connection::retry`].
+    pub fn stall(&mut self, turn: Turn) {
+        self.streams.stall(turn);
+    }
+
+    /// Those that had no bytes at hand may have some now.
+    pub fn retry(&mut self) {
+        self.streams.unstall();
+    }
+
+    /// Whoever's turn it is cannot go on: the answer is cut short.
+    pub fn fail(&mut self, turn: Turn, out: &mut Vec<u8>) -> Option<T> {
+        let id = self.streams.by_key(turn.key)?.id;
+        self.reset(id, ErrorCode::INTERNAL_ERROR, out)
+            .and_then(content)
+    }
+
+    /// Whether content is left to send.
+    pub fn is_sending(&self) -> bool {
+        self.streams.is_sending()
+    }
+
+    /// Ends all streams; what their answers were made of.
+    pub fn end(&mut self) -> impl Iterator<Item = T> {
+        self.has_ended = true;
+        self.streams.drain().filter_map(content)
+    }
+
+    /// The answer is whole. Who still sends content to it may stop (section 8.1).
+    fn finish(&mut self, id: u32, out: &mut Vec<u8>) -> Option<T> {
+        let stream = self.streams.close(id)?;
+        if !stream.is_whole {
+            push_number(out, kind::RST_STREAM, id, ErrorCode::NO_ERROR.0);
+            self.mark_reset(id);
+        }
+        content(stream)
+    }
+}
+
+/// Makes CONTINUATION frames of what is too long for the HEADERS frame at `at` (section 6.10).
+#[cold]
+fn split(out: &mut Vec<u8>, at: usize, ends: u8, stream: u32) {
+    let frames = out.split_off(at);
+    let block = frames.get(HEADER..).unwrap_or_default();
+    let mut parts = block.chunks(LONGEST).peekable();
+    let mut first = true;
+    while let Some(part) = parts.next() {
+        let (kind, ends) = match std::mem::take(&mut first) {
+            true => (kind::HEADERS, ends),
+            false => (kind::CONTINUATION, 0),
+        };
+        let last = if parts.peek().is_none() {
+            flag::END_HEADERS
+        } else {
+            0
+        };
+        push_header(out, part.len(), kind, ends | last, stream);
+        out.extend_from_slice(part);
+    }
+}

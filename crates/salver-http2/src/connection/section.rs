@@ -1,0 +1,182 @@
+//! Field sections: the heads of requests, and trailers.
+
+use super::{Block, Call, Closed, Connection, Done, Scratch, depends_on};
+use crate::error::{ErrorCode, Fault};
+use crate::frame::{Frame, flag};
+use crate::request::Head;
+use crate::streams::{Incoming, State};
+
+/// A field block comes in so many bytes at most, as multiple of `max_head`.
+const BLOCK_FACTOR: usize = 2;
+
+impl<T> Connection<T> {
+    pub(super) fn headers(
+        &mut self,
+        call: &mut Call<'_>,
+        frame: &Frame<'_>,
+    ) -> Result<Done<T>, Fault> {
+        // Section 5.1.1: clients open odd streams.
+        if frame.stream % 2 == 0 {
+            return Err(ErrorCode::PROTOCOL_ERROR.into());
+        }
+        let mut block = frame.unpadded()?;
+        let mut is_selfish = false;
+        if frame.has(flag::PRIORITY) {
+            let (dependency, rest) = block
+                .split_at_checked(5)
+                .ok_or(ErrorCode::FRAME_SIZE_ERROR)?;
+            is_selfish = depends_on(dependency) == Some(frame.stream);
+            block = rest;
+        }
+        let head = Block {
+            stream: frame.stream,
+            ends_stream: frame.has(flag::END_STREAM),
+            is_selfish,
+            bytes: Vec::new(),
+        };
+        if frame.has(flag::END_HEADERS) {
+            return self.section(call, &head, block);
+        }
+        self.block = Some(Box::new(Block {
+            bytes: block.to_vec(),
+            ..head
+        }));
+        Ok(Done::Frame)
+    }
+
+    pub(super) fn continuation(
+        &mut self,
+        call: &mut Call<'_>,
+        frame: &Frame<'_>,
+    ) -> Result<Done<T>, Fault> {
+        let Some(mut block) = self.block.take() else {
+            return Err(ErrorCode::PROTOCOL_ERROR.into());
+        };
+        if frame.payload.is_empty() {
+            self.spend(call)?;
+        }
+        block.bytes.extend_from_slice(frame.payload);
+        if block.bytes.len() > call.limits.max_head.saturating_mul(BLOCK_FACTOR) {
+            return Err(ErrorCode::ENHANCE_YOUR_CALM.into());
+        }
+        if !frame.has(flag::END_HEADERS) {
+            self.block = Some(block);
+            return Ok(Done::Frame);
+        }
+        let bytes = std::mem::take(&mut block.bytes);
+        self.section(call, &block, &bytes)
+    }
+
+    /// A whole field section. Whatever becomes of it, it is decoded: the next one may refer to it.
+    fn section(
+        &mut self,
+        call: &mut Call<'_>,
+        block: &Block,
+        bytes: &[u8],
+    ) -> Result<Done<T>, Fault> {
+        let mut scratch = std::mem::take(call.scratch);
+        let done = self.decoded(call, block, bytes, &mut scratch);
+        *call.scratch = scratch;
+        done
+    }
+
+    fn decoded(
+        &mut self,
+        call: &Call<'_>,
+        block: &Block,
+        bytes: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Done<T>, Fault> {
+        let Scratch { head, text } = scratch;
+        head.clear();
+        self.decoder
+            .decode(bytes, text, |line| head.add(call.limits, line))
+            .map_err(|_| ErrorCode::COMPRESSION_ERROR)?;
+        let id = block.stream;
+        if id <= self.last {
+            return self.trailers(call, block, head);
+        }
+        let distance = (id - self.last) / 2;
+        self.opened = self.opened.checked_shl(distance).unwrap_or(0) | 1;
+        self.reset = self.reset.checked_shl(distance).unwrap_or(0);
+        self.last = id;
+        if self.goes_away.is_some() {
+            // The client has been told, or is being told.
+            self.mark_reset(id);
+            self.spend(call)?;
+            return Ok(Done::Frame);
+        }
+        if block.is_selfish {
+            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
+        }
+        if self.streams.len() >= usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX) {
+            return Err(Fault::Stream(id, ErrorCode::REFUSED_STREAM));
+        }
+        let is_malformed = Fault::Stream(id, ErrorCode::PROTOCOL_ERROR);
+        let request = head.request().map_err(|_| is_malformed)?;
+        let expected = head.content_length();
+        if block.ends_stream && expected.is_some_and(|length| length > 0) {
+            return Err(is_malformed);
+        }
+        let early = self.priorities.iter().position(|(stream, _)| *stream == id);
+        let priority = match early {
+            Some(place) => self.priorities.swap_remove(place).1,
+            None => head.priority(),
+        };
+        let too_large = expected.is_some_and(|length| length > call.limits.max_body);
+        let is_answered =
+            block.ends_stream || too_large || head.expects_continue || request.refusal.is_some();
+        if !is_answered {
+            let incoming = Incoming {
+                request: request.into_owned(),
+                expected,
+                received: 0,
+            };
+            let state = State::Receiving(Box::new(incoming));
+            self.streams.open(id, state, self.initial_window, priority);
+            return Ok(Done::Frame);
+        }
+        self.progress += 1;
+        self.streams
+            .open(id, State::Answering, self.initial_window, priority);
+        if let Some(stream) = self.streams.get(id) {
+            stream.is_whole = block.ends_stream;
+        }
+        if too_large && request.refusal.is_none() {
+            let mut request = request.into_owned();
+            request.refusal = Some((413, "The content is too large"));
+            return Ok(Done::Held(id, Box::new(request)));
+        }
+        Ok(Done::Request(id))
+    }
+
+    /// A field section on a stream that is, or was, open.
+    fn trailers(&mut self, call: &Call<'_>, block: &Block, head: &Head) -> Result<Done<T>, Fault> {
+        let id = block.stream;
+        let (closed, was_opened) = (self.on_closed(id), self.opened & self.bit(id) != 0);
+        let Some(stream) = self.streams.get(id) else {
+            return match closed {
+                Closed::ResetHere => self.spend(call).map(|()| Done::Frame),
+                // Section 5.1.1: a stream that was passed over cannot be opened any more.
+                _ if !was_opened => Err(ErrorCode::PROTOCOL_ERROR.into()),
+                _ => Err(ErrorCode::STREAM_CLOSED.into()),
+            };
+        };
+        if stream.is_whole {
+            return Err(ErrorCode::STREAM_CLOSED.into());
+        }
+        // Section 8.1: trailers end the stream, and have no pseudo-fields.
+        let is_wrong = !block.ends_stream || block.is_selfish || !head.is_trailers();
+        stream.is_whole = true;
+        let is_short = match &stream.state {
+            State::Receiving(incoming) => incoming
+                .expected
+                .is_some_and(|expected| expected != incoming.received),
+            State::Answering | State::Sending { .. } => false,
+        };
+        if is_wrong || is_short {
+            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
+        }
+        Ok(self.answer_held(id))
+    }
+}

@@ -1,0 +1,27 @@
+//! Header compression (RFC 7541): a decoder with its dynamic table, and an encoder without one.
+
+mod decoder;
+mod dynamic_table;
+mod encoder;
+pub mod huffman;
+mod integer;
+mod static_table;
+
+pub(crate) use decoder::{Decoder, Line};
+pub(crate) use encoder::{push_line, push_status};
+
+/// Why a block cannot be decoded. Each is a connection error (RFC 9113 section 4.3): what the
+/// dynamic table holds is no longer known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Error {
+    /// It ends within a field line.
+    Truncated,
+    /// An integer is too large to mean anything.
+    Integer,
+    /// A string is not Huffman code.
+    Huffman,
+    /// There is no entry with this index.
+    Index,
+    /// The table is made larger than allowed, or its size is changed behind a field line.
+    TableSize,
+}

@@ -1,0 +1,341 @@
+//! Field blocks to field lines (RFC 7541 section 6).
+
+use super::dynamic_table::DynamicTable;
+use super::static_table::STATIC;
+use super::{Error, huffman, integer};
+use salver_semantics::field::is_token;
+
+/// What a decoder lets its peer's dynamic table take: `SETTINGS_HEADER_TABLE_SIZE` as it is unless
+/// said otherwise (RFC 9113 section 6.5.2).
+const TABLE_SIZE: usize = 4096;
+
+/// A field line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) value: &'a [u8],
+    /// Whether both may stand in a message (RFC 9113 section 8.2.1).
+    pub(crate) valid: bool,
+}
+
+/// One side's memory of the field lines that the other has sent.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    table: DynamicTable,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Decoder {
+            table: DynamicTable::new(TABLE_SIZE),
+        }
+    }
+
+    /// Gives each line of a whole block to `each`. `scratch` is overwritten.
+    ///
+    /// # Errors
+    /// See [`Error`]; the decoder is of no use then.
+    pub(crate) fn decode(
+        &mut self,
+        block: &[u8],
+        scratch: &mut Vec<u8>,
+        mut each: impl FnMut(Line<'_>),
+    ) -> Result<(), Error> {
+        let mut rest = block;
+        let mut any = false;
+        while let [first, ..] = rest {
+            let first = *first;
+            if first & 0x80 != 0 {
+                // Section 6.1.
+                let index;
+                (index, rest) = integer::read(rest, 7)?;
+                each(self.line(index)?);
+            } else if first & 0xe0 == 0x20 {
+                // Section 6.3. Section 4.2: only at the beginning of a block.
+                let size;
+                (size, rest) = integer::read(rest, 5)?;
+                if size > TABLE_SIZE || any {
+                    return Err(Error::TableSize);
+                }
+                self.table.resize(size);
+                continue;
+            } else {
+                // Section 6.2: with indexing, without, and never to be indexed.
+                let indexing = first & 0x40 != 0;
+                rest = self.literal(rest, indexing, scratch, &mut each)?;
+            }
+            any = true;
+        }
+        Ok(())
+    }
+
+    fn literal<'b>(
+        &mut self,
+        rest: &'b [u8],
+        indexing: bool,
+        scratch: &mut Vec<u8>,
+        each: &mut impl FnMut(Line<'_>),
+    ) -> Result<&'b [u8], Error> {
+        let (index, rest) = integer::read(rest, if indexing { 6 } else { 4 })?;
+        scratch.clear();
+        let (name, name_valid, rest) = if index == 0 {
+            let rest = string(rest, scratch)?;
+            (None, is_name(scratch), rest)
+        } else {
+            let line = self.line(index)?;
+            // An entry may be invalid for its value; its name then is looked at again.
+            let valid = line.valid || is_name(line.name);
+            // What is inserted may push out the entry whose name it has (section 4.4).
+            if indexing {
+                scratch.extend_from_slice(line.name);
+                (None, valid, rest)
+            } else {
+                (Some(index), valid, rest)
+            }
+        };
+        let split = scratch.len();
+        let rest = string(rest, scratch)?;
+        let (written, value) = scratch.split_at_checked(split).unwrap_or_default();
+        let valid = name_valid && is_value(value);
+        let name = match name {
+            Some(index) => self.line(index)?.name,
+            None => written,
+        };
+        each(Line { name, value, valid });
+        if indexing {
+            self.table.insert(written, value, valid);
+        }
+        Ok(rest)
+    }
+
+    fn line(&self, index: usize) -> Result<Line<'_>, Error> {
+        let place = index.checked_sub(1).ok_or(Error::Index)?;
+        if let Some((name, value)) = STATIC.get(place) {
+            return Ok(Line {
+                name: name.as_bytes(),
+                value: value.as_bytes(),
+                valid: true,
+            });
+        }
+        let (name, value, valid) = self.table.get(place - STATIC.len()).ok_or(Error::Index)?;
+        Ok(Line { name, value, valid })
+    }
+}
+
+/// Appends a string literal (section 5.2); what follows it.
+fn string<'b>(input: &'b [u8], out: &mut Vec<u8>) -> Result<&'b [u8], Error> {
+    let coded = input.first().is_some_and(|first| first & 0x80 != 0);
+    let (length, rest) = integer::read(input, 7)?;
+    let (text, rest) = rest.split_at_checked(length).ok_or(Error::Truncated)?;
+    if coded {
+        huffman::decode(text, out).map_err(|huffman::Malformed| Error::Huffman)?;
+    } else {
+        out.extend_from_slice(text);
+    }
+    Ok(rest)
+}
+
+/// RFC 9113 section 8.2.1: a token without capitals; a pseudo-field has a colon before it.
+fn is_name(name: &[u8]) -> bool {
+    let token = name.strip_prefix(b":").unwrap_or(name);
+    is_token(token) && !token.iter().any(u8::is_ascii_uppercase)
+}
+
+/// RFC 9113 section 8.2.1 and RFC 9110 section 5.5: no control but HTAB, and no white space at
+/// either end.
+fn is_value(value: &[u8]) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let is_text = |&byte: &u8| byte >= 0x20 && byte != 0x7f || byte == b'\t';
+    value.iter().all(is_text) && !is_space(value.first()) && !is_space(value.last())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<u8> = hex
+            .bytes()
+            .filter(|byte| !byte.is_ascii_whitespace())
+            .collect();
+        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
+        digits
+            .chunks(2)
+            .map(|digits| pair(digits).unwrap())
+            .collect()
+    }
+
+    fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, Error> {
+        let mut lines = Vec::new();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        decoder.decode(block, &mut Vec::new(), |line| {
+            let mark = if line.valid { "" } else { " (invalid)" };
+            lines.push(format!("{}: {}{mark}", text(line.name), text(line.value)));
+        })?;
+        Ok(lines)
+    }
+
+    #[track_caller]
+    fn check(decoder: &mut Decoder, block: &str, expected: &[&str]) {
+        assert_eq!(lines(decoder, &bytes(block)).unwrap(), expected);
+    }
+
+    #[test]
+    fn requests_of_the_specification() {
+        let get = [":method: GET", ":scheme: http", ":path: /"];
+        let authority = ":authority: www.example.com";
+        let first: Vec<_> = get.iter().copied().chain([authority]).collect();
+        let second: Vec<_> = first
+            .iter()
+            .copied()
+            .chain(["cache-control: no-cache"])
+            .collect();
+        let third = [
+            ":method: GET",
+            ":scheme: https",
+            ":path: /index.html",
+            authority,
+            "custom-key: custom-value",
+        ];
+        // RFC 7541 appendix C.3, without Huffman code.
+        let mut decoder = Decoder::new();
+        check(
+            &mut decoder,
+            "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
+            &first,
+        );
+        check(&mut decoder, "8286 84be 5808 6e6f 2d63 6163 6865", &second);
+        check(
+            &mut decoder,
+            "8287 85bf 400a 6375 7374 6f6d 2d6b 6579 0c63 7573 746f 6d2d 7661 6c75 65",
+            &third,
+        );
+        // Appendix C.4, with it.
+        let mut decoder = Decoder::new();
+        check(
+            &mut decoder,
+            "8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff",
+            &first,
+        );
+        check(&mut decoder, "8286 84be 5886 a8eb 1064 9cbf", &second);
+        check(
+            &mut decoder,
+            "8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf",
+            &third,
+        );
+    }
+
+    #[test]
+    fn literals_that_are_not_indexed() {
+        // Appendix C.2.2 and C.2.3.
+        let mut decoder = Decoder::new();
+        check(
+            &mut decoder,
+            "040c 2f73 616d 706c 652f 7061 7468",
+            &[":path: /sample/path"],
+        );
+        check(
+            &mut decoder,
+            "1008 7061 7373 776f 7264 0673 6563 7265 74",
+            &["password: secret"],
+        );
+        assert_eq!(lines(&mut decoder, &[0xbe]), Err(Error::Index));
+    }
+
+    #[test]
+    fn an_inserted_line_may_push_out_its_own_name() {
+        let mut decoder = Decoder::new();
+        // A table of 64 bytes, a line of 36, and another with its name.
+        check(&mut decoder, "3f21 4002 6162 0263 64", &["ab: cd"]);
+        check(&mut decoder, "7e02 6566", &["ab: ef"]);
+        check(&mut decoder, "be", &["ab: ef"]);
+        assert_eq!(lines(&mut decoder, &[0xbf]), Err(Error::Index));
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_read() {
+        for (block, expected) in [
+            ("80", Error::Index),
+            ("be", Error::Index),
+            ("ff80 8080 8080 01", Error::Integer),
+            ("ff", Error::Truncated),
+            ("40", Error::Truncated),
+            ("4001", Error::Truncated),
+            ("4001 61", Error::Truncated),
+            ("4001 6105 62", Error::Truncated),
+            ("4081 ff01 62", Error::Huffman),
+            ("3fe2 1f", Error::TableSize),
+            ("8220", Error::TableSize),
+            ("7f00", Error::Index),
+        ] {
+            assert_eq!(
+                lines(&mut Decoder::new(), &bytes(block)),
+                Err(expected),
+                "{block}"
+            );
+        }
+        let mut decoder = Decoder::new();
+        check(&mut decoder, "203f e11f 82", &[":method: GET"]);
+    }
+
+    #[test]
+    fn what_may_not_stand_in_a_message_is_marked() {
+        for (name, value, valid) in [
+            ("a", "b", true),
+            (":path", "/", true),
+            ("a", "", true),
+            ("a", "b\tc d", true),
+            ("a", "\u{e9}", true),
+            ("", "b", false),
+            (":", "b", false),
+            ("::a", "b", false),
+            ("A", "b", false),
+            ("a b", "b", false),
+            ("a:", "b", false),
+            ("\u{e9}", "b", false),
+            ("a", " b", false),
+            ("a", "b\t", false),
+            ("a", "b\nc", false),
+            ("a", "b\rc", false),
+            ("a", "b\0c", false),
+            ("a", "b\x7fc", false),
+        ] {
+            for first in [0x00, 0x10, 0x40] {
+                let mut block = vec![first];
+                integer::write(&mut block, 0, 7, name.len());
+                block.extend(name.as_bytes());
+                integer::write(&mut block, 0, 7, value.len());
+                block.extend(value.as_bytes());
+                let mut decoder = Decoder::new();
+                let mark = if valid { "" } else { " (invalid)" };
+                let expected = [format!("{name}: {value}{mark}")];
+                assert_eq!(lines(&mut decoder, &block).unwrap(), expected);
+                if first == 0x40 {
+                    assert_eq!(lines(&mut decoder, &[0xbe]).unwrap(), expected);
+                    // Another value for an entry that was invalid for its own.
+                    let expected = [format!(
+                        "{name}: x{}",
+                        if is_name(name.as_bytes()) { "" } else { mark }
+                    )];
+                    assert_eq!(
+                        lines(&mut decoder, &[0x0f, 0x2f, 1, b'x']).unwrap(),
+                        expected
+                    );
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(blocks: Vec<Vec<u8>>) {
+            let mut decoder = Decoder::new();
+            for block in blocks {
+                if lines(&mut decoder, &block).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The dynamic table (RFC 7541 section 2.3.2): the field lines that came last.
+
+use std::collections::VecDeque;
+
+/// What an entry counts besides its bytes (section 4.1).
+const OVERHEAD: usize = 32;
+
+/// First in, first out, within a number of bytes.
+#[derive(Debug)]
+pub(crate) struct DynamicTable {
+    /// The newest first.
+    entries: VecDeque<Entry>,
+    /// Invariant: the sizes of all entries, at most `most`.
+    size: usize,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The name, then the value.
+    bytes: Box<[u8]>,
+    name: usize,
+    valid: bool,
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        self.bytes.len() + OVERHEAD
+    }
+}
+
+impl DynamicTable {
+    pub(crate) fn new(most: usize) -> Self {
+        DynamicTable {
+            entries: VecDeque::new(),
+            size: 0,
+            most,
+        }
+    }
+
+    /// Name, value and validity of an entry; the newest is 0.
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8], bool)> {
+        let entry = self.entries.get(index)?;
+        let (name, value) = entry.bytes.split_at_checked(entry.name)?;
+        Some((name, value, entry.valid))
+    }
+
+    /// Adds an entry (section 4.4). One that is too large empties the table.
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8], valid: bool) {
+        let size = name.len() + value.len() + OVERHEAD;
+        self.shrink(self.most.saturating_sub(size));
+        if size <= self.most {
+            self.size += size;
+            self.entries.push_front(Entry {
+                bytes: [name, value].concat().into_boxed_slice(),
+                name: name.len(),
+                valid,
+            });
+        }
+    }
+
+    /// Sets how many bytes the entries may count (section 4.3).
+    pub(crate) fn resize(&mut self, most: usize) {
+        self.most = most;
+        self.shrink(most);
+    }
+
+    fn shrink(&mut self, most: usize) {
+        while self.size > most
+            && let Some(entry) = self.entries.pop_back()
+        {
+            self.size -= entry.size();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(table: &DynamicTable) -> Vec<String> {
+        let name = |index| table.get(index).map(|(name, ..)| name.to_vec());
+        let text = |name| String::from_utf8(name).unwrap();
+        (0..).map_while(name).map(text).collect()
+    }
+
+    #[test]
+    fn the_oldest_leave_when_there_is_no_room() {
+        let mut table = DynamicTable::new(100);
+        table.insert(b"a", b"12345678901234567", true);
+        table.insert(b"b", b"12345678901234567", true);
+        assert_eq!(
+            (names(&table), table.size),
+            (vec!["b".into(), "a".into()], 100)
+        );
+        table.insert(b"c", b"", false);
+        assert_eq!(names(&table), ["c", "b"]);
+        assert_eq!(table.get(0), Some((&b"c"[..], &b""[..], false)));
+        table.resize(40);
+        assert_eq!(names(&table), ["c"]);
+        table.insert(b"d", &[b'x'; 100], true);
+        assert_eq!((names(&table).len(), table.size), (0, 0));
+        table.resize(0);
+        table.insert(b"", b"", true);
+        assert_eq!(table.size, 0);
+    }
+}

@@ -1,0 +1,479 @@
+//! Field lines to a request (RFC 9113 section 8.3.1).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use salver_semantics::{Authority, Method, RequestFields, authority};
+
+use crate::hpack::Line;
+use crate::limits::Limits;
+use crate::priority::Priority;
+
+/// A request whose head, and whose content if there was any, has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request<'s> {
+    /// What is to be done.
+    pub method: Method,
+    /// The path as it came, beginning with `/`; `*` for the server itself, and for CONNECT.
+    pub path: Cow<'s, [u8]>,
+    /// What follows the first `?`, without it.
+    pub query: Option<Cow<'s, [u8]>>,
+    /// The fields that select and condition a representation.
+    pub fields: RequestFields<'s>,
+    /// Something is wrong with it that is said by a status: that, and a sentence for people.
+    pub refusal: Option<(u16, &'static str)>,
+}
+
+impl Request<'_> {
+    /// The same request, borrowing nothing.
+    pub(crate) fn into_owned(self) -> Request<'static> {
+        Request {
+            method: self.method,
+            path: Cow::Owned(self.path.into_owned()),
+            query: self.query.map(|query| Cow::Owned(query.into_owned())),
+            fields: self.fields.into_owned(),
+            refusal: self.refusal,
+        }
+    }
+}
+
+/// The message is malformed: a stream error (RFC 9113 section 8.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Malformed;
+
+/// A place in [`Head::text`].
+type Place = Range<usize>;
+
+/// The lines of one field section, as far as anybody reads them. Used for one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The values that are kept.
+    text: Vec<u8>,
+    method: Option<Method>,
+    path: Option<Place>,
+    authority: Option<Place>,
+    host: Option<Place>,
+    /// Fields of [`RequestFields`]: name and value.
+    fields: Vec<(Place, Place)>,
+    has_scheme: bool,
+    content_length: Option<u64>,
+    pub(crate) expects_continue: bool,
+    /// The Priority field, joined.
+    priority: Option<Place>,
+    lines: usize,
+    size: usize,
+    /// No further pseudo-field may come.
+    has_fields: bool,
+    malformed: bool,
+    refusal: Option<(u16, &'static str)>,
+}
+
+impl Head {
+    /// Forgets everything but its memory.
+    pub(crate) fn clear(&mut self) {
+        let (mut text, mut fields) = (
+            std::mem::take(&mut self.text),
+            std::mem::take(&mut self.fields),
+        );
+        text.clear();
+        fields.clear();
+        *self = Head {
+            text,
+            fields,
+            ..Head::default()
+        };
+    }
+
+    /// Takes one line.
+    pub(crate) fn add(&mut self, limits: &Limits, line: Line<'_>) {
+        let Line { name, value, valid } = line;
+        self.lines += 1;
+        // RFC 9113 section 6.5.2.
+        self.size += name.len() + value.len() + 32;
+        if self.lines > limits.max_fields {
+            self.refuse(431, "Too many field lines");
+        } else if self.size > limits.max_head {
+            self.refuse(431, "The field section is too large");
+        }
+        if !valid {
+            self.malformed = true;
+        }
+        if self.malformed {
+            return;
+        }
+        if let Some(name) = name.strip_prefix(b":") {
+            self.malformed = self.has_fields || self.add_pseudo(limits, name, value).is_err();
+            return;
+        }
+        self.has_fields = true;
+        // Where there is too much, nothing more is kept.
+        if self.refusal.is_none() {
+            self.add_field(name, value);
+        }
+    }
+
+    fn add_pseudo(&mut self, limits: &Limits, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+        let is_new = match name {
+            b"method" => {
+                let is_new = self.method.is_none();
+                if !salver_semantics::field::is_token(value) {
+                    return Err(Malformed);
+                }
+                self.method = Some(Method::from_token(value));
+                is_new
+            }
+            b"scheme" => !std::mem::replace(&mut self.has_scheme, true),
+            b"path" if value.len() > limits.max_target => {
+                self.refuse(414, "The request target is too long");
+                self.path.replace(0..0).is_none()
+            }
+            b"path" => {
+                let place = self.keep(value);
+                self.path.replace(place).is_none()
+            }
+            b"authority" => {
+                let place = self.keep(value);
+                self.authority.replace(place).is_none()
+            }
+            // Section 8.3: others are malformed, `:status` and `:protocol` among them.
+            _ => false,
+        };
+        is_new.then_some(()).ok_or(Malformed)
+    }
+
+    fn add_field(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            // Section 8.2.2.
+            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
+            | b"upgrade" => self.malformed = true,
+            b"te" => self.malformed |= !value.eq_ignore_ascii_case(b"trailers"),
+            b"host" => {
+                let place = self.keep(value);
+                if self.host.replace(place).is_some() {
+                    self.refuse(400, "The Host field is repeated");
+                }
+            }
+            b"content-length" => match (self.content_length, number(value)) {
+                (None, Some(length)) => self.content_length = Some(length),
+                _ => self.malformed = true,
+            },
+            b"expect" if value.eq_ignore_ascii_case(b"100-continue") => {
+                self.expects_continue = true;
+            }
+            b"expect" => {
+                self.refuse(417, "The only expectation that can be met is 100-continue");
+            }
+            b"priority" => {
+                // Lines of one name are one value (RFC 9110 section 5.3).
+                let start = self.text.len();
+                if let Some(before) = self.priority.take() {
+                    self.text.extend_from_within(before);
+                    self.text.push(b',');
+                }
+                self.text.extend_from_slice(value);
+                self.priority = Some(start..self.text.len());
+            }
+            _ => {
+                if RequestFields::default().slot(name).is_some() {
+                    let name = self.keep(name);
+                    let value = self.keep(value);
+                    self.fields.push((name, value));
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, value: &[u8]) -> Place {
+        let start = self.text.len();
+        self.text.extend_from_slice(value);
+        start..self.text.len()
+    }
+
+    /// The first refusal stands.
+    fn refuse(&mut self, status: u16, reason: &'static str) {
+        self.refusal.get_or_insert((status, reason));
+    }
+
+    fn text(&self, place: &Place) -> &[u8] {
+        self.text.get(place.clone()).unwrap_or_default()
+    }
+
+    /// Length of the content as Content-Length says.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        let value = self.priority.as_ref().map(|place| self.text(place));
+        value.map(Priority::parse).unwrap_or_default()
+    }
+
+    /// Whether the lines make a trailer section: without pseudo-fields (section 8.1).
+    pub(crate) fn is_trailers(&self) -> bool {
+        let pseudo = self.method.is_some()
+            || self.has_scheme
+            || self.path.is_some()
+            || self.authority.is_some();
+        !self.malformed && !pseudo
+    }
+
+    /// The request that the lines make.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub(crate) fn request(&self) -> Result<Request<'_>, Malformed> {
+        let method = self.method.filter(|_| !self.malformed).ok_or(Malformed)?;
+        let path = self.path.as_ref().map(|place| self.text(place));
+        let path = match (method, path) {
+            // Section 8.5: CONNECT has neither, and an authority.
+            (Method::Connect, None) if !self.has_scheme && self.authority.is_some() => b"*",
+            (Method::Connect, _) => return Err(Malformed),
+            (_, Some(path)) if self.has_scheme => path,
+            _ => return Err(Malformed),
+        };
+        let question = path.iter().position(|&byte| byte == b'?');
+        let (path, query) = match question.and_then(|at| path.split_at_checked(at)) {
+            Some((path, query)) => (path, query.strip_prefix(b"?")),
+            None => (path, None),
+        };
+        let too_long = self.refusal.is_some_and(|(status, _)| status == 414);
+        let has_form = match path {
+            [b'/', ..] => true,
+            b"*" => matches!(method, Method::Options | Method::Connect) && query.is_none(),
+            _ => too_long,
+        };
+        if !has_form {
+            return Err(Malformed);
+        }
+        let is_odd = |byte: &u8| *byte <= b' ' || *byte == 0x7f || *byte == b'#';
+        let mut odd = path.iter().chain(query.unwrap_or_default());
+        let refusal = self.refusal.or_else(|| {
+            let reason = "The request target is empty or holds an invalid byte";
+            odd.any(is_odd).then_some((400, reason))
+        });
+        let mut fields = RequestFields::default();
+        for (name, value) in &self.fields {
+            if let Some(slot) = fields.slot(self.text(name)) {
+                let value = self.text(value);
+                match slot {
+                    None => *slot = Some(Cow::Borrowed(value)),
+                    Some(first) => {
+                        let first = first.to_mut();
+                        first.extend_from_slice(b", ");
+                        first.extend_from_slice(value);
+                    }
+                }
+            }
+        }
+        Ok(Request {
+            method,
+            path: Cow::Borrowed(path),
+            query: query.map(Cow::Borrowed),
+            fields,
+            refusal: refusal.or_else(|| self.check_authority()),
+        })
+    }
+
+    /// RFC 9113 section 8.3.1: http and https have an authority, in `:authority` or in Host, and if
+    /// both are there they are the same.
+    fn check_authority(&self) -> Option<(u16, &'static str)> {
+        let text = |place: &Option<Place>| place.as_ref().map(|place| self.text(place));
+        let name = match (text(&self.authority), text(&self.host)) {
+            (Some(one), Some(other)) if !one.eq_ignore_ascii_case(other) => {
+                return Some((400, "The Host field differs from :authority"));
+            }
+            (Some(name), _) | (None, Some(name)) => name,
+            (None, None) => return Some((400, "The :authority is missing")),
+        };
+        let is_valid = authority::is_simple(name) || Authority::parse(name).is_some();
+        (!is_valid).then_some((400, "The :authority is invalid"))
+    }
+}
+
+/// `1*DIGIT` (RFC 9110 section 8.6).
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte & 0x0f))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lines<'a> = &'a [(&'a str, &'a str)];
+
+    fn head(lines: Lines<'_>) -> Head {
+        let mut head = Head::default();
+        head.add(
+            &Limits::default(),
+            Line {
+                name: b"left-over",
+                value: b"",
+                valid: true,
+            },
+        );
+        head.clear();
+        for (name, value) in lines {
+            let (name, value) = (name.as_bytes(), value.as_bytes());
+            let valid = !value.contains(&0);
+            head.add(&Limits::default(), Line { name, value, valid });
+        }
+        head
+    }
+
+    const GET: [(&str, &str); 4] = [
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":authority", "a.example"),
+        (":path", "/a?b"),
+    ];
+
+    fn with<'a>(more: Lines<'a>) -> Vec<(&'a str, &'a str)> {
+        GET.iter().chain(more).copied().collect()
+    }
+
+    #[test]
+    fn a_request_and_its_fields() {
+        let lines = with(&[
+            ("accept-encoding", "br"),
+            ("user-agent", "x"),
+            ("accept-encoding", "gzip"),
+            ("range", "bytes=0-1"),
+            ("te", "trailers"),
+            ("priority", "u=1"),
+            ("priority", "i"),
+            ("content-length", "7"),
+        ]);
+        let head = head(&lines);
+        let request = head.request().unwrap();
+        assert_eq!((request.method, &*request.path), (Method::Get, &b"/a"[..]));
+        assert_eq!(request.query.as_deref(), Some(&b"b"[..]));
+        assert_eq!(
+            request.fields.accept_encoding.as_deref(),
+            Some(&b"br, gzip"[..])
+        );
+        assert_eq!(request.fields.range.as_deref(), Some(&b"bytes=0-1"[..]));
+        assert_eq!((request.refusal, head.content_length()), (None, Some(7)));
+        let priority = head.priority();
+        assert_eq!((priority.urgency, priority.incremental), (1, true));
+        assert_eq!(request.clone().into_owned(), request);
+    }
+
+    #[test]
+    fn malformed() {
+        for more in [
+            &[(":method", "GET")][..],
+            &[(":path", "/")],
+            &[(":scheme", "https")],
+            &[(":authority", "a.example")],
+            &[(":status", "200")],
+            &[(":protocol", "websocket")],
+            &[("x", "y"), (":unknown", "")],
+            &[("x", "\0")],
+            &[("connection", "close")],
+            &[("proxy-connection", "close")],
+            &[("keep-alive", "1")],
+            &[("transfer-encoding", "chunked")],
+            &[("upgrade", "h2c")],
+            &[("te", "gzip")],
+            &[("te", "trailers, deflate")],
+            &[("content-length", "")],
+            &[("content-length", "+1")],
+            &[("content-length", "1"), ("content-length", "1")],
+        ] {
+            assert_eq!(head(&with(more)).request(), Err(Malformed), "{more:?}");
+        }
+        for missing in [0, 1, 3] {
+            let mut lines = GET.to_vec();
+            lines.remove(missing);
+            assert_eq!(head(&lines).request(), Err(Malformed), "{lines:?}");
+        }
+        for (place, value) in [
+            (0, ""),
+            (0, "G T"),
+            (3, ""),
+            (3, "a"),
+            (3, "*"),
+            (3, "?"),
+            (3, "http://a/b"),
+        ] {
+            let mut lines = GET.to_vec();
+            lines[place].1 = value;
+            assert_eq!(head(&lines).request(), Err(Malformed), "{lines:?}");
+        }
+        let late = [("x", "y"), GET[0], GET[1], GET[2], GET[3]];
+        assert_eq!(head(&late).request(), Err(Malformed));
+        for lines in [
+            &[(":method", "CONNECT")][..],
+            &[
+                (":method", "CONNECT"),
+                (":authority", "a:1"),
+                (":path", "/"),
+            ],
+            &[
+                (":method", "CONNECT"),
+                (":authority", "a:1"),
+                (":scheme", "https"),
+            ],
+        ] {
+            assert_eq!(head(lines).request(), Err(Malformed), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn refused_with_a_status() {
+        let long = format!("/{}", "a".repeat(8 << 10));
+        let large = "a".repeat(16 << 10);
+        let many = vec![("x", ""); 100];
+        #[track_caller]
+        fn check(lines: Lines<'_>, status: u16) {
+            let head = head(lines);
+            let refusal = head.request().unwrap().refusal;
+            assert_eq!(refusal.map(|(status, _)| status), Some(status), "{lines:?}");
+        }
+        let change = |place: usize, value| {
+            let mut lines = GET.to_vec();
+            lines[place].1 = value;
+            lines
+        };
+        check(&change(3, &long), 414);
+        check(&with(&[("x", &large)]), 431);
+        check(&with(&many), 431);
+        check(&with(&[("expect", "x")]), 417);
+        check(&with(&[("host", "b.example")]), 400);
+        check(&with(&[("host", "a.example"), ("host", "a.example")]), 400);
+        for name in ["", "a b", "u@a.example", "a,b"] {
+            check(&change(2, name), 400);
+        }
+        for path in ["/a b", "/#a", "/a?b#c", "/\t", "/\x7f"] {
+            check(&change(3, path), 400);
+        }
+        check(&[GET[0], GET[1], GET[3]], 400);
+    }
+
+    #[test]
+    fn what_is_allowed_beside_the_usual() {
+        let host = [GET[0], GET[1], GET[3], ("host", "a.example:80")];
+        assert_eq!(head(&host).request().unwrap().refusal, None);
+        assert_eq!(
+            head(&with(&[("host", "A.example")]))
+                .request()
+                .unwrap()
+                .refusal,
+            None
+        );
+        let star = [(":method", "OPTIONS"), GET[1], GET[2], (":path", "*")];
+        assert_eq!(&*head(&star).request().unwrap().path, b"*");
+        let connect = [(":method", "CONNECT"), (":authority", "a:1")];
+        assert_eq!(head(&connect).request().unwrap().method, Method::Connect);
+        let expect = head(&with(&[("expect", "100-Continue")]));
+        assert!(expect.request().is_ok() && expect.expects_continue);
+        assert!(head(&[("x", "y")]).is_trailers());
+        assert!(!head(&[(":path", "/")]).is_trailers() && !head(&[("x", "\0")]).is_trailers());
+    }
+}

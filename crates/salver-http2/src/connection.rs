@@ -21,6 +21,7 @@ const INITIAL_WINDOW: i64 = 65_535;
 
 /// What the bytes so far amount to.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are requests")]
 pub enum Event<'s, T> {
     /// Nothing yet: call again when there is more input.
     Incomplete,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use salver_assets::{
-    Arrived, Content, Engine, Now, Patience, Pending, Piece, Request, ResponsePlan, Step,
+    Arrived, Content, Engine, Method, Now, Patience, Pending, Piece, Request, ResponsePlan, Step,
 };
 
 use crate::context::Context as Loop;
@@ -17,6 +17,20 @@ pub(crate) enum Asked {
     Plan(ResponsePlan),
     /// It comes later: see [`wait_for_plan`].
     Later(Pending),
+}
+
+/// What is to be done, whatever it was called.
+pub(crate) fn method(sent: salver_http1::Method) -> Method {
+    use salver_http1::Method as Sent;
+    match sent {
+        Sent::Get => Method::Get,
+        Sent::Head => Method::Head,
+        Sent::Options => Method::Options,
+        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
+            Method::NotAllowed
+        }
+        Sent::Other => Method::NotImplemented,
+    }
 }
 
 /// Asks the engine. Loads that do not have to wait are performed here.

@@ -84,6 +84,7 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) limits: Limits,
+    pub(crate) http2_limits: salver_http2::Limits,
     /// Set when no further request is to be answered on any connection.
     pub(crate) draining: Cell<bool>,
     pub(crate) scratch: RefCell<Scratch>,
@@ -94,6 +95,7 @@ pub(crate) struct Scratch {
     pub(crate) input: Box<[u8]>,
     pub(crate) outbox: Outbox,
     pub(crate) ready: Ready,
+    pub(crate) http2: salver_http2::Scratch,
 }
 
 /// What one `recv` takes at most; a head fits.
@@ -106,11 +108,13 @@ impl Context {
             clock: Clock::new(),
             deadlines: Rc::default(),
             limits: Limits::default(),
+            http2_limits: salver_http2::Limits::default(),
             draining: Cell::new(false),
             scratch: RefCell::new(Scratch {
                 input: vec![0; INPUT].into_boxed_slice(),
                 outbox: Outbox::default(),
                 ready: Ready::new(),
+                http2: salver_http2::Scratch::default(),
             }),
         })
     }

@@ -11,9 +11,8 @@ use tokio::task::spawn_local;
 
 use crate::context::{Common, Context, Seat};
 use crate::front::Front;
-use crate::http1::Connection;
 use crate::listener::Kind;
-use crate::{redirect, tls};
+use crate::{http1, http2, redirect, tls};
 
 /// What a listener does with connections.
 #[derive(Clone)]
@@ -45,7 +44,8 @@ impl Entrance {
                     let value = format!("max-age={}", time.as_secs());
                     fields.push(("Strict-Transport-Security", Bytes::from(value)));
                 }
-                let config = tls.handshakes.over_tcp(false).map_err(io::Error::other)?;
+                let config = tls.handshakes.over_tcp(common.settings.http2);
+                let config = config.map_err(io::Error::other)?;
                 Entrance::Tls(Rc::new(Front::new(fields)), config)
             }
             Kind::Redirect { to } => Entrance::Redirect(to),
@@ -58,14 +58,25 @@ impl Entrance {
         match self {
             Entrance::Plain(front) => {
                 let front = Rc::clone(front);
-                spawn_local(Connection::new(context, stream, front, seat).serve());
+                let http2 = context.common.settings.http2;
+                let connection = http1::Connection::new(context, stream, front, seat);
+                spawn_local(connection.or_http2(http2).serve());
             }
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), Arc::clone(config));
                 spawn_local(async move {
                     if let Some(stream) = tls::accept(&context, stream, config).await {
                         // A task of its own, which holds nothing of the handshake.
-                        spawn_local(Connection::new(context, stream, front, seat).serve());
+                        if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+                            let at = context.clock.now().instant;
+                            let deadline = context.deadlines.add(at);
+                            let connection =
+                                http2::Connection::new(context, stream, front, deadline, seat);
+                            spawn_local(connection.serve());
+                        } else {
+                            let connection = http1::Connection::new(context, stream, front, seat);
+                            spawn_local(connection.serve());
+                        }
                     }
                 });
             }

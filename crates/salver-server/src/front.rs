@@ -12,6 +12,8 @@ pub(crate) struct Front {
     fields: Vec<Field>,
     /// The same as field lines of HTTP/1.1, each with its CRLF.
     lines: Vec<u8>,
+    /// The same as a part of a field block of HTTP/2.
+    block: Box<[u8]>,
 }
 
 impl Front {
@@ -24,12 +26,22 @@ impl Front {
             lines.extend_from_slice(value);
             lines.extend_from_slice(b"\r\n");
         }
-        Front { fields, lines }
+        let block = fields.iter().map(|(name, value)| (*name, &**value));
+        Front {
+            block: salver_http2::render_fields(block),
+            fields,
+            lines,
+        }
     }
 
     /// The fields.
     pub(crate) fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// The fields as a part of a field block of HTTP/2.
+    pub(crate) fn block(&self) -> &[u8] {
+        &self.block
     }
 
     /// The fields as lines of HTTP/1.1.

@@ -22,28 +22,27 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use salver_assets::{Content, Method, Now, ResponsePlan};
 use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
-use tokio::io::{AsyncWriteExt, ReadBuf};
+use tokio::io::ReadBuf;
 
 use crate::asking::{Asked, ask};
 use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
+use crate::ending::{linger, report};
 use crate::front::Front;
 pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{method, push_content, push_head, request};
+use crate::http2;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::transmit::{expect_progress, has_stalled, poll_send, send_or_keep};
 
 /// More than this in the outbox is sent before further requests are looked at.
 const ENOUGH: usize = 256 * 1024;
-
-/// How long a peer may take to read the last answer before the connection is dropped on it.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// Memory that the loop's outbox keeps between turns.
 const KEPT: usize = 256 * 1024;
@@ -54,6 +53,8 @@ pub(crate) struct Connection<S> {
     stream: S,
     front: Rc<Front>,
     parser: salver_http1::Connection,
+    /// Whether what comes first may be the preface of HTTP/2.
+    may_switch: bool,
     /// Received and not consumed.
     carry: Vec<u8>,
     /// Whether `carry` may hold a whole request.
@@ -69,7 +70,7 @@ pub(crate) struct Connection<S> {
     /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
     /// section 9.6).
     ends: bool,
-    _seat: Seat,
+    seat: Seat,
 }
 
 /// How a turn ends.
@@ -77,6 +78,8 @@ enum Turn {
     Over,
     Linger,
     Slow(Box<Slow>),
+    /// The client speaks HTTP/2.
+    Switch,
 }
 
 /// Why answering stopped.
@@ -100,6 +103,7 @@ impl<S: Stream> Connection<S> {
             shared,
             stream,
             front,
+            may_switch: false,
             parser: salver_http1::Connection::new(),
             carry: Vec::new(),
             carries_more: false,
@@ -108,8 +112,14 @@ impl<S: Stream> Connection<S> {
             deadline,
             waits_in: Phase::Idle,
             ends: false,
-            _seat: seat,
+            seat,
         }
+    }
+
+    /// Whether the client may speak HTTP/2 without asking (prior knowledge, RFC 9113 section 3.3).
+    pub(crate) fn or_http2(mut self, may_switch: bool) -> Self {
+        self.may_switch = may_switch;
+        self
     }
 
     /// Serves until the connection ends.
@@ -117,14 +127,29 @@ impl<S: Stream> Connection<S> {
         loop {
             match std::future::poll_fn(|context| self.poll_turn(context)).await {
                 Turn::Over => return,
-                Turn::Linger => return Box::pin(self.linger()).await,
+                Turn::Linger => {
+                    return Box::pin(linger(self.shared, self.stream, self.deadline)).await;
+                }
+                Turn::Switch => {
+                    let Connection {
+                        shared,
+                        stream,
+                        front,
+                        carry,
+                        deadline,
+                        seat,
+                        ..
+                    } = self;
+                    let switched = http2::Connection::new(shared, stream, front, deadline, seat);
+                    return Box::pin(switched.after(carry).serve()).await;
+                }
                 Turn::Slow(slow) => {
                     // Boxed, so that an idle connection is small.
                     if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
                         // Not even what the kernel still holds is to complete the answer: its
                         // pages may be those of a file that has changed.
                         let _ = self.stream.tcp().set_zero_linger();
-                        return self.report(&error);
+                        return report(&self.shared.common, &error);
                     }
                 }
             }
@@ -146,7 +171,7 @@ impl<S: Stream> Connection<S> {
                         if unsent.left() < before {
                             expect_progress(&self.stream, &self.deadline, timeout);
                         } else if has_stalled(&self.stream, &self.deadline, timeout) {
-                            self.report(&io::ErrorKind::TimedOut.into());
+                            report(&shared.common, &io::ErrorKind::TimedOut.into());
                             return Poll::Ready(Turn::Over);
                         }
                         return Poll::Pending;
@@ -195,6 +220,19 @@ impl<S: Stream> Connection<S> {
                 carry.extend_from_slice(received);
                 &carry
             };
+            if self.may_switch {
+                match compare(input, salver_http2::PREFACE) {
+                    Likeness::Begins => {
+                        self.carry = input.to_vec();
+                        return Poll::Ready(Turn::Switch);
+                    }
+                    Likeness::MayBegin if !input.is_empty() => {
+                        self.carry = input.to_vec();
+                        continue;
+                    }
+                    Likeness::MayBegin | Likeness::Differs => self.may_switch = false,
+                }
+            }
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
             let (consumed, flow) =
@@ -399,55 +437,23 @@ impl<S: Stream> Connection<S> {
         let lasts = head.persistent && !self.shared.draining.get();
         Persistence::new(head.version, lasts)
     }
+}
 
-    /// Tells the peer that nothing follows, and reads what it still sends until it has seen that.
-    async fn linger(mut self) {
-        self.deadline.set(Instant::now() + LINGER);
-        // Over TLS there is something to send first, for which there may be no room.
-        let told = self.deadline.bound(self.stream.shutdown(), || true).await;
-        if !matches!(told, Some(Ok(()))) {
-            return;
-        }
-        let shared = Rc::clone(&self.shared);
-        std::future::poll_fn(|context| {
-            self.deadline.register(context);
-            let mut scratch = shared.scratch.borrow_mut();
-            loop {
-                if self.deadline.has_passed(shared.clock.now().instant) {
-                    return Poll::Ready(());
-                }
-                let mut buffer = ReadBuf::new(&mut scratch.input);
-                match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
-                    Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
-                    Poll::Ready(_) => return Poll::Ready(()),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-        .await;
-    }
+/// How some bytes are like others.
+enum Likeness {
+    Begins,
+    MayBegin,
+    Differs,
+}
 
-    /// Says in the log why an answer was cut short, if the operator could do something about it.
-    fn report(&self, error: &io::Error) {
-        let common = &self.shared.common;
-        match error.kind() {
-            io::ErrorKind::TimedOut if common.said.peers_stall.now(common.uptime()) => {
-                tracing::info!(
-                    "a client took nothing of its answer for {:?} and was dropped \
-                     (said at most once a minute)",
-                    common.settings.send_timeout
-                );
-            }
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-                if common.said.files_change.now(common.uptime()) =>
-            {
-                tracing::warn!(
-                    "a file changed in place while it was sent, and the connection was ended: \
-                     replace files by renaming (said at most once a minute)"
-                );
-            }
-            _ => tracing::debug!("a connection ended: {error}"),
-        }
+/// Whether `input` begins with `known`, or may when more has come.
+fn compare(input: &[u8], known: &[u8]) -> Likeness {
+    if input.starts_with(known) {
+        Likeness::Begins
+    } else if known.starts_with(input) {
+        Likeness::MayBegin
+    } else {
+        Likeness::Differs
     }
 }
 

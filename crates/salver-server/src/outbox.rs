@@ -27,10 +27,11 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Appends by writing into a buffer.
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn write<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         let before = self.buffer.len();
-        write(&mut self.buffer);
+        let result = write(&mut self.buffer);
         self.length += self.buffer.len() - before;
+        result
     }
 
     /// Appends shared bytes, copying only what is small.

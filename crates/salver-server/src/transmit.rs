@@ -2,7 +2,6 @@
 //! without passing through memory where the bytes are at hand, through the loader where they are
 //! not.
 
-#[allow(dead_code)]
 pub(crate) mod reading;
 
 use std::io::{self, IoSlice};

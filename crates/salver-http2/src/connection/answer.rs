@@ -55,7 +55,10 @@ impl<T> Connection<T> {
 
     /// Whose turn it is to send content; `None` if nobody can, or may, now.
     #[inline]
-    pub fn next(&mut self) -> Option<Turn> {
+    pub fn next_turn(&mut self) -> Option<Turn> {
+        if self.has_ended {
+            return None;
+        }
         let most = usize::try_from(self.window).unwrap_or(0).min(self.longest);
         self.streams.next(most)
     }

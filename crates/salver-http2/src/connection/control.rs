@@ -188,7 +188,7 @@ impl<T> Connection<T> {
             .split_first_chunk()
             .ok_or(ErrorCode::FRAME_SIZE_ERROR)?;
         let stream = u32::from_be_bytes(*stream) & MOST;
-        if frame.stream != 0 || stream % 2 == 0 {
+        if frame.stream != 0 || stream.is_multiple_of(2) {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         let priority = Priority::parse(value);

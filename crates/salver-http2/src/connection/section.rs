@@ -16,7 +16,7 @@ impl<T> Connection<T> {
         frame: &Frame<'_>,
     ) -> Result<Done<T>, Fault> {
         // Section 5.1.1: clients open odd streams.
-        if frame.stream % 2 == 0 {
+        if frame.stream.is_multiple_of(2) {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         let mut block = frame.unpadded()?;

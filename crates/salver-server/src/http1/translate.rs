@@ -3,21 +3,13 @@
 use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead, RequestHead, Target, write_head};
 
+use crate::asking;
 use crate::front::Front;
 use crate::outbox::Outbox;
 
 /// What is to be done, whatever it was called.
 pub(super) fn method(head: &RequestHead<'_>) -> Method {
-    use salver_http1::Method as Sent;
-    match head.method {
-        Sent::Get => Method::Get,
-        Sent::Head => Method::Head,
-        Sent::Options => Method::Options,
-        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
-            Method::NotAllowed
-        }
-        Sent::Other => Method::NotImplemented,
-    }
+    asking::method(head.method)
 }
 
 /// The request as the engine reads it.

@@ -33,20 +33,24 @@ pub(crate) struct Reading {
 impl Reading {
     /// All of `content`.
     pub(crate) fn new(content: Content) -> Self {
+        let mut read = Bytes::new();
         let pieces: VecDeque<Piece> = match content {
             Content::Empty => VecDeque::new(),
-            Content::Memory(bytes) => [Piece::Memory(bytes)].into(),
+            Content::Memory(bytes) => {
+                read = bytes;
+                VecDeque::new()
+            }
             Content::File(file) => [Piece::File(file)].into(),
             Content::Parts(pieces) => pieces.into(),
         };
-        let length = |piece: &Piece| match piece {
-            Piece::Memory(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        let of_piece = |piece: &Piece| match piece {
+            Piece::Memory(bytes) => length(bytes),
             Piece::File(file) => file.range.end - file.range.start,
         };
         Reading {
-            left: pieces.iter().map(length).sum(),
+            left: length(&read) + pieces.iter().map(of_piece).sum::<u64>(),
             pieces,
-            read: Bytes::new(),
+            read,
             room: None,
             under_way: None,
         }
@@ -77,7 +81,11 @@ impl Reading {
                 self.read = bytes?;
             }
             if !self.read.is_empty() {
-                let bytes = self.read.split_to(most.min(self.read.len()));
+                let bytes = if self.read.len() <= most {
+                    std::mem::take(&mut self.read)
+                } else {
+                    self.read.split_to(most)
+                };
                 self.left = self.left.saturating_sub(length(&bytes));
                 return Poll::Ready(Ok(bytes));
             }

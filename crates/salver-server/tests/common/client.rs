@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 use super::PATIENCE;
 
 /// A connection.
-pub(crate) struct Client(pub(crate) BufReader<TcpStream>);
+pub(crate) struct Client<S = TcpStream>(pub(crate) BufReader<S>);
 
 /// An answer, with its content unless it has none.
 #[derive(Debug)]
@@ -68,14 +68,16 @@ impl Client {
         Ok(Client(BufReader::new(stream)))
     }
 
-    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.0.get_mut().write_all(bytes.as_ref()).unwrap();
-    }
-
     /// Sends from another thread, for what is more than the kernel takes while nobody reads.
     pub(crate) fn send_beside(&self, bytes: Vec<u8>) -> std::thread::JoinHandle<io::Result<()>> {
         let mut stream = self.0.get_ref().try_clone().unwrap();
         std::thread::spawn(move || stream.write_all(&bytes))
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
     /// Reads a head; `None` if the connection ended before its first byte.
@@ -129,6 +131,8 @@ impl Client {
         let orderly = match self.0.read_to_end(&mut rest) {
             Ok(_) => true,
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => false,
+            // TLS that ended without saying so.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
             Err(error) => panic!("{error} after {} bytes", rest.len()),
         };
         (rest, orderly)

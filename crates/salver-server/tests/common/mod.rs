@@ -4,6 +4,7 @@
 
 pub(crate) mod child;
 pub(crate) mod client;
+pub(crate) mod secure;
 
 use std::fs::File;
 use std::io;
@@ -104,7 +105,12 @@ impl Running {
     }
 
     pub(crate) fn start(server: Server) -> Self {
-        let (address, handle) = (server.addresses()[0], server.handle());
+        let places = [
+            server.addresses(),
+            server.tls_addresses(),
+            server.redirect_addresses(),
+        ];
+        let (address, handle) = (places.concat()[0], server.handle());
         let thread = Some(std::thread::spawn(|| server.run()));
         Running {
             address,

@@ -9,7 +9,7 @@ BENCH ?=
 # What the tests use beyond Rust: the program, and the Debian package that has it.
 TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3 go:golang-go
 # What the tests of the page use besides; node 20.11 or newer.
-UI_TOOLS := node:nodejs npm:npm chromium:chromium
+UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps lint unit docs ui-test mirror loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+test: deps lint unit docs ui-test mirror h2spec loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define install

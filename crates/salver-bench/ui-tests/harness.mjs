@@ -53,7 +53,7 @@ async function started(program, args) {
   const said = [];
   for await (const line of readline.createInterface({ input: child.stderr })) {
     said.push(line);
-    const [url] = /http:\/\/\S+/.exec(line) ?? [];
+    const [url] = /https?:\/\/\S+/.exec(line) ?? [];
     if (url) {
       child.stderr.resume();
       return { url, child, ended };
@@ -74,27 +74,29 @@ export async function real(runs = directory()) {
 }
 
 /** A server to load. */
-export async function serve(root) {
-  return started(SALVER, ["serve", root, "--port", "0"]);
+export async function serve(root, ...flags) {
+  return started(SALVER, ["serve", root, "--port", "0", ...flags]);
 }
 
-let browser;
-/** The one browser of a file of tests. */
-async function theBrowser() {
-  if (!browser) {
-    browser = await chromium.launch(BROWSER);
+const browsers = new Map();
+/** The one browser of a file of tests that has these flags beyond the usual. */
+async function theBrowser(flags) {
+  const name = flags.join(" ");
+  if (!browsers.has(name)) {
+    const browser = await chromium.launch({ ...BROWSER, args: [...BROWSER.args, ...flags] });
     ends.push(() => browser.close());
+    browsers.set(name, browser);
   }
-  return browser;
+  return browsers.get(name);
 }
 
 /**
  * A page at this address. `check()` fails if it has asked another host, or if the console has an
  * error beyond those that `expected` knows: the browser reports each answer of 400 and above.
  */
-export async function open(url, options = {}) {
+export async function open(url, { flags = [], ...options } = {}) {
   const context = await (
-    await theBrowser()
+    await theBrowser(flags)
   ).newContext({
     viewport: { width: 1280, height: 900 },
     acceptDownloads: true,

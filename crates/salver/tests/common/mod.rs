@@ -54,7 +54,7 @@ impl Running {
             .args(args);
         prepare(&mut command);
         let mut running = Self::spawn(command);
-        let line = running.wait_for_line("http://");
+        let line = running.wait_for_line("://");
         running.addr = addr_in(&line);
         running
     }
@@ -181,7 +181,7 @@ pub fn stop(server: Running) -> String {
 
 /// The address in a line of the banner.
 pub fn addr_in(line: &str) -> SocketAddr {
-    let (_, rest) = line.split_once("http://").unwrap();
+    let (_, rest) = line.split_once("://").unwrap();
     rest.split_once('/').unwrap().0.parse().unwrap()
 }
 

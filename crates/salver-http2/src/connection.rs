@@ -391,3 +391,6 @@ fn depends_on(payload: &[u8]) -> Option<u32> {
     let bytes = payload.first_chunk()?;
     Some(u32::from_be_bytes(*bytes) & MOST)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use tokio::task::spawn_local;
 use crate::context::{Common, Context, Seat};
 use crate::front::Front;
 use crate::listener::Kind;
+use crate::stream::Stream;
 use crate::{http1, http2, redirect, tls};
 
 /// What a listener does with connections.
@@ -44,7 +45,9 @@ impl Entrance {
                     let value = format!("max-age={}", time.as_secs());
                     fields.push(("Strict-Transport-Security", Bytes::from(value)));
                 }
-                let config = tls.handshakes.over_tcp(common.settings.http2);
+                let config = tls
+                    .handshakes
+                    .over_tcp(common.settings.http1, common.settings.http2);
                 let config = config.map_err(io::Error::other)?;
                 Entrance::Tls(Rc::new(Front::new(fields)), config)
             }
@@ -58,9 +61,13 @@ impl Entrance {
         match self {
             Entrance::Plain(front) => {
                 let front = Rc::clone(front);
-                let http2 = context.common.settings.http2;
-                let connection = http1::Connection::new(context, stream, front, seat);
-                spawn_local(connection.or_http2(http2).serve());
+                let (http1, http2) = (context.common.settings.http1, context.common.settings.http2);
+                if http1 || !http2 {
+                    let connection = http1::Connection::new(context, stream, front, seat);
+                    spawn_local(connection.or_http2(http2 || !http1).serve());
+                } else {
+                    serve_http2(context, stream, front, seat);
+                }
             }
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), Arc::clone(config));
@@ -68,11 +75,7 @@ impl Entrance {
                     if let Some(stream) = tls::accept(&context, stream, config).await {
                         // A task of its own, which holds nothing of the handshake.
                         if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                            let at = context.clock.now().instant;
-                            let deadline = context.deadlines.add(at);
-                            let connection =
-                                http2::Connection::new(context, stream, front, deadline, seat);
-                            spawn_local(connection.serve());
+                            serve_http2(context, stream, front, seat);
                         } else {
                             let connection = http1::Connection::new(context, stream, front, seat);
                             spawn_local(connection.serve());
@@ -93,4 +96,10 @@ impl Entrance {
             Entrance::Tls(..) => false,
         }
     }
+}
+
+fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
+    let deadline = context.deadlines.add(context.clock.now().instant);
+    let connection = http2::Connection::new(context, stream, front, deadline, seat);
+    spawn_local(connection.serve());
 }

@@ -12,6 +12,8 @@ pub struct Settings {
     pub addresses: Vec<SocketAddr>,
     /// Where to listen with TLS, and how. Default: nowhere.
     pub tls: Option<TlsSettings>,
+    /// Whether HTTP/1.1 is spoken. If neither it nor HTTP/2 is, both are. Default: yes.
+    pub http1: bool,
     /// Whether HTTP/2 is spoken. Default: yes.
     pub http2: bool,
     /// Whether HTTP/3 is spoken at the addresses with TLS, over UDP. Default: yes.
@@ -58,6 +60,7 @@ impl Default for Settings {
         Settings {
             addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
             tls: None,
+            http1: true,
             http2: true,
             http3: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),

@@ -371,6 +371,7 @@ impl Cli {
             flags.no_coalesce = last_said(matches, "no_coalesce", "coalesce");
             flags.prewarm = last_said(matches, "prewarm", "no_prewarm");
             flags.dotfiles = last_said(matches, "dotfiles", "no_dotfiles");
+            flags.tls.no_http1 = last_said(matches, "no_http1", "http1");
             flags.tls.no_http2 = last_said(matches, "no_http2", "http2");
             flags.tls.no_http3 = last_said(matches, "no_http3", "http3");
         }

@@ -230,10 +230,15 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
 /// The server's settings, and what a person should know about them.
 fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), Failure> {
     let defaults = salver_server::Settings::default();
+    if flags.tls.no_http1 && flags.tls.no_http2 {
+        let text = "--no-http1 and --no-http2 leave nothing to speak over TCP: drop one of them";
+        return Err(Failure::Misused(text.to_owned()));
+    }
     let listening = listening(flags)?;
     let settings = salver_server::Settings {
         addresses: listening.plain,
         tls: listening.tls,
+        http1: !flags.tls.no_http1,
         http2: !flags.tls.no_http2,
         http3: !flags.tls.no_http3,
         workers: flags.workers.map_or(defaults.workers, usize::from),

@@ -67,6 +67,18 @@ pub struct TlsFlags {
     )]
     pub hsts: Option<Hsts>,
 
+    /// Do not speak HTTP/1.1: for what is only asked by a proxy or a program in HTTP/2
+    #[arg(
+        long,
+        value_parser = BoolishValueParser::new(),
+        env = "SALVER_NO_HTTP1"
+    )]
+    pub no_http1: bool,
+
+    /// Undo --no-http1
+    #[arg(long)]
+    pub http1: bool,
+
     /// Do not speak HTTP/2
     #[arg(
         long,

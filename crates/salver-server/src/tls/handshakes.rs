@@ -40,14 +40,15 @@ impl Handshakes {
         &self.certificates
     }
 
-    /// For TCP: TLS 1.3 and 1.2, HTTP/1.1 and, if `http2`, HTTP/2 before it.
+    /// For TCP: TLS 1.3 and 1.2, and what is spoken over it, the best first.
     ///
     /// # Errors
     /// Never with the provider that is built in.
-    pub fn over_tcp(&self, http2: bool) -> Result<Arc<ServerConfig>, rustls::Error> {
-        let protocols: &[&[u8]] = match http2 {
-            true => &[b"h2", b"http/1.1"],
-            false => &[b"http/1.1"],
+    pub fn over_tcp(&self, http1: bool, http2: bool) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let protocols: &[&[u8]] = match (http1, http2) {
+            (true, false) => &[b"http/1.1"],
+            (false, true) => &[b"h2"],
+            _ => &[b"h2", b"http/1.1"],
         };
         self.config(&[&TLS13, &TLS12], protocols)
     }

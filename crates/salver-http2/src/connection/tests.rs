@@ -1,0 +1,703 @@
+//! Frames against the connection, as text: what is sent to it, what it says and what it sends.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::frame::{HEADER, push_header};
+use crate::hpack::push_line;
+use crate::response::RenderedHead;
+
+const SECOND: u64 = 7;
+
+/// A client by hand.
+struct Client {
+    connection: Connection<&'static str>,
+    limits: Limits,
+    scratch: Scratch,
+    out: Vec<u8>,
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_header(&mut out, payload.len(), kind, flags, stream);
+    out.extend_from_slice(payload);
+    out
+}
+
+fn block(lines: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in lines {
+        push_line(&mut out, name, value.as_bytes());
+    }
+    out
+}
+
+const GET: [(&str, &str); 4] = [
+    (":method", "GET"),
+    (":scheme", "http"),
+    (":authority", "a"),
+    (":path", "/"),
+];
+
+const ALL: u8 = flag::END_STREAM | flag::END_HEADERS;
+
+fn get(stream: u32) -> Vec<u8> {
+    frame(kind::HEADERS, ALL, stream, &block(&GET))
+}
+
+fn post(stream: u32, more: &[(&str, &str)]) -> Vec<u8> {
+    let lines: Vec<_> = GET.iter().chain(more).copied().collect();
+    frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines))
+}
+
+fn number(kind: u8, stream: u32, number: u32) -> Vec<u8> {
+    frame(kind, 0, stream, &number.to_be_bytes())
+}
+
+fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_settings(&mut out, settings);
+    out
+}
+
+impl Client {
+    /// Nothing has been sent.
+    fn silent() -> Self {
+        Client {
+            connection: Connection::new(),
+            limits: Limits::default(),
+            scratch: Scratch::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Preface and SETTINGS have been exchanged.
+    fn new() -> Self {
+        let mut client = Client::silent();
+        let events = client.send(&[PREFACE.to_vec(), settings(&[])].concat());
+        assert_eq!(
+            (events.as_slice(), client.said()),
+            (&[][..], vec!["SETTINGS 0 ack".into()])
+        );
+        client
+    }
+
+    /// The events that follow.
+    fn send(&mut self, input: &[u8]) -> Vec<String> {
+        let mut events = Vec::new();
+        let mut rest = input;
+        loop {
+            let (consumed, event) = self.connection.receive(
+                &self.limits,
+                rest,
+                SECOND,
+                &mut self.scratch,
+                &mut self.out,
+            );
+            rest = &rest[consumed..];
+            events.push(match event {
+                Event::Incomplete => break,
+                Event::Ended => {
+                    events.push("ended".to_owned());
+                    break;
+                }
+                Event::Cancelled { stream, content } => format!("cancelled {stream} {content:?}"),
+                Event::Request { stream, request } => {
+                    let refusal = request.refusal.map(|(status, _)| format!(" {status}"));
+                    let path = String::from_utf8_lossy(&request.path).into_owned();
+                    format!(
+                        "{:?} {path} on {stream}{}",
+                        request.method,
+                        refusal.unwrap_or_default()
+                    )
+                }
+            });
+        }
+        events
+    }
+
+    /// The frames that were sent since the last time.
+    fn said(&mut self) -> Vec<String> {
+        let out = std::mem::take(&mut self.out);
+        let mut frames = Vec::new();
+        let mut rest = &out[..];
+        while !rest.is_empty() {
+            let (length, frame) = Frame::read(rest).unwrap().expect("whole frames");
+            let end = if frame.has(flag::END_STREAM) {
+                " end"
+            } else {
+                ""
+            };
+            let ack = if frame.has(flag::ACK) { " ack" } else { "" };
+            let code = |at: usize| {
+                let bytes = frame.payload[at..at + 4].try_into().unwrap();
+                u32::from_be_bytes(bytes)
+            };
+            frames.push(match frame.kind {
+                kind::DATA => format!("DATA {} {}{end}", frame.stream, frame.payload.len()),
+                kind::HEADERS => format!("HEADERS {}{end}", frame.stream),
+                kind::CONTINUATION => format!("CONTINUATION {}", frame.stream),
+                kind::RST_STREAM => format!("RST_STREAM {} {}", frame.stream, code(0)),
+                kind::SETTINGS => format!("SETTINGS {}{ack}", frame.stream),
+                kind::PING => format!("PING{ack} {:?}", frame.payload[0]),
+                kind::GOAWAY => format!("GOAWAY {} {}", code(0), code(4)),
+                kind::WINDOW_UPDATE => format!("WINDOW_UPDATE {} {}", frame.stream, code(0)),
+                other => format!("frame of type {other}"),
+            });
+            rest = &rest[length..];
+        }
+        frames
+    }
+
+    fn respond(&mut self, stream: u32, length: u64) -> Option<&'static str> {
+        let head = RenderedHead::new(200, [].into_iter());
+        let date = b"Sun, 06 Nov 1994 08:49:37 GMT";
+        let content = ("content", length);
+        self.connection
+            .respond(stream, &head, &[], date, content, &mut self.out)
+    }
+
+    /// Sends what may be sent; how many frames.
+    fn flow(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(turn) = self.connection.next_turn() {
+            assert_eq!(self.connection.content(turn), Some(&mut "content"));
+            let mut after = Vec::new();
+            self.connection
+                .send(turn, turn.most, &mut self.out, &mut after);
+            self.out.extend(vec![0; turn.most]);
+            self.out.append(&mut after);
+            count += 1;
+        }
+        count
+    }
+}
+
+/// What follows `input` on a fresh connection: events, and frames.
+#[track_caller]
+fn check(input: &[Vec<u8>], events: &[&str], frames: &[&str]) {
+    let mut client = Client::new();
+    assert_eq!(client.send(&input.concat()), events);
+    assert_eq!(client.said(), frames);
+}
+
+const PROTOCOL_ERROR: u32 = 1;
+
+#[test]
+fn a_request_in_pieces_of_any_length() {
+    let input = [PREFACE.to_vec(), settings(&[]), get(1), get(3)].concat();
+    for step in 1..input.len() {
+        let mut client = Client::silent();
+        let mut events = Vec::new();
+        let mut carry = Vec::new();
+        for piece in input.chunks(step) {
+            carry.extend_from_slice(piece);
+            let mut at = 0;
+            loop {
+                let Client {
+                    connection,
+                    limits,
+                    scratch,
+                    out,
+                } = &mut client;
+                let (consumed, event) =
+                    connection.receive(limits, &carry[at..], SECOND, scratch, out);
+                at += consumed;
+                match event {
+                    Event::Incomplete => break,
+                    Event::Request { stream, .. } => events.push(stream),
+                    other => panic!("{other:?}"),
+                }
+            }
+            carry.drain(..at);
+        }
+        assert_eq!((events, carry.len()), (vec![1, 3], 0), "step {step}");
+    }
+}
+
+#[test]
+fn an_answer_with_content_and_one_without() {
+    let mut client = Client::new();
+    assert_eq!(
+        client.send(&[get(1), get(3)].concat()),
+        ["Get / on 1", "Get / on 3"]
+    );
+    assert_eq!(client.connection.phase(), Phase::Answering);
+    assert_eq!(client.respond(1, 20_000), None);
+    assert_eq!(client.respond(3, 0), Some("content"));
+    assert_eq!(
+        client.respond(5, 1),
+        Some("content"),
+        "there is no such stream"
+    );
+    assert_eq!(client.flow(), 2);
+    assert_eq!(
+        client.said(),
+        [
+            "HEADERS 1",
+            "HEADERS 3 end",
+            "DATA 1 16384",
+            "DATA 1 3616 end"
+        ]
+    );
+    assert_eq!(client.connection.phase(), Phase::Idle);
+    assert!(!client.connection.is_sending());
+}
+
+#[test]
+fn content_waits_for_both_windows() {
+    let mut client = Client::new();
+    client.send(
+        &[
+            settings(&[(setting::INITIAL_WINDOW_SIZE, 10)]),
+            get(1),
+            get(3),
+        ]
+        .concat(),
+    );
+    client.respond(1, 100_000);
+    client.respond(3, 5);
+    client.flow();
+    assert_eq!(
+        client.said()[1..],
+        ["HEADERS 1", "HEADERS 3", "DATA 1 10", "DATA 3 5 end"]
+    );
+    client.send(&number(kind::WINDOW_UPDATE, 1, 7));
+    client.flow();
+    assert_eq!(client.said(), ["DATA 1 7"]);
+    client.send(&settings(&[(setting::INITIAL_WINDOW_SIZE, 5)]));
+    client.send(&number(kind::WINDOW_UPDATE, 1, 5));
+    assert_eq!(
+        (client.flow(), client.said().len()),
+        (0, 1),
+        "the window is 0 now"
+    );
+    client.send(&settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 30)]));
+    client.flow();
+    // 65,535 of the connection, without 22.
+    let sent = [
+        "SETTINGS 0 ack",
+        "DATA 1 16384",
+        "DATA 1 16384",
+        "DATA 1 16384",
+        "DATA 1 16361",
+    ];
+    assert_eq!(client.said(), sent);
+    client.send(&number(kind::WINDOW_UPDATE, 0, 1 << 20));
+    client.flow();
+    assert_eq!(client.said().last().unwrap(), "DATA 1 1702 end");
+}
+
+#[test]
+fn content_of_requests_is_counted_and_dropped() {
+    let data = |flags, stream, length| frame(kind::DATA, flags, stream, &vec![0; length]);
+    let end = flag::END_STREAM;
+    check(
+        &[post(1, &[]), data(0, 1, 5), data(end, 1, 0)],
+        &["Get / on 1"],
+        &["WINDOW_UPDATE 1 5"],
+    );
+    check(
+        &[post(1, &[("content-length", "5")]), data(end, 1, 5)],
+        &["Get / on 1"],
+        &[],
+    );
+    check(
+        &[post(1, &[("content-length", "5")]), data(end, 1, 4)],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    check(
+        &[post(1, &[("content-length", "5")]), data(0, 1, 6)],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    check(
+        &[frame(
+            kind::HEADERS,
+            ALL,
+            1,
+            &block(&[&GET[..], &[("content-length", "1")]].concat()),
+        )],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    // Trailers.
+    let trailers = |flags, lines: &[(&str, &str)]| frame(kind::HEADERS, flags, 1, &block(lines));
+    check(
+        &[post(1, &[]), trailers(ALL, &[("x", "y")])],
+        &["Get / on 1"],
+        &[],
+    );
+    check(
+        &[post(1, &[]), trailers(flag::END_HEADERS, &[("x", "y")])],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    check(
+        &[post(1, &[]), trailers(ALL, &[(":path", "/")])],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    check(
+        &[post(1, &[("content-length", "1")]), trailers(ALL, &[])],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    // What is behind the end.
+    check(
+        &[get(1), data(0, 1, 1)],
+        &["Get / on 1", "cancelled 1 None"],
+        &["RST_STREAM 1 5"],
+    );
+    // Too much: announced, and not.
+    check(
+        &[post(1, &[("content-length", "1048577")])],
+        &["Get / on 1 413"],
+        &[],
+    );
+    let mut client = Client::new();
+    client.send(&post(1, &[]));
+    let mut events = Vec::new();
+    for _ in 0..65 {
+        events.extend(client.send(&data(0, 1, 16_384)));
+    }
+    assert_eq!(events, ["Get / on 1 413"]);
+    client.said();
+    client.respond(1, 0);
+    assert_eq!(client.said(), ["HEADERS 1 end", "RST_STREAM 1 0"]);
+    // What was on its way is ignored, and gives the connection its window back.
+    assert_eq!(
+        client
+            .send(&[data(0, 1, 16_384), data(0, 1, 16_384)].concat())
+            .len(),
+        0
+    );
+    assert_eq!(client.said(), ["WINDOW_UPDATE 0 32768"]);
+}
+
+#[test]
+fn who_expects_to_be_told_is_answered_at_once() {
+    check(
+        &[post(1, &[("expect", "100-continue")])],
+        &["Get / on 1"],
+        &[],
+    );
+}
+
+#[test]
+fn what_ends_the_connection() {
+    let ping = |flags, stream, length| frame(kind::PING, flags, stream, &vec![9; length]);
+    let continuation = |stream| frame(kind::CONTINUATION, flag::END_HEADERS, stream, b"");
+    let open = frame(kind::HEADERS, flag::END_STREAM, 1, &block(&GET));
+    for (input, code) in [
+        (frame(kind::DATA, 0, 0, b"x"), 1),
+        (frame(kind::DATA, 0, 1, b"x"), 1),
+        (frame(kind::DATA, flag::PADDED, 1, b"\x09"), 1),
+        (get(2), 1),
+        (get(0), 1),
+        ([get(5), get(3)].concat(), 1),
+        (frame(kind::HEADERS, ALL, 1, &[0x80]), 9),
+        (frame(kind::HEADERS, ALL | flag::PRIORITY, 1, b"x"), 6),
+        (continuation(1), 1),
+        ([open.clone(), continuation(3)].concat(), 1),
+        ([open.clone(), ping(0, 0, 8)].concat(), 1),
+        (ping(0, 1, 8), 1),
+        (ping(0, 0, 7), 6),
+        (frame(kind::SETTINGS, 0, 1, b""), 1),
+        (frame(kind::SETTINGS, 0, 0, b"12345"), 6),
+        (frame(kind::SETTINGS, flag::ACK, 0, b"123456"), 6),
+        (settings(&[(setting::ENABLE_PUSH, 2)]), 1),
+        (settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 31)]), 3),
+        (settings(&[(setting::MAX_FRAME_SIZE, 16_383)]), 1),
+        (settings(&[(setting::MAX_FRAME_SIZE, 1 << 24)]), 1),
+        (number(kind::WINDOW_UPDATE, 0, 0), 1),
+        (number(kind::WINDOW_UPDATE, 0, MOST), 3),
+        (number(kind::WINDOW_UPDATE, 1, 1), 1),
+        (frame(kind::WINDOW_UPDATE, 0, 0, b"123"), 6),
+        (number(kind::RST_STREAM, 0, 8), 1),
+        (number(kind::RST_STREAM, 1, 8), 1),
+        (frame(kind::PRIORITY, 0, 0, b"12345"), 1),
+        (frame(kind::PRIORITY, 0, 1, b"1234"), 6),
+        (frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, b"1234"), 1),
+        (frame(kind::GOAWAY, 0, 1, b"12345678"), 1),
+        (frame(kind::GOAWAY, 0, 0, b"1234567"), 6),
+        (frame(kind::PRIORITY_UPDATE, 0, 0, b"123"), 6),
+        (frame(kind::PRIORITY_UPDATE, 0, 1, b"\0\0\0\x01u=1"), 1),
+        (frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x02u=1"), 1),
+    ] {
+        let mut client = Client::new();
+        let events = client.send(&input);
+        assert_eq!(events.last().unwrap(), "ended", "{input:?}");
+        let said = client.said().pop().unwrap();
+        assert!(
+            said.ends_with(&format!(" {code}")) && said.starts_with("GOAWAY"),
+            "{said} {input:?}"
+        );
+        assert!(client.connection.is_over());
+        assert_eq!(client.send(b"more"), ["ended"]);
+    }
+    for input in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rx",
+    ] {
+        let mut client = Client::silent();
+        assert_eq!(client.send(input), ["ended"]);
+        assert_eq!(client.said(), [format!("GOAWAY 0 {PROTOCOL_ERROR}")]);
+    }
+    let mut client = Client::silent();
+    assert_eq!(client.send(&[PREFACE.to_vec(), get(1)].concat()), ["ended"]);
+}
+
+#[test]
+fn what_ends_a_stream() {
+    for (input, events, frames) in [
+        (
+            number(kind::WINDOW_UPDATE, 1, 0),
+            "cancelled 1 None",
+            "RST_STREAM 1 1",
+        ),
+        (
+            number(kind::WINDOW_UPDATE, 1, MOST),
+            "cancelled 1 None",
+            "RST_STREAM 1 3",
+        ),
+        (
+            frame(kind::PRIORITY, 0, 1, b"\0\0\0\x01\0"),
+            "cancelled 1 None",
+            "RST_STREAM 1 1",
+        ),
+        (
+            frame(kind::PRIORITY, 0, 1, b"1234"),
+            "cancelled 1 None",
+            "RST_STREAM 1 6",
+        ),
+    ] {
+        check(&[get(1), input], &["Get / on 1", events], &[frames]);
+    }
+    check(
+        &[get(1), number(kind::RST_STREAM, 1, 8)],
+        &["Get / on 1", "cancelled 1 None"],
+        &[],
+    );
+    check(&[post(1, &[]), number(kind::RST_STREAM, 1, 8)], &[], &[]);
+    check(
+        &[frame(kind::HEADERS, ALL, 1, &block(&GET[1..]))],
+        &[],
+        &["RST_STREAM 1 1"],
+    );
+    let mut client = Client::new();
+    client.limits.max_streams = 1;
+    assert_eq!(client.send(&[get(1), get(3)].concat()), ["Get / on 1"]);
+    assert_eq!(client.said(), ["RST_STREAM 3 7"]);
+}
+
+#[test]
+fn what_comes_late_is_told_from_what_is_wrong() {
+    let mut client = Client::new();
+    client.send(&get(5));
+    client.respond(5, 0);
+    client.said();
+    // Both are allowed for a while after the end.
+    assert_eq!(client.send(&number(kind::WINDOW_UPDATE, 5, 1)).len(), 0);
+    assert_eq!(client.send(&number(kind::RST_STREAM, 5, 8)).len(), 0);
+    assert_eq!(client.said().len(), 0);
+    assert_eq!(client.send(&get(5)), ["ended"]);
+    assert_eq!(client.said(), ["GOAWAY 5 5"]);
+    // One that was reset from here may still get its trailers.
+    let mut client = Client::new();
+    client.send(&[post(1, &[]), number(kind::WINDOW_UPDATE, 1, 0)].concat());
+    assert_eq!(client.said(), ["RST_STREAM 1 1"]);
+    let trailers = frame(kind::HEADERS, ALL, 1, &block(&[("x", "y")]));
+    assert_eq!(client.send(&trailers).len(), 0);
+    assert_eq!(client.said().len(), 0);
+}
+
+#[test]
+fn floods_end_the_connection() {
+    let empty = |kind, flags, stream| frame(kind, flags, stream, b"");
+    let flood = |frames: &dyn Fn(u32) -> Vec<u8>| {
+        let mut client = Client::new();
+        let mut ended = 0;
+        for n in 0..3000u32 {
+            ended = n;
+            if client
+                .send(&frames(n))
+                .last()
+                .is_some_and(|event| event == "ended")
+            {
+                break;
+            }
+        }
+        let said = client.said().pop().unwrap();
+        assert!(said.ends_with(" 11"), "{said}");
+        assert!((400..=1001).contains(&ended), "{ended}");
+        assert!(client.connection.streams.len() <= 1);
+    };
+    flood(&|_| frame(kind::PING, 0, 0, &[0; 8]));
+    flood(&|_| settings(&[]));
+    flood(&|_| empty(kind::SETTINGS, flag::ACK, 0));
+    flood(&|_| number(kind::WINDOW_UPDATE, 0, 1));
+    flood(&|n| frame(kind::PRIORITY, 0, 2 * n + 1, &[0; 5]));
+    flood(&|n| frame(kind::PRIORITY_UPDATE, 0, 0, &(2 * n + 1).to_be_bytes()));
+    flood(&|_| empty(99, 0, 0));
+    flood(&|n| [get(2 * n + 1), number(kind::RST_STREAM, 2 * n + 1, 8)].concat());
+    // The reset is provoked.
+    flood(&|n| [get(2 * n + 1), number(kind::WINDOW_UPDATE, 2 * n + 1, 0)].concat());
+    flood(&|n| match n {
+        0 => post(1, &[]),
+        _ => empty(kind::DATA, 0, 1),
+    });
+    flood(&|n| match n {
+        0 => frame(kind::HEADERS, 0, 1, b""),
+        _ => empty(kind::CONTINUATION, 0, 1),
+    });
+}
+
+#[test]
+fn field_blocks_in_parts_have_an_end() {
+    let block = block(&GET);
+    let mut parts = vec![frame(kind::HEADERS, flag::END_STREAM, 1, &block[..1])];
+    for byte in &block[1..] {
+        parts.push(frame(kind::CONTINUATION, 0, 1, &[*byte]));
+    }
+    parts.push(frame(kind::CONTINUATION, flag::END_HEADERS, 1, b""));
+    check(&parts, &["Get / on 1"], &[]);
+    let mut client = Client::new();
+    client.send(&frame(kind::HEADERS, 0, 1, b""));
+    assert_eq!(client.connection.phase(), Phase::Head);
+    let part = frame(kind::CONTINUATION, 0, 1, &[0; LONGEST]);
+    assert_eq!(client.send(&part).len() + client.send(&part).len(), 0);
+    assert_eq!(client.send(&part), ["ended"]);
+    assert_eq!(client.said(), ["GOAWAY 0 11"]);
+}
+
+#[test]
+fn a_bomb_of_references_is_refused_and_the_next_request_is_read() {
+    let mut lines = block(&GET);
+    // An entry of 4,000 bytes, then a reference to it 10,000 times.
+    lines.extend([0x40, 1, b'x', 0x7f]);
+    // 3,900 as an integer.
+    lines.extend([0xbd, 0x1d]);
+    lines.extend(vec![b'y'; 3900]);
+    lines.extend(vec![0xbe; 10_000]);
+    check(
+        &[frame(kind::HEADERS, ALL, 1, &lines), get(3)],
+        &["Get / on 1 431", "Get / on 3"],
+        &[],
+    );
+}
+
+#[test]
+fn going_away() {
+    let mut client = Client::new();
+    client.send(&get(1));
+    client.connection.go_away(&mut client.out);
+    client.connection.go_away(&mut client.out);
+    assert_eq!(client.said(), ["GOAWAY 1 0"]);
+    assert!(!client.connection.is_over());
+    assert_eq!(client.send(&get(3)).len(), 0, "the client has been told");
+    client.respond(1, 3);
+    client.flow();
+    assert_eq!(client.said(), ["HEADERS 1", "DATA 1 3 end"]);
+    assert!(client.connection.is_over());
+    // The client does.
+    let mut client = Client::new();
+    client.send(&[get(1), frame(kind::GOAWAY, 0, 0, &[0; 8])].concat());
+    assert!(!client.connection.is_over());
+    client.respond(1, 0);
+    assert!(client.connection.is_over());
+}
+
+#[test]
+fn priorities_by_field_and_by_frame() {
+    let urgent = [&GET[..], &[("priority", "u=0")]].concat();
+    let update = |stream: u32, value: &str| {
+        let payload = [&stream.to_be_bytes()[..], value.as_bytes()].concat();
+        frame(kind::PRIORITY_UPDATE, 0, 0, &payload)
+    };
+    let mut client = Client::new();
+    client.send(&update(7, "u=1"));
+    client.send(&[get(1), get(3)].concat());
+    client.send(&frame(kind::HEADERS, ALL, 5, &block(&urgent)));
+    client.send(&[get(7), update(1, "u=6")].concat());
+    for stream in [1, 3, 5, 7] {
+        client.respond(stream, 1);
+    }
+    client.flow();
+    let said = client.said();
+    assert_eq!(
+        said[4..],
+        [
+            "DATA 5 1 end",
+            "DATA 7 1 end",
+            "DATA 3 1 end",
+            "DATA 1 1 end"
+        ]
+    );
+    for stream in 0..100 {
+        client.send(&update(1001 + 2 * stream, "u=1"));
+    }
+    assert!(client.connection.priorities.len() <= 16);
+}
+
+#[test]
+fn a_changed_table_is_answered_and_long_heads_are_divided() {
+    let mut client = Client::new();
+    client.send(&[settings(&[(setting::HEADER_TABLE_SIZE, 0)]), get(1), get(3)].concat());
+    client.said();
+    client.respond(1, 0);
+    assert_eq!(client.out[HEADER], 0x20);
+    client.out.clear();
+    let long = "x".repeat(40_000);
+    let head = RenderedHead::new(200, [("location", long.as_bytes())].into_iter());
+    let date = b"Sun, 06 Nov 1994 08:49:37 GMT";
+    client
+        .connection
+        .respond(3, &head, &[], date, ("content", 0), &mut client.out);
+    let said = client.said();
+    assert_eq!(said[0], "HEADERS 3 end");
+    assert!(
+        said.len() > 2 && said[1..].iter().all(|frame| frame == "CONTINUATION 3"),
+        "{said:?}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_frames_in_any_pieces(
+        frames in proptest::collection::vec(
+            (0u8..12, any::<u8>(), 0u32..8, proptest::collection::vec(any::<u8>(), 0..20)),
+            0..40,
+        ),
+        step in 1usize..50,
+    ) {
+        let mut client = Client::new();
+        let mut input = Vec::new();
+        for (kind, flags, stream, payload) in frames {
+            input.extend(frame(kind, flags, stream, &payload));
+        }
+        let mut carry = Vec::new();
+        for piece in input.chunks(step) {
+            carry.extend_from_slice(piece);
+            loop {
+                let Client { connection, limits, scratch, out } = &mut client;
+                let (consumed, event) = connection.receive(limits, &carry, SECOND, scratch, out);
+                let stream = match event {
+                    Event::Incomplete | Event::Ended => {
+                        carry.drain(..consumed);
+                        break;
+                    }
+                    Event::Request { stream, .. } => Some(stream),
+                    Event::Cancelled { .. } => None,
+                };
+                carry.drain(..consumed);
+                if let Some(stream) = stream {
+                    client.respond(stream, 100);
+                }
+            }
+            client.flow();
+            client.said();
+        }
+    }
+}

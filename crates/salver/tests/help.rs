@@ -15,6 +15,7 @@ const UNDO: [&str; 6] = [
     "coalesce",
     "no-prewarm",
     "no-dotfiles",
+    "http1",
     "http2",
     "http3",
 ];

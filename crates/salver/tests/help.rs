@@ -10,7 +10,7 @@ use clap::CommandFactory;
 use salver::flags::Cli;
 
 /// Those that exist to undo another flag: no value, no environment.
-const UNDO: [&str; 6] = [
+const UNDO: [&str; 7] = [
     "cache",
     "coalesce",
     "no-prewarm",

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     (
         "salver",
         &["salver-server", "salver-assets", "salver-bench"],
@@ -22,6 +22,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
             "salver-assets",
             "salver-http1",
             "salver-http2",
+            "salver-http3",
             "salver-os",
             "salver-semantics",
         ],
@@ -29,6 +30,8 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("salver-assets", &["salver-semantics", "salver-os"]),
     ("salver-http1", &["salver-semantics"]),
     ("salver-http2", &["salver-semantics"]),
+    // QPACK takes the Huffman code of HPACK (RFC 9204 section 4.1.2).
+    ("salver-http3", &["salver-semantics", "salver-http2"]),
     ("salver-semantics", &[]),
     ("salver-os", &[]),
     // What judges the server must not share its mistakes.
@@ -122,7 +125,12 @@ fn pure_crates_touch_no_file_no_socket_and_no_clock() {
         "std::thread",
     ];
     let clocks = ["SystemTime", "Instant::now", "std::time"];
-    for name in ["salver-semantics", "salver-http1", "salver-http2"] {
+    for name in [
+        "salver-semantics",
+        "salver-http1",
+        "salver-http2",
+        "salver-http3",
+    ] {
         let sources = sources(&crates().join(name).join("src"));
         assert!(!sources.is_empty());
         for (path, code) in sources {

@@ -1,0 +1,322 @@
+//! The control stream (RFC 9114 sections 6.2.1 and 7.2).
+
+use crate::error::{Code, ConnectionError};
+use crate::frame::{
+    CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
+    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
+};
+use crate::limits::Limits;
+use crate::priority::Urgency;
+use crate::varint;
+
+/// The type of a control stream.
+const CONTROL: u64 = 0x00;
+/// SETTINGS_MAX_FIELD_SECTION_SIZE (RFC 9114 section 7.2.4.1).
+const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
+
+/// More than this is not read of a frame that says something: several times what it can say.
+const LONGEST: u64 = 2048;
+
+/// Appends the beginning of the control stream: its type and the settings.
+pub fn settings(out: &mut Vec<u8>, limits: &Limits) {
+    let mut payload = Vec::new();
+    varint::write(&mut payload, MAX_FIELD_SECTION_SIZE);
+    varint::write(&mut payload, length(limits.max_head));
+    // No setting of QPACK: without them there is no dynamic table (RFC 9204 section 5).
+    varint::write(out, CONTROL);
+    varint::write(out, SETTINGS);
+    varint::write(out, length(payload.len()));
+    out.extend_from_slice(&payload);
+}
+
+/// Appends GOAWAY: requests on this stream and later ones are not going to be answered (RFC 9114
+/// section 5.2).
+pub fn goaway(out: &mut Vec<u8>, stream: u64) {
+    let mut payload = Vec::new();
+    varint::write(&mut payload, stream);
+    varint::write(out, GOAWAY);
+    varint::write(out, length(payload.len()));
+    out.extend_from_slice(&payload);
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// What the peer says on its control stream.
+#[derive(Debug, Default)]
+pub struct Control {
+    frames: Frames,
+    /// The type of the frame that has begun, and what has come of it if it is to be kept.
+    kind: u64,
+    payload: Vec<u8>,
+    keeps: bool,
+    /// Whether the settings have begun; they come first.
+    settled: bool,
+    max_push: u64,
+    goaway: Option<u64>,
+}
+
+/// Something on the control stream that is to be acted upon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ControlEvent {
+    /// The answer on this stream, which may not have been opened yet, is to be so urgent.
+    Urgency(u64, Urgency),
+}
+
+impl Control {
+    /// Reads what came, which follows the stream's type. `None` when `input` is used up.
+    ///
+    /// # Errors
+    /// Of the connection. The end of the stream is one too, which the caller sees:
+    /// [`Control::closed`].
+    pub fn receive(&mut self, input: &mut &[u8]) -> Result<Option<ControlEvent>, ConnectionError> {
+        while let Some(part) = self.frames.next(input) {
+            match part {
+                Part::Begin { kind, length } => self.begin(kind, length)?,
+                Part::Payload(bytes) if self.keeps => self.payload.extend_from_slice(bytes),
+                Part::Payload(_) => {}
+            }
+            if self.keeps && self.frames.is_whole() {
+                self.keeps = false;
+                let payload = std::mem::take(&mut self.payload);
+                if let Some(event) = self.end(&payload)? {
+                    return Ok(Some(event));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the end of this stream, or of one for QPACK, means (RFC 9114 section 6.2.1).
+    pub fn closed() -> ConnectionError {
+        ConnectionError::new(
+            Code::ClosedCriticalStream,
+            "a stream was closed that has to stay open",
+        )
+    }
+
+    fn begin(&mut self, kind: u64, length: u64) -> Result<(), ConnectionError> {
+        let unexpected = |reason| Err(ConnectionError::new(Code::FrameUnexpected, reason));
+        if self.settled == (kind == SETTINGS) {
+            return if self.settled {
+                unexpected("settings can be sent only once")
+            } else {
+                Err(ConnectionError::new(
+                    Code::MissingSettings,
+                    "the control stream has to begin with settings",
+                ))
+            };
+        }
+        self.settled = true;
+        self.kind = kind;
+        match kind {
+            DATA | HEADERS | PUSH_PROMISE => {
+                return unexpected("this frame has no place on the control stream");
+            }
+            kind if is_reserved(kind) => {
+                return unexpected("this frame exists in HTTP/2 only");
+            }
+            SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID if length > LONGEST => {
+                return Err(ConnectionError::new(
+                    Code::ExcessiveLoad,
+                    "the frame is too long",
+                ));
+            }
+            SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID => self.keeps = true,
+            PRIORITY_UPDATE => self.keeps = length <= LONGEST,
+            PRIORITY_UPDATE_OF_PUSH => {
+                return Err(ConnectionError::new(Code::IdError, "nothing was pushed"));
+            }
+            // Section 9: unknown ones are ignored.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, payload: &[u8]) -> Result<Option<ControlEvent>, ConnectionError> {
+        match self.kind {
+            SETTINGS => check_settings(payload)?,
+            PRIORITY_UPDATE => {
+                let (stream, value) = varint::read(payload).ok_or_else(malformed)?;
+                // RFC 9218 section 7.2: only requests have a priority.
+                if stream % 4 != 0 {
+                    return Err(ConnectionError::new(
+                        Code::IdError,
+                        "no request can be on this stream",
+                    ));
+                }
+                return Ok(Some(ControlEvent::Urgency(stream, Urgency::parse(value))));
+            }
+            MAX_PUSH_ID => {
+                let id = sole(payload)?;
+                if id < self.max_push {
+                    return Err(ConnectionError::new(Code::IdError, "the limit went down"));
+                }
+                self.max_push = id;
+            }
+            GOAWAY => {
+                let id = sole(payload)?;
+                if self.goaway.is_some_and(|before| id > before) {
+                    return Err(ConnectionError::new(
+                        Code::IdError,
+                        "the identifier went up",
+                    ));
+                }
+                self.goaway = Some(id);
+            }
+            // Section 7.2.3: nothing was promised that could be cancelled.
+            CANCEL_PUSH => {
+                sole(payload)?;
+                return Err(ConnectionError::new(Code::IdError, "nothing was pushed"));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+fn malformed() -> ConnectionError {
+    ConnectionError::new(Code::FrameError, "the frame has not the right length")
+}
+
+/// The one integer that a frame consists of.
+fn sole(payload: &[u8]) -> Result<u64, ConnectionError> {
+    match varint::read(payload) {
+        Some((id, [])) => Ok(id),
+        _ => Err(malformed()),
+    }
+}
+
+/// Section 7.2.4: each identifier once, and none that HTTP/2 had. What they say does not matter
+/// here: heads are short, and nothing else is used.
+fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
+    let mut seen = Vec::new();
+    while !payload.is_empty() {
+        let (id, rest) = varint::read(payload).ok_or_else(malformed)?;
+        let (_value, rest) = varint::read(rest).ok_or_else(malformed)?;
+        payload = rest;
+        if matches!(id, 0x00 | 0x02..=0x05) {
+            return Err(ConnectionError::new(
+                Code::SettingsError,
+                "this setting exists in HTTP/2 only",
+            ));
+        }
+        if seen.contains(&id) {
+            return Err(ConnectionError::new(
+                Code::SettingsError,
+                "a setting is there twice",
+            ));
+        }
+        // At most a thousand: a frame is bounded.
+        seen.push(id);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        varint::write(&mut out, kind);
+        varint::write(&mut out, payload.len() as u64);
+        out.extend(payload);
+        out
+    }
+
+    fn all(stream: &[u8], step: usize) -> Result<Vec<(u64, u8)>, Code> {
+        let (mut control, mut events) = (Control::default(), Vec::new());
+        for mut piece in stream.chunks(step) {
+            while let Some(event) = control.receive(&mut piece).map_err(|error| error.code)? {
+                let ControlEvent::Urgency(stream, urgency) = event;
+                events.push((stream, urgency.value()));
+            }
+            assert!(piece.is_empty());
+        }
+        Ok(events)
+    }
+
+    #[track_caller]
+    fn check(frames: &[Vec<u8>], expected: Result<&[(u64, u8)], Code>) {
+        let stream = frames.concat();
+        for step in [1, 3, 1000] {
+            assert_eq!(
+                all(&stream, step),
+                expected.map(<[_]>::to_vec),
+                "{step}: {stream:x?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_client_may_say() {
+        let mut own = Vec::new();
+        settings(&mut own, &Limits::default());
+        assert_eq!(own, b"\0\x04\x05\x06\x80\0\x40\0");
+        let mut goes = Vec::new();
+        goaway(&mut goes, 8);
+        assert_eq!(goes, frame(GOAWAY, b"\x08"));
+        check(
+            &[
+                own[1..].to_vec(),
+                frame(0x21, b"grease"),
+                frame(MAX_PUSH_ID, b"\x01"),
+                frame(MAX_PUSH_ID, b"\x01"),
+                frame(PRIORITY_UPDATE, b"\x08u=1, i"),
+                frame(PRIORITY_UPDATE, b"\x04"),
+                frame(PRIORITY_UPDATE, &[b'u'; 5000]),
+                frame(GOAWAY, b"\x04"),
+                frame(GOAWAY, b"\0"),
+            ],
+            Ok(&[(8, 1), (4, 3)]),
+        );
+        check(&[frame(SETTINGS, b"")], Ok(&[]));
+        check(&[frame(SETTINGS, b"\x01\0\x07\x40\x64\x21\0")], Ok(&[]));
+    }
+
+    #[test]
+    fn what_ends_the_connection() {
+        let begun = || frame(SETTINGS, b"");
+        for (kind, payload, code) in [
+            (SETTINGS, &b""[..], Code::FrameUnexpected),
+            (DATA, b"x", Code::FrameUnexpected),
+            (HEADERS, b"", Code::FrameUnexpected),
+            (PUSH_PROMISE, b"", Code::FrameUnexpected),
+            (0x02, b"", Code::FrameUnexpected),
+            (0x06, b"", Code::FrameUnexpected),
+            (0x08, b"", Code::FrameUnexpected),
+            (0x09, b"", Code::FrameUnexpected),
+            (CANCEL_PUSH, b"\0", Code::IdError),
+            (PRIORITY_UPDATE, b"\x01", Code::IdError),
+            (PRIORITY_UPDATE_OF_PUSH, b"\0u=1", Code::IdError),
+            (GOAWAY, b"\0\0", Code::FrameError),
+            (MAX_PUSH_ID, b"\x40", Code::FrameError),
+            (GOAWAY, &[0; 4000], Code::ExcessiveLoad),
+        ] {
+            check(&[begun(), frame(kind, payload)], Err(code));
+        }
+        check(
+            &[
+                begun(),
+                frame(MAX_PUSH_ID, b"\x02"),
+                frame(MAX_PUSH_ID, b"\x01"),
+            ],
+            Err(Code::IdError),
+        );
+        check(
+            &[begun(), frame(GOAWAY, b"\x04"), frame(GOAWAY, b"\x08")],
+            Err(Code::IdError),
+        );
+        check(&[frame(GOAWAY, b"\0")], Err(Code::MissingSettings));
+        check(&[frame(0x21, b"")], Err(Code::MissingSettings));
+        for payload in [&b"\x02\0"[..], b"\0\0", b"\x05\0", b"\x06\x01\x06\x01"] {
+            check(&[frame(SETTINGS, payload)], Err(Code::SettingsError));
+        }
+        for payload in [&b"\x06"[..], b"\x40", b"\x06\x40"] {
+            check(&[frame(SETTINGS, payload)], Err(Code::FrameError));
+        }
+        check(&[frame(SETTINGS, &[1; 3000])], Err(Code::ExcessiveLoad));
+    }
+}

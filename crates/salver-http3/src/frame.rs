@@ -1,0 +1,145 @@
+//! The bytes of a stream as frames (RFC 9114 section 7.1).
+
+use crate::varint;
+
+/// DATA.
+pub(crate) const DATA: u64 = 0x00;
+/// HEADERS.
+pub(crate) const HEADERS: u64 = 0x01;
+/// CANCEL_PUSH.
+pub(crate) const CANCEL_PUSH: u64 = 0x03;
+/// SETTINGS.
+pub(crate) const SETTINGS: u64 = 0x04;
+/// PUSH_PROMISE.
+pub(crate) const PUSH_PROMISE: u64 = 0x05;
+/// GOAWAY.
+pub(crate) const GOAWAY: u64 = 0x07;
+/// MAX_PUSH_ID.
+pub(crate) const MAX_PUSH_ID: u64 = 0x0d;
+/// PRIORITY_UPDATE for a request (RFC 9218 section 7.2).
+pub(crate) const PRIORITY_UPDATE: u64 = 0xf0700;
+/// PRIORITY_UPDATE for a push.
+pub(crate) const PRIORITY_UPDATE_OF_PUSH: u64 = 0xf0701;
+
+/// Whether a frame type is one of HTTP/2 that must not be used (RFC 9114 section 7.2.8).
+pub(crate) fn is_reserved(kind: u64) -> bool {
+    matches!(kind, 0x02 | 0x06 | 0x08 | 0x09)
+}
+
+/// A type and a length of eight bytes each.
+const HEADER: usize = 16;
+
+/// Divides a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    /// The beginning of a frame, as far as it has come.
+    header: [u8; HEADER],
+    have: usize,
+    /// What has not come yet of the frame that has begun.
+    left: u64,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// A frame begins.
+    Begin { kind: u64, length: u64 },
+    /// Bytes of the frame that has begun.
+    Payload(&'a [u8]),
+}
+
+impl Frames {
+    /// What comes next; `None` when the input is used up.
+    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Part<'a>> {
+        if self.left > 0 && !input.is_empty() {
+            let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let (payload, rest) = input.split_at(most.min(input.len()));
+            *input = rest;
+            self.left -= u64::try_from(payload.len()).unwrap_or(self.left);
+            return Some(Part::Payload(payload));
+        }
+        if self.have == 0
+            && let Some((kind, length, rest)) = header(input)
+        {
+            *input = rest;
+            self.left = length;
+            return Some(Part::Begin { kind, length });
+        }
+        // In pieces: byte by byte, which a peer that sends so pays for as well.
+        while let [byte, rest @ ..] = *input {
+            *input = rest;
+            if let Some(slot) = self.header.get_mut(self.have) {
+                *slot = *byte;
+                self.have += 1;
+            }
+            let have = self.header.get(..self.have).unwrap_or_default();
+            if let Some((kind, length, _)) = header(have) {
+                self.have = 0;
+                self.left = length;
+                return Some(Part::Begin { kind, length });
+            }
+        }
+        None
+    }
+
+    /// Whether the last frame has come whole and no other has begun.
+    pub(crate) fn is_between(&self) -> bool {
+        self.left == 0 && self.have == 0
+    }
+
+    /// Whether the frame that has begun has come whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// Type and length, and what follows.
+fn header(input: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (kind, rest) = varint::read(input)?;
+    let (length, rest) = varint::read(rest)?;
+    Some((kind, length, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn divided(pieces: &[&[u8]]) -> (Vec<(u64, Vec<u8>)>, bool) {
+        let (mut frames, mut found) = (Frames::default(), Vec::new());
+        for mut piece in pieces.iter().copied() {
+            while let Some(part) = frames.next(&mut piece) {
+                match part {
+                    Part::Begin { kind, .. } => found.push((kind, Vec::new())),
+                    Part::Payload(bytes) => found.last_mut().unwrap().1.extend(bytes),
+                }
+            }
+            assert!(piece.is_empty());
+        }
+        (found, frames.is_between())
+    }
+
+    proptest! {
+        #[test]
+        fn however_they_are_divided(
+            frames in prop::collection::vec((0..1u64 << 40, prop::collection::vec(any::<u8>(), 0..100)), 0..5),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
+        ) {
+            let mut stream = Vec::new();
+            for (kind, payload) in &frames {
+                varint::write(&mut stream, *kind);
+                varint::write(&mut stream, payload.len() as u64);
+                stream.extend(payload);
+            }
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+            cuts.extend([0, stream.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|ends| &stream[ends[0]..ends[1]]).collect();
+            prop_assert_eq!(divided(&pieces), (frames, true));
+            if let Some((last, rest)) = stream.split_last() {
+                let _ = last;
+                prop_assert!(!divided(&[rest]).1 || rest.is_empty());
+            }
+        }
+    }
+}

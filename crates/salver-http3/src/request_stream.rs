@@ -1,0 +1,332 @@
+//! A request stream (RFC 9114 section 4.1): one field section, content, perhaps trailers.
+
+use crate::error::{Code, ConnectionError, Refusal, StreamFailure};
+use crate::frame::{
+    CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
+    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
+};
+use crate::limits::Limits;
+use crate::qpack;
+use crate::section::FieldSection;
+
+/// Where a request stream is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Start,
+    Content,
+    Trailers,
+}
+
+/// What a frame that has begun is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    Section,
+    Count,
+    Skip,
+}
+
+/// A request stream as it is received.
+#[derive(Debug)]
+pub struct RequestStream {
+    frames: Frames,
+    place: Place,
+    using: Use,
+    /// What has come of it, if that is not all.
+    carry: Vec<u8>,
+    received: u64,
+    announced: Option<u64>,
+}
+
+/// What was received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The input is used up.
+    Incomplete,
+    /// The field section of the request is decoded. Content may follow.
+    Head,
+}
+
+impl Default for RequestStream {
+    fn default() -> Self {
+        RequestStream {
+            frames: Frames::default(),
+            place: Place::Start,
+            using: Use::Skip,
+            carry: Vec::new(),
+            received: 0,
+            announced: None,
+        }
+    }
+}
+
+impl RequestStream {
+    /// Reads what came. The head, once it is whole, goes into `section`.
+    ///
+    /// # Errors
+    /// What ends the stream or the connection. What still comes is not to be read then.
+    pub fn receive(
+        &mut self,
+        limits: &Limits,
+        input: &mut &[u8],
+        section: &mut FieldSection,
+    ) -> Result<Event, StreamFailure> {
+        while let Some(part) = self.frames.next(input) {
+            let payload = match part {
+                Part::Begin { kind, length } => {
+                    self.begin(limits, kind, length)?;
+                    &[][..]
+                }
+                Part::Payload(payload) => payload,
+            };
+            if self.using != Use::Section {
+                continue;
+            }
+            if !self.frames.is_whole() {
+                self.carry.extend_from_slice(payload);
+                continue;
+            }
+            self.using = Use::Skip;
+            if self.carry.is_empty() {
+                decode(payload, limits, section)?;
+            } else {
+                self.carry.extend_from_slice(payload);
+                decode(&std::mem::take(&mut self.carry), limits, section)?;
+            }
+            if self.place == Place::Start {
+                self.place = Place::Content;
+                return Ok(Event::Head);
+            }
+            self.place = Place::Trailers;
+            check_trailers(section)?;
+        }
+        Ok(Event::Incomplete)
+    }
+
+    /// What the head said about the length of the content.
+    pub fn announce(&mut self, length: Option<u64>) {
+        self.announced = length;
+    }
+
+    /// The client has sent all.
+    ///
+    /// # Errors
+    /// If that was not a whole request.
+    pub fn end(&self) -> Result<(), StreamFailure> {
+        if !self.frames.is_between() {
+            // RFC 9114 section 7.1.
+            let reason = "a stream ended within a frame";
+            return Err(ConnectionError::new(Code::FrameError, reason).into());
+        }
+        if self.place == Place::Start {
+            return Err(StreamFailure::Stream(Code::RequestIncomplete));
+        }
+        if self.announced.is_some_and(|length| length != self.received) {
+            // Section 4.1.2.
+            let reason = "The content has not the length that Content-Length says";
+            return Err(Refusal::new(400, reason).into());
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, limits: &Limits, kind: u64, length: u64) -> Result<(), StreamFailure> {
+        let unexpected = |reason| Err(ConnectionError::new(Code::FrameUnexpected, reason).into());
+        self.using = Use::Skip;
+        match kind {
+            HEADERS if self.place != Place::Trailers => {
+                if length > u64::try_from(limits.max_head).unwrap_or(u64::MAX) {
+                    return Err(too_large());
+                }
+                self.using = Use::Section;
+            }
+            DATA if self.place == Place::Content => {
+                self.using = Use::Count;
+                self.received = self.received.saturating_add(length);
+                if self.received > limits.max_body {
+                    return Err(Refusal::new(413, "The content is too large").into());
+                }
+            }
+            HEADERS | DATA => return unexpected("the frame comes too early or too late"),
+            SETTINGS
+            | CANCEL_PUSH
+            | GOAWAY
+            | MAX_PUSH_ID
+            | PUSH_PROMISE
+            | PRIORITY_UPDATE
+            | PRIORITY_UPDATE_OF_PUSH => {
+                return unexpected("this frame has no place on a request stream");
+            }
+            kind if is_reserved(kind) => {
+                return unexpected("this frame exists in HTTP/2 only");
+            }
+            // Section 9: unknown ones are ignored.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn too_large() -> StreamFailure {
+    Refusal::new(431, "The field section is too large").into()
+}
+
+fn decode(bytes: &[u8], limits: &Limits, section: &mut FieldSection) -> Result<(), StreamFailure> {
+    qpack::decode(bytes, limits, section).map_err(|error| match error {
+        qpack::Error::TooLarge => too_large(),
+        qpack::Error::TooManyLines => Refusal::new(431, "Too many field lines").into(),
+        qpack::Error::Truncated
+        | qpack::Error::Integer
+        | qpack::Error::Huffman
+        | qpack::Error::Reference => {
+            let reason = "a field section cannot be read";
+            ConnectionError::new(Code::DecompressionFailed, reason).into()
+        }
+    })
+}
+
+/// RFC 9114 section 4.3: trailers hold no fields that begin with a colon.
+fn check_trailers(section: &FieldSection) -> Result<(), Refusal> {
+    if section.iter().any(|(name, _)| name.first() == Some(&b':')) {
+        return Err(Refusal::new(400, "The trailer section is malformed"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::varint;
+
+    fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        varint::write(&mut out, kind);
+        varint::write(&mut out, payload.len() as u64);
+        out.extend(payload);
+        out
+    }
+
+    fn head() -> Vec<u8> {
+        frame(HEADERS, b"\0\0\xd1\xd7\xc1")
+    }
+
+    /// How many lines the head had.
+    fn played(stream: &[u8], step: usize, announced: Option<u64>) -> Result<usize, StreamFailure> {
+        let (mut request, mut section) = (RequestStream::default(), FieldSection::default());
+        let limits = Limits {
+            max_body: 100,
+            ..Limits::default()
+        };
+        let mut lines = 0;
+        for mut piece in stream.chunks(step) {
+            while request.receive(&limits, &mut piece, &mut section)? == Event::Head {
+                lines = section.iter().count();
+                request.announce(announced);
+            }
+            assert!(piece.is_empty());
+        }
+        request.end().map(|()| lines)
+    }
+
+    #[track_caller]
+    fn check(frames: &[Vec<u8>], expected: Result<usize, StreamFailure>) {
+        let stream = frames.concat();
+        for step in [1, 2, 7, 1000] {
+            assert_eq!(played(&stream, step, None), expected, "{step}: {stream:x?}");
+        }
+    }
+
+    fn fails(code: Code) -> impl Fn(&[Vec<u8>]) {
+        move |frames| {
+            let stream = frames.concat();
+            for step in [1, 2, 1000] {
+                let failure = played(&stream, step, None).unwrap_err();
+                assert!(
+                    matches!(failure, StreamFailure::Connection(error) if error.code == code),
+                    "{failure:?}"
+                );
+            }
+        }
+    }
+
+    #[track_caller]
+    fn refused(frames: &[Vec<u8>], status: u16) {
+        let stream = frames.concat();
+        for step in [1, 2, 1000] {
+            let failure = played(&stream, step, None).unwrap_err();
+            assert!(
+                matches!(failure, StreamFailure::Refused(refusal) if refusal.status == status),
+                "{failure:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn whole_requests() {
+        check(&[head()], Ok(3));
+        check(&[frame(0x21, b"grease"), head(), frame(0x40, b"")], Ok(3));
+        check(
+            &[
+                head(),
+                frame(DATA, b"12345"),
+                frame(DATA, b""),
+                frame(0x21, b"x"),
+                frame(DATA, b"6"),
+            ],
+            Ok(3),
+        );
+        check(
+            &[
+                head(),
+                frame(DATA, b"1"),
+                frame(HEADERS, b"\0\0\x21a\x01b"),
+                frame(0x21, b"x"),
+            ],
+            Ok(3),
+        );
+        check(&[frame(HEADERS, b"\0\0")], Ok(0));
+        let stream = [head(), frame(DATA, b"12345")].concat();
+        assert_eq!(played(&stream, 1, Some(5)), Ok(3));
+        for wrong in [0, 4, 6] {
+            let failure = played(&stream, 1, Some(wrong)).unwrap_err();
+            assert!(matches!(failure, StreamFailure::Refused(refusal) if refusal.status == 400));
+        }
+    }
+
+    #[test]
+    fn what_is_too_much() {
+        refused(&[head(), frame(DATA, &[0; 60]), frame(DATA, &[0; 60])], 413);
+        refused(&[frame(HEADERS, &vec![0; 16385])], 431);
+        let many = |count| [&b"\0\0"[..], &[0xdd].repeat(count)].concat();
+        check(&[frame(HEADERS, &many(100))], Ok(100));
+        refused(&[frame(HEADERS, &many(101))], 431);
+        refused(&[head(), frame(HEADERS, b"\0\0\xd1")], 400);
+    }
+
+    #[test]
+    fn what_ends_the_connection() {
+        for frames in [
+            vec![frame(DATA, b"")],
+            vec![head(), frame(HEADERS, b"\0\0"), frame(DATA, b"")],
+            vec![head(), frame(HEADERS, b"\0\0"), frame(HEADERS, b"\0\0")],
+        ] {
+            fails(Code::FrameUnexpected)(&frames);
+        }
+        for kind in [
+            0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0d, 0xf0700,
+        ] {
+            fails(Code::FrameUnexpected)(&[head(), frame(kind, b"\0")]);
+        }
+        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"")]);
+        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"\x02\0")]);
+        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"\0\0\x80")]);
+        let whole = [head(), frame(DATA, b"12")].concat();
+        for end in [1, 2, head().len() + 1, whole.len() - 1] {
+            fails(Code::FrameError)(&[whole[..end].to_vec()]);
+        }
+        for nothing in [vec![], frame(0x21, b"x")] {
+            check(
+                &[nothing],
+                Err(StreamFailure::Stream(Code::RequestIncomplete)),
+            );
+        }
+    }
+}

@@ -7,6 +7,8 @@
 //!   └─ 1xx: the next head (RFC 9110 section 15.2)
 //! ```
 
+pub(crate) mod framed;
+
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::chunks::Chunks;
@@ -105,20 +107,8 @@ impl Answer {
                 },
                 At::Length(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
-                    *left -= count(here);
-                    let ends = *left == 0;
                     let piece = rest.get(..here).unwrap_or_default();
-                    if ends && self.content_bytes == 0 && self.keep == Keep::Hash {
-                        // All of it at once, as small content is.
-                        self.hash = xxh3_64(piece);
-                        self.content_bytes = count(here);
-                    } else {
-                        self.take(piece);
-                        if ends {
-                            self.end();
-                        }
-                    }
-                    return if ends {
+                    return if self.content(piece) {
                         Fed::Done(taken + here)
                     } else {
                         Fed::More
@@ -196,6 +186,29 @@ impl Answer {
         partial.clear();
         self.partial = partial;
         Ok(taken)
+    }
+
+    /// Takes a piece of content that is no longer than what is left; whether that is all, by the
+    /// length that was promised.
+    fn content(&mut self, piece: &[u8]) -> bool {
+        let ends = match &mut self.at {
+            At::Length(left) => {
+                *left = left.saturating_sub(count(piece.len()));
+                *left == 0
+            }
+            At::Head | At::Chunked(_) | At::UntilClose => false,
+        };
+        if ends && self.content_bytes == 0 && self.keep == Keep::Hash {
+            // All of it at once, as small content is.
+            self.hash = xxh3_64(piece);
+            self.content_bytes = count(piece.len());
+        } else {
+            self.take(piece);
+            if ends {
+                self.end();
+            }
+        }
+        ends
     }
 
     /// Takes a piece of the content.

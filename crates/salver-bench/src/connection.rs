@@ -18,7 +18,8 @@ use std::time::Instant;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::answer::Answer;
-use crate::workload::Prepared;
+use crate::ledger::Asked;
+use crate::wire::Wire;
 
 /// Connections from one address of the loopback network: there are about 28,000 ports for each.
 const PER_SOURCE: usize = 20_000;
@@ -32,30 +33,25 @@ pub(crate) enum At {
 }
 
 pub(crate) struct Connection<'a> {
-    pub(crate) stream: Option<TcpStream>,
+    pub(crate) wire: Option<Wire>,
     pub(crate) at: At,
     /// Since when it is there; in [`At::Busy`] the moment at which the request was sent.
     pub(crate) since: Instant,
-    /// When the request was to be sent.
-    pub(crate) intended: Instant,
-    pub(crate) request: Option<&'a Prepared>,
-    /// Bytes of the request that are sent.
+    /// The request that is under way.
+    pub(crate) asked: Option<Asked<'a>>,
+    /// Bytes of it that are sent.
     pub(crate) sent: usize,
-    /// Whether the request belongs to what is measured.
-    pub(crate) measured: bool,
     pub(crate) answer: Answer,
 }
 
 impl Connection<'_> {
     pub(crate) fn new(now: Instant) -> Self {
         Connection {
-            stream: None,
+            wire: None,
             at: At::Down,
             since: now,
-            intended: now,
-            request: None,
+            asked: None,
             sent: 0,
-            measured: false,
             answer: Answer::new(),
         }
     }

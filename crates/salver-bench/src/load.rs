@@ -10,17 +10,21 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::BenchError;
 use crate::latency;
+use crate::ledger::{Ledger, Shared, Timeline};
 use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verified};
 use crate::order::{Order, Picker};
 use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
 use crate::survey;
 use crate::tally::Tally;
-use crate::worker::{Shared, Timeline, Worker};
+use crate::thread::Thread;
 use crate::workload::Workload;
 
 /// More connections than this have no use on one machine.
 const MOST_CONNECTIONS: usize = 200_000;
+
+/// Nor have more requests at once.
+const MOST_REQUESTS: usize = 1_000_000;
 
 /// Descriptors besides those of connections.
 const SPARE_FILES: u64 = 64;
@@ -44,7 +48,8 @@ pub struct Load {
     pub workload: Workload,
     /// When they are sent.
     pub schedule: Schedule,
-    /// Connections over all threads, at least 1. Each has at most one request under way.
+    /// Connections over all threads, at least 1. Each has as many requests under way as
+    /// [`Transport`](crate::transport::Transport) says.
     pub connections: usize,
     /// Threads that send, at least 1.
     pub threads: usize,
@@ -86,6 +91,14 @@ impl Load {
             return misused(format!(
                 "{} threads cannot share {} connections: give 1 thread to one for each connection",
                 self.threads, self.connections
+            ));
+        }
+        let streams = self.workload.transport.streams;
+        if self.connections.saturating_mul(streams) > MOST_REQUESTS {
+            return misused(format!(
+                "{} connections of {streams} requests are more than the {MOST_REQUESTS} that can \
+                 be under way",
+                self.connections
             ));
         }
         if self.timeout.is_zero() || self.timeout > latency::LONGEST {
@@ -139,10 +152,11 @@ pub fn run(
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Measured, BenchError> {
     load.check()?;
+    let dialer = load.workload.dialer()?;
     allow_files(load.connections)?;
-    let prepares = survey::prepare(&load.workload, load.timeout)?;
+    let prepares = survey::prepare(&load.workload, &dialer, load.timeout)?;
     let shared = Shared {
-        address: load.workload.target.address,
+        dialer,
         prepares: &prepares,
         timeout: load.timeout,
         stop: AtomicBool::new(false),
@@ -161,13 +175,15 @@ pub fn run(
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                 let numbers = load.connections * thread / load.threads
                     ..load.connections * (thread + 1) / load.threads;
-                let moments = Moments::new(load.schedule, thread, load.threads, numbers.len());
-                let worker = Worker::connect(shared, numbers, picker, moments)?;
+                let lanes = numbers.len() * load.workload.transport.streams;
+                let moments = Moments::new(load.schedule, thread, load.threads, lanes);
+                let ledger = Ledger::new(shared, picker, moments);
+                let opened = Thread::connect(ledger, numbers)?;
                 // Nobody is left to tell if that fails.
                 let _ = connected.send(());
                 drop(connected);
                 match timeline.recv() {
-                    Ok(timeline) => worker.run(timeline),
+                    Ok(timeline) => opened.run(timeline),
                     // Another thread could not connect.
                     Err(_) => Ok(Tally::default()),
                 }
@@ -198,7 +214,8 @@ pub fn run(
         for (go, thread) in threads {
             drop(go);
             let failed = |error: std::io::Error| {
-                BenchError::Failed(format!("{} cannot be asked: {error}", shared.address))
+                let origin = load.workload.target.origin();
+                BenchError::Failed(format!("{origin} cannot be asked: {error}"))
             };
             let panicked = |_| BenchError::Failed("a thread panicked: a defect".to_owned());
             let one = thread.join().map_err(panicked)?.map_err(failed)?;
@@ -304,19 +321,20 @@ fn result(load: &Load, tally: Tally, busiest: Duration, spent: Option<Spent>) ->
     });
     let pages = &load.workload.pages;
     let target = match &**pages {
-        [page] => format!("http://{}{}", load.workload.target.authority, page.form),
-        pages => format!(
-            "{} URLs of http://{}",
-            pages.len(),
-            load.workload.target.authority
-        ),
+        [page] => format!("{}{}", load.workload.target.origin(), page.form),
+        pages => format!("{} URLs of {}", pages.len(), load.workload.target.origin()),
     };
     let is_open = load.schedule != Schedule::Closed;
     let all_known = pages.iter().all(|page| page.file.is_some());
     Measured {
         target,
         schedule: load.schedule,
+        http: load.workload.transport.http,
+        tls: tally.tls.clone(),
         connections: load.connections,
+        streams: load.workload.transport.streams,
+        reconnects: tally.reconnects,
+        asked_again: tally.asked_again,
         seconds,
         requests: tally.requests,
         requests_per_second: exact(tally.requests) / seconds,

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::transport::Http;
+
 /// The number of this schema, which every document carries.
 pub const SCHEMA: u32 = 1;
 
@@ -17,8 +19,26 @@ pub struct Measured {
     pub target: String,
     /// In which order requests were sent.
     pub schedule: Schedule,
+    /// The version of HTTP.
+    #[serde(default)]
+    pub http: Http,
+    /// What was agreed when the first connection was opened; `None` without TLS.
+    #[serde(default)]
+    pub tls: Option<Tls>,
     /// How many connections there were.
     pub connections: usize,
+    /// Requests under way at once on each connection, at most.
+    #[serde(default = "one")]
+    pub streams: usize,
+    /// Connections that were opened while it was measured, because others had ended: each with its
+    /// handshakes.
+    #[serde(default)]
+    pub reconnects: u64,
+    /// Requests that the server said it would not look at (GOAWAY without an error, or with HTTP/3 a
+    /// stream that it rejects), and that were asked again on another connection, as browsers do.
+    /// Their latency counts from the first time.
+    #[serde(default)]
+    pub asked_again: u64,
     /// How long was measured, in seconds, warm-up excluded.
     pub seconds: f64,
     /// Requests whose answers were complete and right. What failed is in [`errors`](Self::errors)
@@ -57,6 +77,34 @@ impl Measured {
     pub fn is_sound(&self) -> bool {
         self.errors.total() == 0 && self.invalid.is_empty()
     }
+}
+
+/// What documents mean that were written before there were streams.
+fn one() -> usize {
+    1
+}
+
+/// An encrypted connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// The version: `TLSv1.3`, say.
+    pub version: String,
+    /// The cipher suite: `TLS13_AES_128_GCM_SHA256`, say. `None` with HTTP/3, where the library does
+    /// not tell.
+    pub cipher: Option<String>,
+    /// How the certificate was looked at.
+    pub certificate: Certificate,
+}
+
+/// How certificates were looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certificate {
+    /// Its signers are trusted, and it names the host.
+    #[default]
+    Verified,
+    /// Any would have done.
+    Any,
 }
 
 /// In which order requests are sent.

@@ -52,7 +52,7 @@ impl ServerCommand {
         }
         if !words.iter().any(|word| word.contains(PORT)) {
             return Err(format!(
-                "{line:?} is neither a URL that begins with http:// nor a command with {PORT} where \
+                "{line:?} is neither a URL that begins with http:// or https:// nor a command with {PORT} where \
                  its port belongs"
             ));
         }

@@ -9,6 +9,7 @@ use url::Url;
 use crate::caller::Caller;
 use crate::error::BenchError;
 use crate::target::{Target, origin_form, parse};
+use crate::transport::Transport;
 use crate::workload::Workload;
 
 /// A sitemap index names at most so many sitemaps that are read.
@@ -20,10 +21,14 @@ impl Workload {
     ///
     /// # Errors
     /// The sitemap cannot be had, or is none.
-    pub fn of_sitemap(url: &str, timeout: Duration) -> Result<Workload, BenchError> {
+    pub fn of_sitemap(
+        url: &str,
+        transport: &Transport,
+        timeout: Duration,
+    ) -> Result<Workload, BenchError> {
         let first = parse(url)?;
         let target = Target::of(std::slice::from_ref(&first))?;
-        let mut caller = Caller::new(target.address, timeout);
+        let mut caller = Caller::new(transport.dialer(&target)?, timeout);
         let mut to_read = vec![first.clone()];
         let mut urls = Vec::new();
         let mut at = 0;
@@ -52,7 +57,9 @@ impl Workload {
         if urls.is_empty() {
             return Err(BenchError::Failed(format!("{url} lists no URL")));
         }
-        Workload::of_urls(&urls)
+        let mut workload = Workload::of_urls(&urls)?;
+        workload.transport = transport.clone();
+        Ok(workload)
     }
 }
 

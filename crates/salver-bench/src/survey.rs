@@ -8,6 +8,8 @@ use std::time::Duration;
 use crate::caller::Caller;
 use crate::error::BenchError;
 use crate::expected::{Bytes, Content, Expected};
+use crate::message::message;
+use crate::transport::{Dialer, Http};
 use crate::workload::{Page, Prepared, Prepares, Workload};
 
 /// Longer files are not compared: an answer is held in memory to decode it.
@@ -30,9 +32,13 @@ enum Part {
 ///
 /// # Errors
 /// The server cannot be asked, or a file cannot be read.
-pub(crate) fn prepare(workload: &Workload, timeout: Duration) -> Result<Prepares, BenchError> {
+pub(crate) fn prepare(
+    workload: &Workload,
+    dialer: &Dialer,
+    timeout: Duration,
+) -> Result<Prepares, BenchError> {
     let mix = &workload.mix;
-    let mut caller = Caller::new(workload.target.address, timeout);
+    let mut caller = Caller::new(dialer.clone(), timeout);
     let none = [String::new()];
     let accepts = match &*mix.accept_encoding {
         [] => &none[..],
@@ -50,27 +56,27 @@ pub(crate) fn prepare(workload: &Workload, timeout: Duration) -> Result<Prepares
             let bytes = workload.request(page, accept, "");
             if !looks {
                 let expected = Expected::status(mix.status);
-                plain.push(Prepared { bytes, expected });
+                plain.push(Prepared::new(bytes, expected));
                 continue;
             }
             let seen = look(&mut caller, page, &bytes, mix.status)?;
             if mix.ranges > 0.0 {
                 for (part, requests) in RANGES.iter().zip(&mut ranges) {
                     requests.push(match seen.part(*part) {
-                        Some((field, expected)) => Prepared {
-                            bytes: workload.request(page, accept, &field),
-                            expected,
-                        },
+                        Some((field, expected)) => {
+                            Prepared::new(workload.request(page, accept, &field), expected)
+                        }
                         None => seen.plain(&bytes),
                     });
                 }
             }
             if mix.conditional > 0.0 {
                 conditional.push(match &seen.entity_tag {
-                    Some(tag) => Prepared {
-                        bytes: workload.request(page, accept, &format!("If-None-Match: {tag}\r\n")),
-                        expected: Expected::status(304),
-                    },
+                    Some(tag) => {
+                        let field = format!("If-None-Match: {tag}\r\n");
+                        let bytes = workload.request(page, accept, &field);
+                        Prepared::new(bytes, Expected::status(304))
+                    }
                     None => seen.plain(&bytes),
                 });
             }
@@ -92,6 +98,12 @@ pub(crate) fn prepare(workload: &Workload, timeout: Duration) -> Result<Prepares
     for (share, _) in &mut kinds {
         up_to += *share;
         *share = up_to;
+    }
+    if dialer.http != Http::One {
+        let all = kinds.iter_mut().flat_map(|(_, requests)| requests);
+        for prepared in all {
+            prepared.message = message(&prepared.bytes, dialer.secure.is_some())?;
+        }
     }
     Ok(Prepares { kinds })
 }
@@ -151,10 +163,7 @@ fn read(path: &Path) -> Result<Vec<u8>, BenchError> {
 
 impl Seen {
     fn plain(&self, request: &[u8]) -> Prepared {
-        Prepared {
-            bytes: request.to_vec(),
-            expected: self.expected.clone(),
-        }
+        Prepared::new(request.to_vec(), self.expected.clone())
     }
 
     /// The `Range` field that asks for a part of the coded content (RFC 9110 section 14), and what

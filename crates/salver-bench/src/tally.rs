@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::answer::Answer;
 use crate::coding::Coding;
 use crate::latency::Latencies;
-use crate::model::Errors;
+use crate::model::{Errors, Tls};
 
 /// Counts of requests that belong to what is measured.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,12 @@ pub(crate) struct Tally {
     pub(crate) span: Duration,
     /// CPU of the thread meanwhile.
     pub(crate) cpu: Duration,
+    /// Connections that were opened while it was measured.
+    pub(crate) reconnects: u64,
+    /// Requests that were asked again.
+    pub(crate) asked_again: u64,
+    /// What was agreed on the first connection.
+    pub(crate) tls: Option<Tls>,
     answers: Vec<(u16, Coding, u64)>,
 }
 
@@ -59,6 +65,11 @@ impl Tally {
         self.due += other.due;
         self.span = self.span.max(other.span);
         self.cpu += other.cpu;
+        self.reconnects += other.reconnects;
+        self.asked_again += other.asked_again;
+        if self.tls.is_none() {
+            self.tls = other.tls;
+        }
         self.answers.extend(other.answers);
     }
 

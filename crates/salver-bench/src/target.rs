@@ -13,9 +13,13 @@ pub struct Target {
     pub address: SocketAddr,
     /// The `Host` field's value (RFC 9110 section 7.2).
     pub authority: String,
+    /// The host's name or address alone: whom a certificate has to name.
+    pub host: String,
+    /// Whether the URL says https.
+    pub is_secure: bool,
 }
 
-/// A URL of the `http` scheme, checked.
+/// A URL of the `http` or `https` scheme, checked.
 ///
 /// # Errors
 /// Misused: what is not such a URL.
@@ -26,8 +30,10 @@ pub fn parse(text: &str) -> Result<Url, BenchError> {
             "is no URL ({error}): write it as http://127.0.0.1:8080/"
         ))
     })?;
-    if url.scheme() != "http" {
-        return Err(wrong("is not a URL of http, which is what can be measured"));
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong(
+            "is not a URL of http or https, which is what can be measured",
+        ));
     }
     if url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("names no host"));
@@ -56,17 +62,18 @@ impl Target {
     /// Misused: they name several, or none. Failed: the name stands for no address.
     pub fn of(urls: &[Url]) -> Result<Target, BenchError> {
         let authority = |url: &Url| url.authority().to_owned();
+        let server = |url: &Url| format!("{}://{}", url.scheme(), url.authority());
         let Some(first) = urls.first() else {
             return Err(BenchError::Misused(
                 "there is no URL to ask: give one".to_owned(),
             ));
         };
-        if let Some(other) = urls.iter().find(|url| authority(url) != authority(first)) {
+        if let Some(other) = urls.iter().find(|url| server(url) != server(first)) {
             return Err(BenchError::Misused(format!(
                 "one run asks one server, and {} is not {}: measure them one after the other, or \
                  with salver bench compare",
-                authority(other),
-                authority(first)
+                server(other),
+                server(first)
             )));
         }
         let host = first.host_str().unwrap_or_default();
@@ -81,7 +88,15 @@ impl Target {
         Ok(Target {
             address: addresses.next().ok_or_else(|| unknown(&"none"))?,
             authority: authority(first),
+            host: bare.to_owned(),
+            is_secure: first.scheme() == "https",
         })
+    }
+
+    /// Scheme and authority, as a URL begins.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority)
     }
 }
 
@@ -105,6 +120,7 @@ mod tests {
             "127.0.0.1:81",
             "/a?b=c",
         );
+        check("https://127.0.0.1/a", "127.0.0.1:443", "127.0.0.1", "/a");
         check("http://[::1]:81/ä", "[::1]:81", "[::1]:81", "/%C3%A4");
     }
 
@@ -119,7 +135,11 @@ mod tests {
         check(&["localhost:80"], "is not a URL of http");
         check(&["/a"], "is no URL");
         check(&["http://a:b@127.0.0.1/"], "send them as a field");
-        check(&["https://a/"], "is not a URL of http");
+        check(&["ftp://a/"], "is not a URL of http");
+        check(
+            &["http://127.0.0.1:1/", "https://127.0.0.1:1/"],
+            "asks one server",
+        );
         check(
             &["http://127.0.0.1:1/", "http://127.0.0.1:2/"],
             "asks one server",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{Errors, Latency, Measured, Schedule, Verified};
+use crate::model::{Certificate, Errors, Latency, Measured, Schedule, Verified};
 
 /// A result as a person reads it: several lines, each ended.
 pub fn in_words(measured: &Measured) -> String {
@@ -23,10 +23,15 @@ fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
         Verified::Content => "every answer compared with its file",
     };
     writeln!(text, "{}", measured.target)?;
+    let connections = match measured.streams {
+        0 | 1 => format!("{} connections", measured.connections),
+        streams => format!("{} connections of {streams} streams", measured.connections),
+    };
     writeln!(
         text,
-        "{} connections, {schedule}, {:.2} s; {verified}",
-        measured.connections, measured.seconds
+        "{}, {connections}, {schedule}, {:.2} s; {verified}",
+        transport(measured),
+        measured.seconds
     )?;
     writeln!(text)?;
     writeln!(
@@ -99,10 +104,38 @@ fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
             exact(server.resident_bytes) / MIB
         )?;
     }
+    let again = [
+        (
+            measured.reconnects,
+            "connections were opened again while it was measured",
+        ),
+        (
+            measured.asked_again,
+            "requests were asked again that a leaving server had not looked at",
+        ),
+    ];
+    for (count, what) in again.iter().filter(|(count, _)| *count > 0) {
+        writeln!(text, "  {count} {what}")?;
+    }
     for reason in &measured.invalid {
         writeln!(text, "\nINVALID: {reason}")?;
     }
     Ok(())
+}
+
+/// How the server was asked: the version of HTTP, and TLS.
+pub fn transport(measured: &Measured) -> String {
+    let http = measured.http;
+    let Some(tls) = &measured.tls else {
+        return http.to_string();
+    };
+    let cipher = tls.cipher.iter().map(|cipher| format!(" with {cipher}"));
+    let cipher: String = cipher.collect();
+    let doubt = match tls.certificate {
+        Certificate::Verified => "",
+        Certificate::Any => ", any certificate trusted",
+    };
+    format!("{http} over {}{cipher}{doubt}", tls.version)
 }
 
 const MIB: f64 = 1024.0 * 1024.0;

@@ -11,6 +11,7 @@ use crate::error::BenchError;
 use crate::expected::{Content, Expected};
 use crate::order::{Order, Picker};
 use crate::target::{self, Target};
+use crate::transport::{Dialer, Transport};
 
 /// At most so many URLs.
 const MOST_URLS: usize = 1_000_000;
@@ -54,6 +55,8 @@ pub struct Workload {
     pub order: Order,
     /// Which requests are made of each.
     pub mix: Mix,
+    /// By which version of HTTP, and who is trusted.
+    pub transport: Transport,
 }
 
 /// Something to ask for.
@@ -133,6 +136,7 @@ impl Workload {
             pages,
             order: Order::default(),
             mix: Mix::default(),
+            transport: Transport::default(),
         })
     }
 
@@ -153,6 +157,14 @@ impl Workload {
     /// Whether there is none: never.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
+    }
+
+    /// What connections to the server are opened with.
+    ///
+    /// # Errors
+    /// Misused: what cannot be meant. Failed: certificates cannot be read.
+    pub(crate) fn dialer(&self) -> Result<Dialer, BenchError> {
+        self.transport.dialer(&self.target)
     }
 
     /// Whether contents are compared with files.
@@ -206,8 +218,21 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), BenchError>
 /// A request as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
+    /// With HTTP/1.1.
     pub(crate) bytes: Vec<u8>,
+    /// With the others; empty with HTTP/1.1.
+    pub(crate) message: http::Request<()>,
     pub(crate) expected: Expected,
+}
+
+impl Prepared {
+    pub(crate) fn new(bytes: Vec<u8>, expected: Expected) -> Prepared {
+        Prepared {
+            bytes,
+            message: http::Request::default(),
+            expected,
+        }
+    }
 }
 
 /// All requests of a run, and how often each is sent.

@@ -13,8 +13,11 @@ use serde_json::{Value, json};
 
 use salver_bench::environment::{Environment, Others};
 use salver_bench::latency::Latencies;
-use salver_bench::model::{Measured, Progress, SCHEMA, Schedule, ServerCost, Verified};
+use salver_bench::model::{
+    Certificate, Measured, Progress, SCHEMA, Schedule, ServerCost, Tls, Verified,
+};
 use salver_bench::report::{Interval, Report, Row, Series, SpeedUp};
+use salver_bench::transport::Http;
 
 /// The published schema.
 fn published() -> Value {
@@ -52,7 +55,14 @@ fn full() -> Measured {
     Measured {
         target: "http://127.0.0.1:8080/".to_owned(),
         schedule: Schedule::Rate { per_second: 0.5 },
+        http: Http::Two,
+        tls: Some(Tls {
+            version: "TLSv1.3".to_owned(),
+            cipher: Some("TLS13_AES_128_GCM_SHA256".to_owned()),
+            certificate: Certificate::Verified,
+        }),
         connections: 64,
+        streams: 32,
         statuses: BTreeMap::from([(200, 4), (404, 1)]),
         codings: BTreeMap::from([("br".to_owned(), 5)]),
         raw: latencies.summary(),
@@ -91,9 +101,23 @@ fn a_load_is_as_the_schema_says() {
     // And with as little as there can be.
     let least = Measured {
         connections: 1,
+        streams: 1,
         ..Measured::default()
     };
     check(&schema, &document(&Environment::default(), &least));
+    for http in [Http::One, Http::Three] {
+        let tls = Some(Tls {
+            version: "TLSv1.3".to_owned(),
+            cipher: None,
+            certificate: Certificate::Any,
+        });
+        let measured = Measured {
+            http,
+            tls,
+            ..full()
+        };
+        check(&schema, &document(&environment(), &measured));
+    }
     for schedule in [Schedule::Closed, Schedule::Burst { every_ms: 10 }] {
         let measured = Measured { schedule, ..full() };
         check(&schema, &document(&environment(), &measured));
@@ -183,6 +207,9 @@ fn what_is_no_figure_is_refused() {
     refused("/result/schedule/kind", "open".into());
     refused("/result/schedule/per_second", 0.into());
     refused("/result/verified", "hash".into());
+    refused("/result/http", "1".into());
+    refused("/result/streams", 0.into());
+    refused("/result/tls/certificate", "none".into());
     refused("/result/statuses", json!({ "20": 1 }));
     refused("/result/raw/curve/0", json!([1.0]));
     refused("/result/raw/curve/0", json!([101.0, 1.0]));

@@ -15,6 +15,9 @@
 
 #[path = "truth/machine.rs"]
 mod machine;
+#[path = "protocols/server.rs"]
+#[allow(dead_code, reason = "the tests of protocols use the rest")]
+mod server;
 #[path = "truth/stub.rs"]
 mod stub;
 
@@ -25,9 +28,11 @@ use std::time::Duration;
 
 use salver_bench::load::{self, Load};
 use salver_bench::model::{Errors, Latency, Measured, Schedule};
+use salver_bench::transport::{Http, Transport, Trust};
 use salver_bench::workload::Workload;
 
 use machine::{Lateness, percentile};
+use server::{Reply, Server, Speaks};
 use stub::{Delay, Fault, Served, Stub};
 
 /// How far a percentile may be from the truth, as a share of it.
@@ -56,10 +61,44 @@ impl Run {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let stub = behaviour();
         let late = Lateness::watch();
-        let measured = measure(&stub, schedule, connections, duration);
+        let workload = Workload::of_urls(&[stub.url()]).unwrap();
+        let measured = measure(workload, schedule, connections, duration);
         Run {
             measured,
             served: stub.end(),
+            late: late.end(),
+        }
+    }
+
+    /// Five streams of one connection, over HTTP/2 or HTTP/3.
+    fn of_streams(
+        speaks: Speaks,
+        reply: fn(usize) -> Reply,
+        schedule: Schedule,
+        duration: Duration,
+    ) -> Run {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = Server::start(speaks, reply);
+        let mut workload = Workload::of_urls(&[server.url()]).unwrap();
+        workload.transport = Transport {
+            http: match speaks {
+                Speaks::OneSecurely => Http::One,
+                Speaks::Two | Speaks::TwoSecurely => Http::Two,
+                Speaks::Three => Http::Three,
+            },
+            trust: Trust::File(server.certificate()),
+            streams: 5,
+        };
+        let late = Lateness::watch();
+        let measured = measure(workload, schedule, 1, duration);
+        let served = server.end().into_iter().map(|one| Served {
+            arrived: one.arrived,
+            answered: one.answered,
+            fault: None,
+        });
+        Run {
+            measured,
+            served: served.collect(),
             late: late.end(),
         }
     }
@@ -81,14 +120,19 @@ impl Run {
     }
 }
 
-fn measure(stub: &Stub, schedule: Schedule, connections: usize, duration: Duration) -> Measured {
+fn measure(
+    workload: Workload,
+    schedule: Schedule,
+    connections: usize,
+    duration: Duration,
+) -> Measured {
     let load = Load {
         connections,
         schedule,
         duration,
         warm_up: Duration::ZERO,
         timeout: TIMEOUT,
-        ..Load::new(Workload::of_urls(&[stub.url()]).unwrap())
+        ..Load::new(workload)
     };
     load::run(&load, &mut |_| ControlFlow::Continue(())).unwrap()
 }
@@ -188,6 +232,30 @@ fn constant_latencies_are_reported_as_they_are() {
         agreement.compare("90 %", 90.0, raw, &took, late);
         agreement.compare("99 %", 99.0, raw, &took, late);
     });
+}
+
+#[test]
+fn constant_latencies_of_streams_are_reported_as_they_are() {
+    for speaks in [Speaks::Two, Speaks::TwoSecurely, Speaks::Three] {
+        let reply = |_| Reply::Late(Duration::from_millis(60));
+        Agreement::of(|agreement| {
+            let run = Run::of_streams(speaks, reply, Schedule::Closed, Duration::from_secs(1));
+            assert_sound(&run);
+            let (raw, took, late) = (&run.measured.raw, run.took(), &run.late);
+            agreement.compare("mean", 0.0, raw, &took, late);
+            agreement.compare("half", 50.0, raw, &took, late);
+            agreement.compare("90 %", 90.0, raw, &took, late);
+        });
+        let schedule = Schedule::Rate { per_second: 60.0 };
+        Agreement::of(|agreement| {
+            let run = Run::of_streams(speaks, reply, schedule, Duration::from_secs(1));
+            assert_sound(&run);
+            let corrected = run.measured.corrected.clone().unwrap();
+            let (truth, late) = (run.took_from_schedule(60.0), &run.late);
+            agreement.compare("corrected: half", 50.0, &corrected, &truth, late);
+            agreement.compare("corrected: 90 %", 90.0, &corrected, &truth, late);
+        });
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub mod bench_arena;
 pub mod bench_cache;
 pub mod bench_coalesce;
 pub mod bench_compare;
+pub mod bench_http;
 pub mod bench_load;
 pub mod bench_ui;
 mod own_server;

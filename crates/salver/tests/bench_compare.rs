@@ -230,7 +230,7 @@ fn what_cannot_be_meant_is_misused() {
     let url = "http://127.0.0.1:1/";
     check(&[url], "<B>");
     check(&[url, "salver serve"], "{port}");
-    check(&[url, "https://127.0.0.1/"], "http://");
+    check(&[url, "ftp://127.0.0.1/"], "http://");
     check(&[url, "http://127.0.0.1:1/?a"], "query");
     check(&[url, url, "--trials=15"], "16");
     check(&[url, url, "--margin=0%"], "3%");

@@ -267,7 +267,7 @@ fn what_cannot_be_meant_is_misuse() {
     let url = "http://127.0.0.1:1/";
     check(&[], "URL");
     check(&["nonsense"], "nonsense");
-    check(&["https://127.0.0.1/"], "http");
+    check(&["ftp://127.0.0.1/"], "http");
     check(&[url, "http://127.0.0.1:2/"], "127.0.0.1:2");
     check(&[url, "-c", "0"], "connections");
     check(&[url, "-c", "2", "--threads", "3"], "threads");

@@ -102,9 +102,10 @@ fn one(
         ..Staleness::default()
     };
     let (old, new_bytes) = (Bytes::of(old), Bytes::of(new));
+    let dialer = probe.workload.dialer()?;
     let ask = || {
         // A new connection each time, so that each process of the server has its turn.
-        let mut caller = Caller::new(probe.workload.target.address, probe.timeout);
+        let mut caller = Caller::new(dialer.clone(), probe.timeout);
         let answer = caller.call(&request)?;
         let content = answer.coding.decode(&answer.content, old.length).ok();
         let content = content.filter(|_| answer.status == 200);

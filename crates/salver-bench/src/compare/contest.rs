@@ -18,6 +18,7 @@ use crate::load::{self, Load};
 use crate::model::{Measured, SCHEMA};
 use crate::process::{Server, ServerCommand, StartError, keep_off};
 use crate::target::{self, Target};
+use crate::transport::{Http, Transport};
 use crate::workload::{Mix, Workload};
 
 /// One of the two: a server that runs, or a command that starts one.
@@ -30,12 +31,12 @@ pub enum Contestant {
 }
 
 impl Contestant {
-    /// A URL if it begins with `http://`, else a command line.
+    /// A URL if it begins with `http://` or `https://`, else a command line.
     ///
     /// # Errors
     /// What is wrong with it, in a line.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.starts_with("http://") {
+        if text.starts_with("http://") || text.starts_with("https://") {
             let url = target::parse(text).map_err(|error| error.to_string())?;
             if url.query().is_some() || url.fragment().is_some() {
                 return Err(format!(
@@ -65,6 +66,10 @@ pub struct Contest {
     pub a: Contestant,
     /// What is judged.
     pub b: Contestant,
+    /// By which versions of HTTP A and B are asked, and who is trusted.
+    pub transports: [Transport; 2],
+    /// Whether servers that are started here speak TLS. Those that are asked by HTTP/3 do.
+    pub https: bool,
     /// What they are asked for.
     pub asked: Asked,
     /// How.
@@ -202,8 +207,11 @@ impl Contest {
                 BenchError::Misused(format!("core {core} cannot be the server's alone: {error}"))
             })?;
         }
-        let mut sides = [(Side::A, &self.a), (Side::B, &self.b)]
-            .map(|(side, contestant)| Corner::new(side, contestant));
+        let [of_a, of_b] = &self.transports;
+        let mut sides = [
+            Corner::new(Side::A, &self.a, of_a),
+            Corner::new(Side::B, &self.b, of_b),
+        ];
         for corner in &mut sides {
             corner.renew(self, stop)?;
         }
@@ -258,7 +266,7 @@ impl Contest {
     }
 
     /// Everything that is asked for, of the server at `base`.
-    fn workload(&self, base: &str) -> Result<Workload, BenchError> {
+    fn workload(&self, base: &str, transport: &Transport) -> Result<Workload, BenchError> {
         let mut workload = match &self.asked {
             Asked::Directory(directory) => Workload::of_directory(base, directory)?,
             Asked::Paths(paths) => {
@@ -268,6 +276,7 @@ impl Contest {
             }
         };
         workload.mix = self.mix.clone();
+        workload.transport = transport.clone();
         Ok(workload)
     }
 }
@@ -276,16 +285,18 @@ impl Contest {
 struct Corner<'a> {
     side: Side,
     contestant: &'a Contestant,
+    transport: &'a Transport,
     server: Option<Server>,
     /// Everything that is asked for.
     workload: Option<Workload>,
 }
 
 impl<'a> Corner<'a> {
-    fn new(side: Side, contestant: &'a Contestant) -> Self {
+    fn new(side: Side, contestant: &'a Contestant, transport: &'a Transport) -> Self {
         Corner {
             side,
             contestant,
+            transport,
             server: None,
             workload: None,
         }
@@ -305,13 +316,17 @@ impl<'a> Corner<'a> {
                     StartError::Interrupted => ContestError::Interrupted,
                     error => ContestError::Start(self.side, error),
                 })?;
-                format!("http://{}/", self.server.insert(server).addr())
+                let scheme = match contest.https || self.transport.http == Http::Three {
+                    true => "https",
+                    false => "http",
+                };
+                format!("{scheme}://{}/", self.server.insert(server).addr())
             }
         };
         match &mut self.workload {
             // The files are the same; only the port is another.
             Some(workload) => workload.target = Target::of(&[target::parse(&base)?])?,
-            None => self.workload = Some(contest.workload(&base)?),
+            None => self.workload = Some(contest.workload(&base, self.transport)?),
         }
         Ok(())
     }
@@ -362,5 +377,6 @@ fn alone(workload: &Workload, index: usize) -> Workload {
         pages: workload.pages.get(index).cloned().into_iter().collect(),
         order: workload.order,
         mix: workload.mix.clone(),
+        transport: workload.transport.clone(),
     }
 }

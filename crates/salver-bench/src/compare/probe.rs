@@ -108,7 +108,10 @@ pub(crate) fn differences(
     b: &Workload,
     timeout: Duration,
 ) -> Result<Vec<Difference>, BenchError> {
-    let mut callers = [a, b].map(|side| Caller::new(side.target.address, timeout));
+    let mut callers = [
+        Caller::new(a.dialer()?, timeout),
+        Caller::new(b.dialer()?, timeout),
+    ];
     let none = [String::new()];
     let accept = match &*a.mix.accept_encoding {
         [] => &none,

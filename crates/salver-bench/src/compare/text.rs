@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use super::contest::Comparison;
 use super::metric::Metric;
+use super::order::Side;
 use super::verdict::Verdict;
 use super::{Compared, FEWEST_TRIALS, Figure};
+use crate::text::transport;
 
 /// Other programs that use so many cores are worth a word.
 const DISTURBING: f64 = 0.2;
@@ -31,6 +33,13 @@ pub fn verdict_in_words(verdict: Verdict, margin: f64) -> String {
 /// What is said of each path, with the figures; several lines, each ended.
 pub fn in_words(comparison: &Comparison) -> String {
     let mut text = String::new();
+    for side in [Side::A, Side::B] {
+        let trials = comparison.paths.iter().flat_map(|path| &path.trials);
+        if let Some(trial) = trials.into_iter().find(|trial| trial.side == side) {
+            let transport = transport(&trial.measured);
+            let _ = writeln!(text, "{side}: {transport}");
+        }
+    }
     for path in &comparison.paths {
         // Writing to a String cannot fail.
         let _ = write_path(&mut text, path, comparison.method.margin);

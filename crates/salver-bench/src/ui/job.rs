@@ -209,11 +209,6 @@ mod tests {
         check(|job| job.url = String::new(), "url", "directory");
         check(|job| job.url = "/a".to_owned(), "url", "no URL");
         check(|job| job.url = "a b".to_owned(), "url", "no URL");
-        check(
-            |job| job.url = "https://a/".to_owned(),
-            "url",
-            "URL of http",
-        );
         check(|job| job.url = "ftp://a/".to_owned(), "url", "URL of http");
         check(
             |job| job.directory = "/no/such".to_owned(),

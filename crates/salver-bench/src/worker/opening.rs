@@ -4,44 +4,27 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
-use super::{Shared, TICK, Timeline, Worker};
+use super::Worker;
 use crate::connection::{At, Connection, connect};
-use crate::order::Picker;
+use crate::ledger::{Ledger, TICK};
 use crate::poller::{Poller, Ready};
-use crate::schedule::Moments;
-use crate::tally::Tally;
+use crate::wire::{Room, Wire};
 
 impl<'a> Worker<'a> {
-    /// Opens its connections, and waits until all are open or have failed.
+    /// Opens its connections, handshakes included, and waits until all are open or have failed.
     ///
     /// # Errors
     /// The last error, if not one could be opened.
-    pub(crate) fn connect(
-        shared: &'a Shared<'a>,
-        numbers: std::ops::Range<usize>,
-        picker: Picker,
-        moments: Moments,
-    ) -> io::Result<Self> {
+    pub(crate) fn connect(ledger: Ledger<'a>, numbers: std::ops::Range<usize>) -> io::Result<Self> {
         let now = Instant::now();
+        let shared = ledger.shared;
         let mut worker = Worker {
-            shared,
+            ledger,
             poller: Poller::new()?,
             connections: numbers.clone().map(|_| Connection::new(now)).collect(),
             first: numbers.start,
-            picker,
-            moments,
-            next: 0,
             idle: VecDeque::new(),
-            busy: 0,
-            timeline: Timeline {
-                start: now,
-                from: now,
-                // Nothing is sent yet.
-                until: now,
-            },
-            tally: Tally::default(),
-            answers: 0,
-            errors: 0,
+            room: Room::new(&shared.dialer),
         };
         let mut last_error = None;
         let mut ready = Vec::new();
@@ -72,7 +55,9 @@ impl<'a> Worker<'a> {
     fn take_opened(&mut self, ready: &[Ready], last_error: &mut Option<io::Error>) {
         let now = Instant::now();
         for ready in ready {
-            if let Err(error) = self.opened(ready.number, now) {
+            if self.is_at(ready.number, At::Connecting)
+                && let Err(error) = self.opened(ready.number, now)
+            {
                 *last_error = Some(error);
             }
         }
@@ -81,43 +66,50 @@ impl<'a> Worker<'a> {
     /// Opens a connection anew.
     pub(super) fn open(&mut self, index: usize, now: Instant) {
         let number = self.first + index;
-        let address = self.shared.address;
+        let dialer = &self.ledger.shared.dialer;
         let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
         if connection.at == At::Idle {
             self.idle.retain(|idle| *idle != index);
         }
-        connection.request = None;
-        connection.stream = None;
+        connection.asked = None;
+        connection.wire = None;
         connection.since = now;
-        let stream = connect(address, number);
-        match stream.and_then(|stream| self.poller.add(&stream, index).map(|()| stream)) {
-            Ok(stream) => {
-                connection.stream = Some(stream);
+        let wire = connect(dialer.address, number).and_then(|tcp| Wire::new(tcp, dialer));
+        match wire.and_then(|wire| self.poller.add(wire.tcp(), index).map(|()| wire)) {
+            Ok(wire) => {
+                connection.wire = Some(wire);
                 connection.at = At::Connecting;
             }
             Err(_) => self.refused(index, now),
         }
     }
 
-    /// Looks how an attempt to connect has ended.
-    pub(super) fn opened(&mut self, index: usize, now: Instant) -> io::Result<()> {
+    /// Goes on with an attempt to connect; whether the connection is open now.
+    ///
+    /// # Errors
+    /// It has failed.
+    pub(super) fn opened(&mut self, index: usize, now: Instant) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(index) else {
-            return Ok(());
+            return Ok(false);
         };
-        let Some(stream) = &connection.stream else {
-            return Ok(());
+        let Some(wire) = &mut connection.wire else {
+            return Ok(false);
         };
-        match stream.take_error() {
-            Ok(None) if stream.peer_addr().is_ok() => {
+        let opened = match wire.open(&mut self.room) {
+            Ok(false) => return Ok(false),
+            Ok(true) => wire.agreed(&self.ledger.shared.dialer),
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(tls) => {
                 connection.at = At::Idle;
                 connection.since = now;
-                Ok(())
+                self.ledger.opened(now, tls);
+                Ok(true)
             }
-            // Not yet: it is told again.
-            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-            Ok(Some(error)) | Err(error) => {
+            Err(error) => {
                 self.refused(index, now);
                 Err(error)
             }
@@ -126,10 +118,10 @@ impl<'a> Worker<'a> {
 
     pub(super) fn refused(&mut self, index: usize, now: Instant) {
         if let Some(connection) = self.connections.get_mut(index) {
-            connection.stream = None;
+            connection.wire = None;
             connection.at = At::Down;
             connection.since = now;
         }
-        self.error(now, |errors| &mut errors.connect);
+        self.ledger.error(now, |errors| &mut errors.connect);
     }
 }

@@ -18,9 +18,11 @@ use salver_bench::load::{Load, run as measure};
 use salver_bench::model::Measured;
 use salver_bench::report::{LOAD, Report, Row, Series};
 use salver_bench::text::{duration, errors as errors_in_words};
+use salver_bench::transport::Http;
 use salver_bench::workload::Workload;
 use serde::Serialize;
 
+use crate::commands::bench_http::{TransportFlags, http};
 use crate::commands::bench_load::{Bar, failure, json, print, stop_on_signal};
 use crate::failure::Failure;
 use crate::values::limit;
@@ -58,6 +60,21 @@ pub struct ArenaFlags {
     /// Make the twenty files with their siblings in this directory, and measure nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "root"])]
     pub generate: Option<PathBuf>,
+
+    /// The version of HTTP: 1, 2 or 3. Over TLS where the URL says https; without it HTTP/2 is spoken
+    /// with prior knowledge
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "1",
+        value_parser = http,
+        env = "SALVER_HTTP"
+    )]
+    pub http: Http,
+
+    /// How the server is asked
+    #[command(flatten)]
+    pub transport: TransportFlags,
 
     /// Connections. Repeatable, or separated by commas
     #[arg(
@@ -130,6 +147,7 @@ pub fn run(flags: &ArenaFlags) -> Result<(), Failure> {
     };
     let mut workload = Workload::of_directory(target, root).map_err(failure)?;
     workload.mix.accept_encoding = vec![ACCEPT_ENCODING.to_owned()];
+    workload.transport = flags.transport.transport(flags.http);
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
     let others = OthersWatch::start(flags.pid);

@@ -9,8 +9,10 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use salver_bench::compare::contest::{Asked, Comparison, Contest, ContestError, Contestant};
 use salver_bench::compare::{FEWEST_TRIALS, TRIALS, Turn, text};
+use salver_bench::transport::Http;
 use salver_bench::workload::Mix;
 
+use super::bench_http::{TransportFlags, http};
 use super::bench_load::{Bar, failure, json, print, stop_on_signal};
 use crate::failure::Failure;
 use crate::values::{limit, share, time};
@@ -26,7 +28,7 @@ use crate::values::{limit, share, time};
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true)]
 pub struct CompareFlags {
-    /// What B is compared with: a URL that begins with http://, or a command that starts a server,
+    /// What B is compared with: a URL that begins with http:// or https://, or a command that starts a server,
     /// in quotes, with {port} where its port belongs
     #[arg(value_name = "A", value_parser = Contestant::parse)]
     pub a: Contestant,
@@ -90,7 +92,34 @@ pub struct CompareFlags {
     )]
     pub margin: f64,
 
-    /// Connections, each with at most one request under way
+    /// The version of HTTP that both are asked by: 1, 2 or 3. Over TLS where the URL says https;
+    /// without it HTTP/2 is spoken with prior knowledge
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "1",
+        value_parser = http,
+        env = "SALVER_HTTP"
+    )]
+    pub http: Http,
+
+    /// The version that A is asked by [default: that of --http]
+    #[arg(long, value_name = "VERSION", value_parser = http, env = "SALVER_HTTP_A")]
+    pub http_a: Option<Http>,
+
+    /// The version that B is asked by [default: that of --http]
+    #[arg(long, value_name = "VERSION", value_parser = http, env = "SALVER_HTTP_B")]
+    pub http_b: Option<Http>,
+
+    /// The servers that it starts speak TLS on their port. Those asked by HTTP/3 always do
+    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_HTTPS")]
+    pub https: bool,
+
+    /// How the servers are asked
+    #[command(flatten)]
+    pub transport: TransportFlags,
+
+    /// Connections, each with at most one request under way, or as many as --streams says
     #[arg(
         short,
         long,
@@ -192,9 +221,20 @@ fn contest(flags: &CompareFlags) -> Contest {
         None if flags.path.is_empty() => Asked::Paths(vec!["/".to_owned()]),
         None => Asked::Paths(flags.path.clone()),
     };
+    let transport = |of_side: Option<Http>| {
+        let http = of_side.unwrap_or(flags.http);
+        let mut transport = flags.transport.transport(http);
+        if http == Http::One && (flags.http_a, flags.http_b) != (None, None) {
+            // The other side has them.
+            transport.streams = 1;
+        }
+        transport
+    };
     Contest {
         a: flags.a.clone(),
         b: flags.b.clone(),
+        transports: [transport(flags.http_a), transport(flags.http_b)],
+        https: flags.https,
         asked,
         mix: Mix {
             accept_encoding: flags.accept_encoding.clone(),

@@ -21,9 +21,11 @@ use salver_bench::load::{Load, run as measure};
 use salver_bench::model::{Measured, Progress, SCHEMA, Schedule};
 use salver_bench::order::Order;
 use salver_bench::text;
+use salver_bench::transport::Http;
 use salver_bench::workload::Workload;
 use serde::Serialize;
 
+use super::bench_http::{TransportFlags, http};
 use crate::failure::Failure;
 use crate::signal;
 use crate::values::{limit, share, time};
@@ -52,7 +54,22 @@ pub struct LoadFlags {
     )]
     pub sitemap: Option<String>,
 
-    /// Connections, each with at most one request under way
+    /// The version of HTTP: 1, 2 or 3. Over TLS where the URL says https; without it HTTP/2 is spoken
+    /// with prior knowledge
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "1",
+        value_parser = http,
+        env = "SALVER_HTTP"
+    )]
+    pub http: Http,
+
+    /// How the server is asked
+    #[command(flatten)]
+    pub transport: TransportFlags,
+
+    /// Connections, each with at most one request under way, or as many as --streams says
     #[arg(
         short,
         long,
@@ -235,8 +252,9 @@ pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
 }
 
 fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
+    let transport = flags.transport.transport(flags.http);
     let mut workload = match (&flags.sitemap, &flags.root, &*flags.urls) {
-        (Some(sitemap), _, _) => Workload::of_sitemap(sitemap, flags.timeout)?,
+        (Some(sitemap), _, _) => Workload::of_sitemap(sitemap, &transport, flags.timeout)?,
         (None, None, urls) => Workload::of_urls(urls)?,
         (None, Some(root), [base]) => Workload::of_directory(base, root)?,
         (None, Some(_), _) => {
@@ -245,6 +263,7 @@ fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
             ));
         }
     };
+    workload.transport = transport;
     workload.order = match flags.zipf {
         Some(exponent) => Order::Zipf { exponent },
         None => Order::RoundRobin,

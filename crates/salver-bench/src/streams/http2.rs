@@ -1,0 +1,118 @@
+//! HTTP/2 (RFC 9113), over TLS by ALPN or with prior knowledge.
+
+use std::future::poll_fn;
+use std::io;
+
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use h2::{Error, Reason};
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::session::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW, Session};
+use crate::answer::Answer;
+use crate::connection::connect;
+use crate::model::Tls;
+use crate::tls;
+use crate::transport::{Dialer, Http};
+
+/// Bytes taken from a socket at a time with TLS, whose library alone would take 4 KiB.
+const BUFFER: usize = 32 * 1024;
+
+/// What is taken of a window before the server is told, in bytes; at the end of a stream the library
+/// tells it anyway.
+const HELD: usize = 1 << 20;
+
+/// Where requests are given to a connection.
+pub(crate) type Sender = SendRequest<Bytes>;
+
+/// Opens a connection. What it needs to go on is done by a task of the runtime.
+pub(super) async fn open(dialer: &Dialer, number: usize) -> io::Result<Opened> {
+    let tcp = TcpStream::from_std(connect(dialer.address, number)?)?;
+    tcp.writable().await?;
+    if let Some(error) = tcp.take_error()? {
+        return Err(error);
+    }
+    let Some((config, name)) = &dialer.secure else {
+        return begin(tcp, None).await;
+    };
+    let tcp = BufReader::with_capacity(BUFFER, tcp);
+    let connector = TlsConnector::from(config.clone());
+    let stream = connector.connect(name.clone(), tcp).await;
+    let stream = stream.map_err(tls::explain)?;
+    let agreed = tls::agreed(
+        stream.get_ref().1,
+        Http::Two,
+        dialer.is_any_certificate_good,
+    )?;
+    begin(stream, Some(agreed)).await
+}
+
+async fn begin(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    tls: Option<Tls>,
+) -> io::Result<Opened> {
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .enable_push(false)
+        // Each wrong answer is counted, and none of them ends the connection.
+        .max_local_error_reset_streams(None);
+    let handshake = builder.handshake::<_, Bytes>(stream).await;
+    let (session, connection) = handshake.map_err(io::Error::other)?;
+    let driver = tokio::spawn(async move {
+        // Every request that was under way is told.
+        let _ = connection.await;
+    });
+    Ok(Opened {
+        session: Session::Two(session),
+        driver,
+        tls,
+    })
+}
+
+/// Sends a request and reads its answer.
+pub(super) async fn ask(
+    sender: &mut Sender,
+    message: Request<()>,
+    answer: &mut Answer,
+) -> Result<(), Failed> {
+    let failed = |error: Error| failed(&error);
+    let (response, _) = sender.send_request(message, true).map_err(failed)?;
+    let (head, mut body) = response.await.map_err(failed)?.into_parts();
+    answer.take_head(head.status, &head.headers)?;
+    let mut held = 0;
+    while !body.is_end_stream() {
+        let Some(piece) = poll_fn(|cx| body.poll_data(cx)).await else {
+            body.trailers().await.map_err(failed)?;
+            break;
+        };
+        let piece = piece.map_err(failed)?;
+        answer.take_piece(&piece)?;
+        held += piece.len();
+        if held >= HELD {
+            let window = body.flow_control();
+            window.release_capacity(held).map_err(failed)?;
+            held = 0;
+        }
+    }
+    Ok(answer.take_end()?)
+}
+
+fn failed(error: &Error) -> Failed {
+    let how = if error.is_library() {
+        // The library has found that the server broke the protocol.
+        How::Malformed
+    } else if error.is_go_away() && error.reason() == Some(Reason::NO_ERROR) {
+        How::Unprocessed
+    } else {
+        How::Ended
+    };
+    Failed {
+        how,
+        is_lost: !error.is_reset(),
+    }
+}

@@ -1,0 +1,137 @@
+//! A connection that carries many requests at once: HTTP/2 over TCP, HTTP/3 over QUIC.
+
+use std::future::poll_fn;
+use std::io;
+use std::time::Duration;
+
+use http::Request;
+
+use tokio::task::JoinHandle;
+
+use super::{http2, http3};
+use crate::answer::Answer;
+use crate::answer::framed::Contradictory;
+use crate::model::Tls;
+use crate::transport::{Dialer, Http};
+
+/// What a server may send on one stream before it is read, in bytes. It is read at once: a small
+/// window would make the server wait for the network's sake alone.
+pub(super) const STREAM_WINDOW: u32 = 8 << 20;
+
+/// The same for all streams of a connection together: this bounds what the libraries keep.
+pub(super) const CONNECTION_WINDOW: u32 = 32 << 20;
+
+/// How long connections may take to end in order.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The stream or the connection has ended.
+    Ended,
+    /// What came is no answer, or contradicts itself.
+    Malformed,
+    /// The server is leaving, and said that it has not looked at it (RFC 9113 section 6.8, RFC 9114
+    /// section 5.2).
+    Unprocessed,
+}
+
+/// A request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub(crate) how: How,
+    /// The connection takes no more requests.
+    pub(crate) is_lost: bool,
+}
+
+impl From<Contradictory> for Failed {
+    fn from(_: Contradictory) -> Failed {
+        Failed {
+            how: How::Malformed,
+            is_lost: false,
+        }
+    }
+}
+
+/// An open connection; clones are the same one.
+#[derive(Clone)]
+pub(crate) enum Session {
+    Two(http2::Sender),
+    Three(http3::Sender),
+}
+
+impl Session {
+    /// Waits until it takes another request; whether it does at all.
+    pub(crate) async fn is_ready(&mut self) -> bool {
+        match self {
+            Session::Two(sender) => poll_fn(|cx| sender.poll_ready(cx)).await.is_ok(),
+            Session::Three(sender) => sender.is_open(),
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    pub(crate) async fn ask(
+        &mut self,
+        message: Request<()>,
+        answer: &mut Answer,
+    ) -> Result<(), Failed> {
+        match self {
+            Session::Two(sender) => http2::ask(sender, message, answer).await,
+            Session::Three(sender) => sender.ask(message, answer).await,
+        }
+    }
+}
+
+/// A connection that was opened.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    /// Ends with the connection.
+    pub(crate) driver: JoinHandle<()>,
+    /// What was agreed.
+    pub(crate) tls: Option<Tls>,
+}
+
+/// Opens connections. It belongs to a runtime.
+pub(crate) struct Opener {
+    dialer: Dialer,
+    quic: Option<http3::Sockets>,
+}
+
+impl Opener {
+    /// For so many connections. To be called within the runtime.
+    ///
+    /// # Errors
+    /// There are no sockets.
+    pub(crate) fn new(dialer: Dialer, connections: usize) -> io::Result<Opener> {
+        let quic = match dialer.http {
+            Http::Three => Some(http3::Sockets::new(&dialer, connections)?),
+            Http::One | Http::Two => None,
+        };
+        Ok(Opener { dialer, quic })
+    }
+
+    /// Opens a connection, handshakes included, within a time.
+    ///
+    /// # Errors
+    /// What went wrong; in TLS also what to do about it.
+    pub(crate) async fn open(&self, number: usize, patience: Duration) -> io::Result<Opened> {
+        let opening = async {
+            match &self.quic {
+                Some(sockets) => sockets.open(&self.dialer, number).await,
+                None => http2::open(&self.dialer, number).await,
+            }
+        };
+        match tokio::time::timeout(patience, opening).await {
+            Ok(result) => result,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    /// Ends all connections, so that the server need not wait for them.
+    pub(crate) async fn close(&self) {
+        if let Some(sockets) = &self.quic {
+            // Who does not answer that need not be waited for.
+            let _ = tokio::time::timeout(FAREWELL, sockets.close()).await;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! By which version of HTTP a server is asked, and whom the client trusts.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use serde::{Deserialize, Serialize};
+
+use crate::error::BenchError;
+use crate::target::Target;
+use crate::tls;
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Http {
+    /// HTTP/1.1 (RFC 9112), over TLS or not.
+    #[default]
+    #[serde(rename = "1.1")]
+    One,
+    /// HTTP/2 (RFC 9113): over TLS by ALPN, else with prior knowledge.
+    #[serde(rename = "2")]
+    Two,
+    /// HTTP/3 (RFC 9114), which is always encrypted.
+    #[serde(rename = "3")]
+    Three,
+}
+
+impl FromStr for Http {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1" | "1.1" => Ok(Http::One),
+            "2" => Ok(Http::Two),
+            "3" => Ok(Http::Three),
+            _ => Err("not a version of HTTP that is spoken here: give 1, 2 or 3".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Http::One => "HTTP/1.1",
+            Http::Two => "HTTP/2",
+            Http::Three => "HTTP/3",
+        })
+    }
+}
+
+/// Which certificates are good.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that the system trusts.
+    #[default]
+    System,
+    /// Those too that the certificates in this PEM file have signed, or are.
+    File(PathBuf),
+    /// Any, whatever its name, signer and age: the result says so.
+    Any,
+}
+
+/// How a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// The version of HTTP.
+    pub http: Http,
+    /// Which certificates are good, where the URL says https.
+    pub trust: Trust,
+    /// Requests under way at once on each connection, at least 1; 1 with HTTP/1.1.
+    pub streams: usize,
+}
+
+impl Default for Transport {
+    /// HTTP/1.1, the system's trust, one request at a time on a connection.
+    fn default() -> Self {
+        Transport {
+            http: Http::One,
+            trust: Trust::System,
+            streams: 1,
+        }
+    }
+}
+
+/// More requests at once than this have no use on one connection.
+const MOST_STREAMS: usize = 10_000;
+
+impl Transport {
+    /// What connections are opened with.
+    ///
+    /// # Errors
+    /// Misused: what cannot be meant. Failed: certificates cannot be read.
+    pub(crate) fn dialer(&self, target: &Target) -> Result<Dialer, BenchError> {
+        let misused = |what: String| Err(BenchError::Misused(what));
+        if self.streams == 0 || self.streams > MOST_STREAMS {
+            return misused(format!(
+                "{} requests at once on a connection are not 1 to {MOST_STREAMS}",
+                self.streams
+            ));
+        }
+        if self.http == Http::One && self.streams > 1 {
+            return misused(
+                "HTTP/1.1 has one request at a time on a connection: ask for more connections, or \
+                 for HTTP/2 or HTTP/3"
+                    .to_owned(),
+            );
+        }
+        if self.http == Http::Three && !target.is_secure {
+            return misused(format!(
+                "HTTP/3 is always encrypted: ask https://{}",
+                target.authority
+            ));
+        }
+        let secure = match target.is_secure {
+            false => None,
+            true => {
+                let name = ServerName::try_from(target.host.clone()).map_err(|_| {
+                    BenchError::Misused(format!("{:?} is no name of a server", target.host))
+                })?;
+                let config = tls::config(&self.trust, self.http)?;
+                Some((Arc::new(config), name))
+            }
+        };
+        Ok(Dialer {
+            address: target.address,
+            http: self.http,
+            is_any_certificate_good: self.trust == Trust::Any,
+            secure,
+            streams: self.streams,
+        })
+    }
+}
+
+/// What connections to one server are opened with.
+#[derive(Clone)]
+pub(crate) struct Dialer {
+    pub(crate) address: SocketAddr,
+    pub(crate) http: Http,
+    pub(crate) is_any_certificate_good: bool,
+    /// With TLS: its settings, and whom the certificate has to name.
+    pub(crate) secure: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    pub(crate) streams: usize,
+}
+
+impl Dialer {
+    /// A TLS session that begins.
+    pub(crate) fn tls(&self) -> io::Result<Option<rustls::ClientConnection>> {
+        let Some((config, name)) = &self.secure else {
+            return Ok(None);
+        };
+        let session = rustls::ClientConnection::new(Arc::clone(config), name.clone());
+        session.map(Some).map_err(io::Error::other)
+    }
+}

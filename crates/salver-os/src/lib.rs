@@ -16,7 +16,7 @@ pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
 pub use memory::use_small_pages;
 pub use metadata::{Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
-pub use socket::{listen, raise_descriptor_limit};
+pub use socket::{bind_datagrams, listen, raise_descriptor_limit};
 pub use transfer::{send_file, send_more, unacknowledged};
 
 /// Whether a call may wait for a disk, a network file system or a lock.

@@ -72,6 +72,17 @@ impl Common {
         (taken < self.settings.max_connections).then_some(seat)
     }
 
+    /// Says in the log that there is no seat.
+    pub(crate) fn say_full(&self) {
+        if self.said.connections_full.now(self.uptime()) {
+            tracing::warn!(
+                "all {} connections are in use: further ones are answered 503 or refused \
+                 (said at most once a minute; see --max-connections)",
+                self.settings.max_connections
+            );
+        }
+    }
+
     /// For [`Occasional::now`].
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()

@@ -10,10 +10,20 @@ use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
 use crate::context::{Common, Context, Seat};
-use crate::front::Front;
+use crate::front::{Field, Front};
 use crate::listener::Kind;
+use crate::settings::TlsSettings;
 use crate::stream::Stream;
 use crate::{http1, http2, redirect, tls};
+
+/// What is added to each answer over TLS, whatever carries it.
+pub(crate) fn fields_over_tls(tls: &TlsSettings) -> Vec<Field> {
+    let hsts = tls.hsts.map(|time| {
+        let value = format!("max-age={}", time.as_secs());
+        ("Strict-Transport-Security", Bytes::from(value))
+    });
+    hsts.into_iter().collect()
+}
 
 /// What a listener does with connections.
 #[derive(Clone)]
@@ -27,11 +37,11 @@ pub(crate) enum Entrance {
 }
 
 impl Entrance {
-    /// The entrance of a loop's listeners of this kind.
+    /// The entrance of a loop's listeners of this kind; `quic_port` is where HTTP/3 is spoken.
     ///
     /// # Errors
     /// If there are no settings for it.
-    pub(crate) fn new(kind: Kind, common: &Common) -> io::Result<Self> {
+    pub(crate) fn new(kind: Kind, common: &Common, quic_port: Option<u16>) -> io::Result<Self> {
         let tls = || {
             let tls = common.settings.tls.as_ref();
             tls.ok_or_else(|| io::Error::other("a listener for TLS without settings for it"))
@@ -40,10 +50,11 @@ impl Entrance {
             Kind::Plain => Entrance::Plain(Rc::default()),
             Kind::Tls => {
                 let tls = tls()?;
-                let mut fields = Vec::new();
-                if let Some(time) = tls.hsts {
-                    let value = format!("max-age={}", time.as_secs());
-                    fields.push(("Strict-Transport-Security", Bytes::from(value)));
+                let mut fields = fields_over_tls(tls);
+                if let Some(port) = quic_port {
+                    // RFC 7838 section 3, RFC 9114 section 3.1.1: for a day.
+                    let value = format!("h3=\":{port}\"; ma=86400");
+                    fields.push(("Alt-Svc", Bytes::from(value)));
                 }
                 let config = tls
                     .handshakes

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 /// A field name and value.
-type Field = (&'static str, Bytes);
+pub(crate) type Field = (&'static str, Bytes);
 
 /// The fields that belong to a listener, not to what is served: `Strict-Transport-Security`,
 /// `Alt-Svc`. One value per listener, made when the server starts.

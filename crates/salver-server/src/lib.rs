@@ -33,6 +33,7 @@ mod entrance;
 mod front;
 mod http1;
 mod http2;
+mod http3;
 mod listener;
 mod loader;
 mod occasional;

@@ -10,10 +10,27 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub struct BindError {
     address: SocketAddr,
+    over_udp: bool,
     error: io::Error,
 }
 
 impl BindError {
+    fn over_tcp(address: SocketAddr, error: io::Error) -> Self {
+        BindError {
+            address,
+            over_udp: false,
+            error,
+        }
+    }
+
+    pub(crate) fn over_udp(address: SocketAddr, error: io::Error) -> Self {
+        BindError {
+            address,
+            over_udp: true,
+            error,
+        }
+    }
+
     /// Why.
     pub fn kind(&self) -> io::ErrorKind {
         self.error.kind()
@@ -22,7 +39,22 @@ impl BindError {
 
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BindError { address, error } = self;
+        let BindError {
+            address,
+            over_udp,
+            error,
+        } = self;
+        if *over_udp {
+            let why = match error.kind() {
+                io::ErrorKind::AddrInUse => "taken by another program".to_owned(),
+                _ => error.to_string(),
+            };
+            return write!(
+                f,
+                "{address} cannot be used over UDP, which HTTP/3 needs: {why}; choose another \
+                 port, or go without it (--no-http3)"
+            );
+        }
         match error.kind() {
             io::ErrorKind::AddrInUse => {
                 write!(
@@ -107,7 +139,7 @@ fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Bound, BindError> {
     let mut all: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut real = Vec::new();
     for &address in addresses {
-        let wrap = |error| BindError { address, error };
+        let wrap = |error| BindError::over_tcp(address, error);
         let mut address = address;
         // Sockets that share a port would also share it with another server of this user that
         // happens to run: this one, which does not share, finds that out.

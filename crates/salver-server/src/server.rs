@@ -7,6 +7,7 @@ use std::sync::Arc;
 use salver_assets::Engine;
 
 use crate::context::Common;
+use crate::http3::Sockets;
 use crate::listener::{BindError, Listeners};
 use crate::settings::Settings;
 use crate::shutdown::Handle;
@@ -23,7 +24,29 @@ const FILES_SHARE: u64 = 8;
 pub struct Server {
     common: Arc<Common>,
     listeners: Listeners,
+    /// For each worker what HTTP/3 is served with, if it is.
+    quic: Vec<Option<Sockets>>,
     handle: Handle,
+}
+
+/// Tries to find a port that is free over TCP and over UDP, where any will do.
+const TRIES: usize = 16;
+
+/// Binds everything.
+fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<Sockets>>), BindError> {
+    let tls = settings.tls.as_ref();
+    let any_port = tls.is_some_and(|tls| tls.addresses.iter().any(|address| address.port() == 0));
+    let mut tries = if any_port { TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let listeners = Listeners::bind(settings)?;
+        match Sockets::bind(&listeners.tls, settings) {
+            Ok(quic) => return Ok((listeners, quic)),
+            // What the kernel chose for TCP is somebody else's over UDP.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Server {
@@ -47,11 +70,12 @@ impl Server {
             settings.max_connections = most;
         }
         settings.workers = settings.workers.max(1);
-        let listeners = Listeners::bind(&settings)?;
+        let (listeners, quic) = bind_all(&settings)?;
         let common = Common::new(engine, settings);
         Ok(Server {
             common,
             listeners,
+            quic,
             handle: Handle::new(),
         })
     }
@@ -84,8 +108,8 @@ impl Server {
         let Server {
             common,
             listeners,
+            quic,
             handle,
-            ..
         } = self;
         // Looks at the files of certificates until all workers have ended.
         let tls = common.settings.tls.as_ref();
@@ -93,11 +117,12 @@ impl Server {
         let _watch = certificates.map(tls::watch).transpose()?;
         let mut workers = Vec::new();
         let mut result = Ok(());
-        for (number, listeners) in listeners.workers.into_iter().enumerate() {
+        let sockets = listeners.workers.into_iter().zip(quic);
+        for (number, (listeners, quic)) in sockets.enumerate() {
             let (common, stage, ends) = (Arc::clone(&common), handle.watch(), handle.clone());
             let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
             let started = worker.spawn(move || {
-                let result = worker::run(listeners, common, stage);
+                let result = worker::run(listeners, quic, common, stage);
                 if result.is_err() {
                     ends.shut_down();
                 }

@@ -22,6 +22,10 @@ pub struct Settings {
     pub workers: usize,
     /// Connections of the whole server; further ones are answered 503 and closed. Default: 10,000.
     pub max_connections: usize,
+    /// Handshakes of HTTP/3 that may be under way at a time before a client has to prove first that
+    /// its address is its own, which costs it a round trip (Retry, RFC 9000 section 8.1.2). Default:
+    /// 256.
+    pub quic_handshakes: usize,
     /// How long a connection may wait for its next request, or take over a request's body.
     /// Default: 60 s.
     pub idle_timeout: Duration,
@@ -65,6 +69,7 @@ impl Default for Settings {
             http3: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
+            quic_handshakes: 256,
             idle_timeout: Duration::from_secs(60),
             header_timeout: Duration::from_secs(10),
             send_timeout: Duration::from_secs(30),

@@ -18,6 +18,7 @@ use crate::closing::answer_and_close;
 use crate::context::{Common, Context};
 use crate::deadlines::SWEEP_INTERVAL;
 use crate::entrance::Entrance;
+use crate::http3::{Serving, Sockets};
 use crate::listener::Kind;
 use crate::shutdown::Stage;
 
@@ -39,6 +40,7 @@ const REFUSALS: usize = 128;
 /// If the loop cannot be set up.
 pub(crate) fn run(
     listeners: Vec<(Kind, StdListener)>,
+    quic: Option<Sockets>,
     common: Arc<Common>,
     stage: watch::Receiver<Stage>,
 ) -> io::Result<()> {
@@ -46,16 +48,21 @@ pub(crate) fn run(
         .enable_all()
         .on_thread_unpark(clock::note_wait)
         .build_local(LocalOptions::default())?;
-    runtime.block_on(serve(listeners, common, stage))
+    runtime.block_on(serve(listeners, quic, common, stage))
 }
 
 async fn serve(
     listeners: Vec<(Kind, StdListener)>,
+    quic: Option<Sockets>,
     common: Arc<Common>,
     mut stage: watch::Receiver<Stage>,
 ) -> io::Result<()> {
     let context = Context::new(common);
     let mut accepting = Vec::new();
+    let quic_port = quic.as_ref().and_then(Sockets::port);
+    let quic = quic
+        .map(|sockets| Serving::start(sockets, &context))
+        .transpose()?;
     // One for all listeners of a kind, so that they share answers that stand ready.
     let mut entrances: Vec<(Kind, Entrance)> = Vec::new();
     for (kind, listener) in listeners {
@@ -63,7 +70,7 @@ async fn serve(
         let entrance = match found {
             Some((_, entrance)) => entrance.clone(),
             None => {
-                let entrance = Entrance::new(kind, &context.common)?;
+                let entrance = Entrance::new(kind, &context.common, quic_port)?;
                 entrances.push((kind, entrance.clone()));
                 entrance
             }
@@ -102,6 +109,9 @@ async fn serve(
         context.deadlines.sweep(now);
         tokio::time::sleep(DRAIN_INTERVAL).await;
     }
+    if let Some(quic) = quic {
+        quic.end().await;
+    }
     Ok(())
 }
 
@@ -121,13 +131,7 @@ async fn accept(context: Rc<Context>, listener: TcpListener, entrance: Entrance)
                     entrance.admit(&context, stream, seat);
                 }
                 None => {
-                    if common.said.connections_full.now(common.uptime()) {
-                        tracing::warn!(
-                            "all {} connections are in use: further ones are answered 503 \
-                             (said at most once a minute; see --max-connections)",
-                            common.settings.max_connections
-                        );
-                    }
+                    common.say_full();
                     if entrance.speaks_plainly() && Rc::strong_count(&refusals) <= REFUSALS {
                         let refusals = Rc::clone(&refusals);
                         let date = context.clock.now().date.format();

@@ -1,0 +1,311 @@
+//! One HTTP/3 connection (RFC 9114 section 3): its handshake, its streams, its end.
+//!
+//! ```text
+//! handshake ──► streams, each request on a task of its own ──► draining: GOAWAY, the requests under
+//!                  │                                              way, their delivery
+//!                  └── nothing to do for long ──► closed ◄──────────┘
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use quinn::{Connecting, RecvStream, SendStream, VarInt};
+use salver_http3::{
+    Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, Urgency, goaway,
+    settings,
+};
+use tokio::task::spawn_local;
+
+use super::Loop;
+use super::request::Exchange;
+use super::transport::send_window;
+use crate::context::Seat;
+use crate::deadlines::Deadline;
+
+/// How long the last answers may take to arrive before a connection is closed on them.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Priorities that are remembered for streams of one connection: as many as may be open.
+const PRIORITIES: usize = 128;
+
+/// The stream that a GOAWAY names if there was no request: the first one.
+const FIRST_REQUEST: u64 = 0;
+
+/// From one request's stream to the next (RFC 9000 section 2.1).
+const NEXT: u64 = 4;
+
+/// A connection, shared by its tasks.
+pub(super) struct Connection {
+    pub(super) shared: Rc<Loop>,
+    pub(super) quic: quinn::Connection,
+    /// Requests under way.
+    active: Cell<usize>,
+    /// When a request was last begun or ended.
+    used: Cell<Instant>,
+    /// What is to be woken when the last request ends.
+    waker: RefCell<Option<Waker>>,
+    /// What the client said of answers, whether or not they have begun.
+    urgencies: RefCell<HashMap<u64, Urgency>>,
+    /// How often it said something.
+    reprioritised: Cell<u64>,
+    peer: RefCell<PeerStreams>,
+}
+
+/// A request that is under way; over when dropped.
+pub(super) struct Active(Rc<Connection>);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.set(self.0.active.get() - 1);
+        self.0.used.set(self.0.shared.context.clock.now().instant);
+        if self.0.shared.context.draining.get()
+            && let Some(waker) = self.0.waker.take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// What a connection waits for.
+enum Next {
+    Request(SendStream, RecvStream),
+    /// The deadline has passed, or draining has begun or come further.
+    Look,
+    Lost,
+}
+
+/// Serves a connection from its handshake to its end.
+pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) {
+    let settings = &shared.context.common.settings;
+    let place = shared
+        .context
+        .deadlines
+        .add(Instant::now() + settings.idle_timeout);
+    let handshake = shared.handshakes.begin();
+    let Ok(Ok(quic)) = tokio::time::timeout(settings.header_timeout, connecting).await else {
+        return;
+    };
+    drop(handshake);
+    let _one = shared.count_connection();
+    quic.set_send_window(send_window(shared.connections.get()));
+    let connection = Rc::new(Connection {
+        used: Cell::new(Instant::now()),
+        shared,
+        quic,
+        active: Cell::default(),
+        waker: RefCell::default(),
+        urgencies: RefCell::default(),
+        reprioritised: Cell::default(),
+        peer: RefCell::default(),
+    });
+    Rc::clone(&connection).run(place).await;
+    drop(seat);
+}
+
+impl Connection {
+    async fn run(self: Rc<Self>, place: Deadline) {
+        let mut said = Vec::new();
+        settings(&mut said, &self.shared.limits);
+        let opened = poll_once(self.quic.open_uni()).await;
+        let Some(Ok(mut control)) = opened else {
+            let reason = "no room for the control stream";
+            return self.close(Code::StreamCreationError, reason);
+        };
+        if control.write_all(&said).await.is_err() {
+            return;
+        }
+        spawn_local(Rc::clone(&self).take_streams());
+        let mut next_stream = FIRST_REQUEST;
+        let mut goes_away = false;
+        let mut delivered = 0;
+        loop {
+            match self.next(&place, goes_away).await {
+                Next::Lost => return,
+                Next::Request(mut send, mut receive) if goes_away => {
+                    // RFC 9114 section 5.2: it can be sent again elsewhere.
+                    let _ = send.reset(code(Code::RequestRejected));
+                    let _ = receive.stop(code(Code::RequestRejected));
+                }
+                Next::Request(send, receive) => {
+                    next_stream = u64::from(VarInt::from(send.id())) + NEXT;
+                    self.active.set(self.active.get() + 1);
+                    self.used.set(self.shared.context.clock.now().instant);
+                    let active = Active(Rc::clone(&self));
+                    let exchange = Exchange::new(Rc::clone(&self), send, receive);
+                    spawn_local(async move {
+                        exchange.serve().await;
+                        drop(active);
+                    });
+                }
+                Next::Look if self.shared.context.draining.get() => {
+                    if !goes_away {
+                        goes_away = true;
+                        let mut said = Vec::new();
+                        goaway(&mut said, next_stream);
+                        // The client reads it, or will see the end.
+                        let _ = poll_once(control.write_all(&said)).await;
+                    }
+                    let until = self.used.get() + LINGER;
+                    if self.active.get() == 0 && Instant::now() >= until {
+                        return self.close(Code::NoError, "the server ends");
+                    }
+                    place.set(until.max(Instant::now() + Duration::from_millis(1)));
+                }
+                Next::Look => {
+                    let until = self.used.get() + self.shared.context.common.settings.idle_timeout;
+                    let now = Instant::now();
+                    let sent = self.sent();
+                    if self.active.get() > 0 || sent != delivered {
+                        delivered = sent;
+                        let idle = self.shared.context.common.settings.idle_timeout;
+                        place.set(now + idle);
+                    } else if now >= until {
+                        return self.close(Code::NoError, "there was no request for long");
+                    } else {
+                        place.set(until);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the next request, or for something else that is to be done.
+    async fn next(&self, place: &Deadline, goes_away: bool) -> Next {
+        let mut accepting = pin!(self.quic.accept_bi());
+        poll_fn(|context| {
+            match accepting.as_mut().poll(context) {
+                Poll::Ready(Ok((send, receive))) => {
+                    return Poll::Ready(Next::Request(send, receive));
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
+                Poll::Pending => {}
+            }
+            place.register(context);
+            let drains = self.shared.context.draining.get();
+            let idle_now = drains && goes_away && self.active.get() == 0;
+            if place.has_passed(Instant::now()) || (drains && !goes_away) {
+                return Poll::Ready(Next::Look);
+            }
+            if drains && !idle_now {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Reads the client's streams of one direction, each on a task of its own.
+    async fn take_streams(self: Rc<Self>) {
+        while let Ok(stream) = self.quic.accept_uni().await {
+            let connection = Rc::clone(&self);
+            spawn_local(async move {
+                if let Err(error) = connection.read_stream(stream).await {
+                    connection.fail(error);
+                }
+            });
+        }
+    }
+
+    async fn read_stream(&self, mut stream: RecvStream) -> Result<(), ConnectionError> {
+        let mut begun = Vec::new();
+        let (kind, rest) = loop {
+            let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await else {
+                // RFC 9114 section 6.2: ended before anybody knew what it was for.
+                return Ok(());
+            };
+            begun.extend_from_slice(&chunk.bytes);
+            let mut input = &*begun;
+            let kind = self.peer.borrow_mut().open(&mut input)?;
+            if let Some(kind) = kind {
+                break (kind, input.to_vec());
+            }
+        };
+        let mut control = Control::default();
+        let mut instructions = match kind {
+            StreamKind::Control => None,
+            StreamKind::Qpack(instructions) => Some(instructions),
+            StreamKind::Unknown => {
+                let _ = stream.stop(code(Code::StreamCreationError));
+                return Ok(());
+            }
+        };
+        let mut received = rest;
+        loop {
+            match &mut instructions {
+                Some(instructions) => instructions.receive(&received)?,
+                None => {
+                    let mut input = &*received;
+                    while let Some(event) = control.receive(&mut input)? {
+                        let ControlEvent::Urgency(stream, urgency) = event;
+                        self.prioritise(stream, urgency);
+                    }
+                }
+            }
+            match stream.read_chunk(usize::MAX, true).await {
+                Ok(Some(chunk)) => received = chunk.bytes.to_vec(),
+                Ok(None) | Err(quinn::ReadError::Reset(_)) => return Err(Control::closed()),
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn prioritise(&self, stream: u64, urgency: Urgency) {
+        let mut urgencies = self.urgencies.borrow_mut();
+        // What is left of answers that have ended, or what is too much.
+        if urgencies.len() >= PRIORITIES && !urgencies.contains_key(&stream) {
+            urgencies.clear();
+        }
+        urgencies.insert(stream, urgency);
+        self.reprioritised.set(self.reprioritised.get() + 1);
+    }
+
+    /// How often the client has said something about priorities.
+    pub(super) fn reprioritised(&self) -> u64 {
+        self.reprioritised.get()
+    }
+
+    /// What the client has said about the answer on a stream.
+    pub(super) fn urgency(&self, stream: u64) -> Option<Urgency> {
+        self.urgencies.borrow().get(&stream).copied()
+    }
+
+    /// Something that becomes more while the client takes what is sent to it.
+    pub(super) fn sent(&self) -> u64 {
+        self.quic.stats().frame_tx.stream
+    }
+
+    /// Whether no further request is answered.
+    pub(super) fn drains(&self) -> bool {
+        self.shared.context.draining.get()
+    }
+
+    /// Ends the connection for what the client did.
+    pub(super) fn fail(&self, error: ConnectionError) {
+        self.close(error.code, error.reason);
+    }
+
+    fn close(&self, why: Code, reason: &str) {
+        self.quic.close(code(why), reason.as_bytes());
+    }
+}
+
+/// An error code as QUIC takes it.
+pub(super) fn code(code: Code) -> VarInt {
+    // They are below 2^62 all of them.
+    VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
+}
+
+/// What a future gives at once.
+async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}

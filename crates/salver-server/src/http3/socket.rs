@@ -1,0 +1,434 @@
+//! A worker's UDP socket, as QUIC sees it: what belongs to another worker is handed over, and what
+//! others hand over comes as if the kernel had given it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+use super::routing::Ids;
+
+/// Datagrams that may wait for a worker to take them over; further ones are lost, as they would be
+/// in a socket that is full. Each takes 2 KiB at most but for the rare ones of local networks.
+const WAITING: usize = 512;
+
+/// What the sockets of all workers at one address share.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    ids: Ids,
+    inboxes: Vec<Inbox>,
+}
+
+/// Where others put what is for a worker.
+#[derive(Debug, Default)]
+struct Inbox(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    datagrams: VecDeque<Datagram>,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Datagram {
+    meta: RecvMeta,
+    bytes: Box<[u8]>,
+}
+
+impl Exchange {
+    pub(super) fn new(ids: Ids, workers: usize) -> Arc<Self> {
+        Arc::new(Exchange {
+            ids,
+            inboxes: (0..workers).map(|_| Inbox::default()).collect(),
+        })
+    }
+
+    /// Whether there is more than one worker.
+    pub(super) fn has_others(&self) -> bool {
+        self.inboxes.len() > 1
+    }
+
+    /// Hands a datagram over.
+    fn give(&self, worker: u16, datagram: Datagram) {
+        let Some(inbox) = self.inboxes.get(usize::from(worker)) else {
+            return;
+        };
+        let waker = {
+            let mut waiting = inbox.lock();
+            if waiting.datagrams.len() >= WAITING {
+                return;
+            }
+            waiting.datagrams.push_back(datagram);
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Inbox {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        // Nothing in there can be half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out as many as fit, or has the task woken when there are some.
+    fn take(
+        &self,
+        context: &Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> usize {
+        let mut waiting = self.lock();
+        let mut taken = 0;
+        for (buffer, meta) in buffers.iter_mut().zip(metas) {
+            let Some(datagram) = waiting.datagrams.pop_front() else {
+                break;
+            };
+            // It came out of a buffer of this size.
+            if let Some(room) = buffer.get_mut(..datagram.bytes.len()) {
+                room.copy_from_slice(&datagram.bytes);
+                *meta = datagram.meta;
+                taken += 1;
+            }
+        }
+        let waker = context.waker();
+        if taken == 0
+            && !waiting
+                .waker
+                .as_ref()
+                .is_some_and(|old| old.will_wake(waker))
+        {
+            waiting.waker = Some(waker.clone());
+        }
+        taken
+    }
+}
+
+/// See the module.
+pub(super) struct Socket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    exchange: Arc<Exchange>,
+    worker: u16,
+    /// Whether the kernel has its turn before the inbox.
+    kernel_first: AtomicBool,
+}
+
+impl Socket {
+    pub(super) fn new(
+        inner: Arc<dyn AsyncUdpSocket>,
+        exchange: Arc<Exchange>,
+        worker: u16,
+    ) -> Self {
+        Socket {
+            inner,
+            exchange,
+            worker,
+            kernel_first: AtomicBool::new(false),
+        }
+    }
+
+    fn take(
+        &self,
+        context: &Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> usize {
+        let inbox = self.exchange.inboxes.get(usize::from(self.worker));
+        inbox.map_or(0, |inbox| inbox.take(context, buffers, metas))
+    }
+
+    /// Hands over what is not for this worker; what is stays in `buffer`, perhaps nothing.
+    fn sort(&self, buffer: &mut [u8], meta: &mut RecvMeta) {
+        let stride = meta.stride.max(1);
+        let received = buffer.get(..meta.len).unwrap_or_default();
+        let foreign = |datagram: &[u8]| {
+            let destination = self.exchange.ids.destination(datagram);
+            destination.filter(|worker| *worker != self.worker)
+        };
+        // What the kernel joined came from one client, so that nearly always all of it is for one
+        // worker.
+        if !received.chunks(stride).any(|one| foreign(one).is_some()) {
+            return;
+        }
+        let (mut from, mut kept, end) = (0, 0, received.len());
+        while from < end {
+            let length = stride.min(end - from);
+            let one = buffer.get(from..from + length).unwrap_or_default();
+            match foreign(one) {
+                Some(worker) => {
+                    let meta = RecvMeta {
+                        len: length,
+                        stride: length,
+                        ..*meta
+                    };
+                    let bytes = one.into();
+                    self.exchange.give(worker, Datagram { meta, bytes });
+                }
+                None => {
+                    // Only the last one may be shorter than the others, and it stays the last.
+                    buffer.copy_within(from..from + length, kept);
+                    kept += length;
+                }
+            }
+            from += length;
+        }
+        meta.len = kept;
+    }
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("worker", &self.worker)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.inner).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        // In turns: whoever floods one of the two does not shut out the other.
+        let kernel_first = self.kernel_first.swap(false, Ordering::Relaxed);
+        if !kernel_first {
+            let taken = self.take(context, buffers, metas);
+            if taken > 0 {
+                self.kernel_first.store(true, Ordering::Relaxed);
+                return Poll::Ready(Ok(taken));
+            }
+        }
+        match self.inner.poll_recv(context, buffers, metas) {
+            Poll::Ready(Ok(count)) => {
+                for (buffer, meta) in buffers.iter_mut().zip(metas).take(count) {
+                    self.sort(buffer, meta);
+                }
+                Poll::Ready(Ok(count))
+            }
+            Poll::Pending if kernel_first => match self.take(context, buffers, metas) {
+                0 => Poll::Pending,
+                taken => Poll::Ready(Ok(taken)),
+            },
+            other => other,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::routing::Generator;
+    use super::*;
+    use quinn::ConnectionIdGenerator;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    /// What the kernel is going to give, one buffer after the other.
+    #[derive(Debug, Default)]
+    struct Kernel(Mutex<VecDeque<(Vec<u8>, usize)>>);
+
+    impl AsyncUdpSocket for Kernel {
+        fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+            panic!("nothing is sent")
+        }
+
+        fn try_send(&self, _: &Transmit<'_>) -> io::Result<()> {
+            panic!("nothing is sent")
+        }
+
+        fn poll_recv(
+            &self,
+            _: &mut Context<'_>,
+            buffers: &mut [IoSliceMut<'_>],
+            metas: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            let Some((bytes, stride)) = self.0.lock().unwrap().pop_front() else {
+                return Poll::Pending;
+            };
+            buffers[0][..bytes.len()].copy_from_slice(&bytes);
+            metas[0].len = bytes.len();
+            metas[0].stride = stride;
+            metas[0].addr = "192.0.2.1:5".parse().unwrap();
+            Poll::Ready(Ok(1))
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            panic!("nobody asks")
+        }
+
+        fn max_transmit_segments(&self) -> usize {
+            64
+        }
+
+        fn max_receive_segments(&self) -> usize {
+            32
+        }
+
+        fn may_fragment(&self) -> bool {
+            false
+        }
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    struct Worker {
+        kernel: Arc<Kernel>,
+        socket: Socket,
+        generator: Generator,
+        woken: Arc<Count>,
+    }
+
+    fn workers(count: u16) -> Vec<Worker> {
+        let ids = Ids::new(count);
+        let exchange = Exchange::new(ids.clone(), count.into());
+        let worker = |number| {
+            let kernel = Arc::new(Kernel::default());
+            Worker {
+                socket: Socket::new(Arc::clone(&kernel) as _, Arc::clone(&exchange), number),
+                kernel,
+                generator: Generator::new(ids.clone(), number),
+                woken: Arc::default(),
+            }
+        };
+        (0..count).map(worker).collect()
+    }
+
+    impl Worker {
+        /// A datagram of this worker's connections.
+        fn datagram(&mut self, mark: u8, length: usize) -> Vec<u8> {
+            let mut bytes = vec![mark; length];
+            bytes[0] = 0x40;
+            bytes[1..9].copy_from_slice(&self.generator.generate_cid());
+            bytes
+        }
+
+        fn arrives(&self, bytes: &[u8], stride: usize) {
+            self.kernel
+                .0
+                .lock()
+                .unwrap()
+                .push_back((bytes.to_vec(), stride));
+        }
+
+        /// All datagrams that come, divided.
+        fn received(&self) -> Vec<Vec<u8>> {
+            let waker = Waker::from(Arc::clone(&self.woken));
+            let (mut first, mut second) = (vec![0; 9000], vec![0; 9000]);
+            let mut all = Vec::new();
+            loop {
+                let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+                let mut metas = [RecvMeta::default(); 2];
+                let mut context = Context::from_waker(&waker);
+                let Poll::Ready(count) =
+                    self.socket
+                        .poll_recv(&mut context, &mut buffers, &mut metas)
+                else {
+                    return all;
+                };
+                for (buffer, meta) in buffers.iter().zip(metas).take(count.unwrap()) {
+                    let bytes = &buffer[..meta.len];
+                    all.extend(bytes.chunks(meta.stride.max(1)).map(<[u8]>::to_vec));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_datagram_comes_to_whom_it_is_for() {
+        let mut all = workers(3);
+        let own = all[0].datagram(1, 1200);
+        let others = [
+            all[1].datagram(2, 1200),
+            all[2].datagram(3, 1200),
+            all[1].datagram(4, 700),
+        ];
+        let nobody = vec![0xc0; 1200];
+        for worker in &all {
+            assert!(worker.received().is_empty());
+        }
+        // Joined by the kernel: of three workers, and one that says nothing; the last is shorter.
+        let joined = [&others[0], &own, &others[1], &nobody, &others[2]];
+        all[0].arrives(&joined.map(|one| &one[..]).concat(), 1200);
+        all[0].arrives(&own, 1200);
+        assert_eq!(
+            all[0].received(),
+            [own.clone(), nobody.clone(), own.clone()]
+        );
+        assert_eq!(all[1].woken.0.load(Ordering::SeqCst), 1, "once for both");
+        assert_eq!(all[1].received(), [others[0].clone(), others[2].clone()]);
+        assert_eq!(all[2].received(), [others[1].clone()]);
+        // A shorter one of this worker's at the end stays whole, too.
+        let short = all[0].datagram(5, 300);
+        all[0].arrives(&[&others[0][..], &own, &short].concat(), 1200);
+        assert_eq!(all[0].received(), [own, short]);
+    }
+
+    #[test]
+    fn what_is_too_much_is_lost_and_nothing_else() {
+        let mut all = workers(2);
+        let datagram = all[1].datagram(1, 100);
+        for _ in 0..WAITING + 10 {
+            all[0].arrives(&datagram, 100);
+        }
+        assert!(all[0].received().is_empty());
+        assert_eq!(all[1].received().len(), WAITING);
+        all[0].arrives(&datagram, 100);
+        assert!(all[0].received().is_empty());
+        assert_eq!(all[1].received(), [datagram]);
+    }
+
+    #[test]
+    fn offload_is_as_the_kernel_has_it() {
+        let all = workers(2);
+        let socket = &all[0].socket;
+        assert_eq!(
+            (
+                socket.max_transmit_segments(),
+                socket.max_receive_segments()
+            ),
+            (64, 32)
+        );
+        assert!(!socket.may_fragment());
+    }
+}

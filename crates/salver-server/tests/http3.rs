@@ -106,6 +106,24 @@ fn answers_are_those_of_the_other_protocols() {
 }
 
 #[test]
+fn it_is_announced_over_tcp_unless_it_is_off() {
+    let site = site();
+    for http3 in [true, false] {
+        let settings = Settings {
+            http3,
+            ..settings()
+        };
+        let server = Served::with(&site, settings, trusting());
+        let port = server.address.port();
+        let field = format!("\r\nAlt-Svc: h3=\":{port}\"; ma=86400\r\n");
+        let head = server.head_over_tcp();
+        assert_eq!(head.contains(&field), http3, "{head}");
+        // Off, somebody else may have the port.
+        assert!(!http3 || std::net::UdpSocket::bind(server.address).is_err());
+    }
+}
+
+#[test]
 fn large_files_arrive_whole_whatever_holds_them() {
     let site = site();
     // Only in the page cache, or on the disk; read by pieces either way.

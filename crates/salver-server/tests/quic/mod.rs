@@ -3,7 +3,8 @@
 
 pub(crate) mod raw;
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -94,6 +95,22 @@ impl Served {
         let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
         config.transport_config(Arc::new(transport));
         config
+    }
+
+    /// The head of an answer of HTTP/1.1 over TLS.
+    pub(crate) fn head_over_tcp(&self) -> String {
+        let tls = rustls::ClientConfig::builder()
+            .with_root_certificates(self.roots.clone())
+            .with_no_client_auth();
+        let tls = rustls::ClientConnection::new(Arc::new(tls), HOST.try_into().unwrap()).unwrap();
+        let tcp = TcpStream::connect(self.address).unwrap();
+        tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = rustls::StreamOwned::new(tls, tcp);
+        let request = format!("HEAD / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = String::new();
+        stream.read_to_string(&mut head).unwrap();
+        head
     }
 
     /// A connection of its own.

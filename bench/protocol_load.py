@@ -91,22 +91,24 @@ class H3load:
     def __init__(self, program):
         self.program = program
 
-    def _ask(self, way, port, targets, *flags):
+    def _ask(self, port, targets, accept, *flags):
         lines = "".join(f"https://localhost:{port}/{target}\n" for target in targets)
-        done = subprocess.run([*PINNED, "env", "GOMAXPROCS=1", self.program, "-accept", way.accept, *map(str, flags)], input=lines,
+        done = subprocess.run([*PINNED, "env", "GOMAXPROCS=1", self.program, "-accept", accept, *map(str, flags)], input=lines,
                               capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         if done.returncode:
             raise process.Failed(done.stderr.strip()[-300:] or "h3load failed")
         return json.loads(done.stdout)
 
-    def get(self, way):
-        def fetch(port, target, _accept):
-            answer = self._ask(way, port, [target], "-get")[0]
+    def get(self, _way):
+        """What check.work() asks with."""
+        def fetch(port, target, accept):
+            answer = self._ask(port, [target], accept, "-get")[0]
             return answer["status"], {name: values[0] for name, values in answer["fields"].items()}, base64.b64decode(answer["content"])
         return fetch
 
     def run(self, way, port, connections, turns):
-        found = self._ask(way, port, way.targets, "-c", connections, "-m", way.streams, "-n", connections * turns * len(way.targets))
+        found = self._ask(port, way.targets, way.accept,
+                          "-c", connections, "-m", way.streams, "-n", connections * turns * len(way.targets))
         if found["failure"]:
             raise process.Failed(f"{found['errors']} errors over HTTP/3: {found['failure']}")
         return {"answers": found["requests"], "us": found["seconds"] * 1e6, "content": found["bytes"], "p50_us": found["p50_us"],

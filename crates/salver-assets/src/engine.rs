@@ -11,10 +11,11 @@ use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::counters::Statistics;
 use crate::error::LoadError;
+use crate::file_content::FileContent;
 use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
 use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
-use crate::plan::{FileContent, FromFile, ResponsePlan};
+use crate::plan::{FromFile, ResponsePlan};
 use crate::policy::Key;
 use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
 use crate::replies;
@@ -70,7 +71,7 @@ impl Engine {
         let plan = match request.method {
             Method::Get | Method::Head => {
                 return self.parse_and_ask(request, |engine, path| {
-                    engine.ask(
+                    engine.look_up(
                         request,
                         path,
                         now,
@@ -236,7 +237,7 @@ impl Engine {
     }
 
     /// From the cache if it may be used, else by a load.
-    fn ask(
+    fn look_up(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
@@ -324,7 +325,7 @@ impl Engine {
                         fallback: true,
                         ..progress
                     };
-                    return self.ask(request, path, now, progress);
+                    return self.look_up(request, path, now, progress);
                 }
                 respond(request, replies::not_found())
             }

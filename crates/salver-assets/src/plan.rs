@@ -1,13 +1,13 @@
 //! An answer as a value: status, fields and content. Carrying it out is the driver's part.
 
-use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
+use crate::file_content::FileContent;
 use crate::representation::{Field, Head, Prepared, Representation, vary};
-use crate::source::{Identity, Metadata, Opened, Patience, Reader};
+use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
 
 /// What to answer. `Date` and the connection's own fields are the driver's to add.
@@ -50,37 +50,6 @@ pub enum Piece {
     Memory(Bytes),
     /// In a file.
     File(FileContent),
-}
-
-/// Bytes of an open file.
-#[derive(Clone, Debug)]
-pub struct FileContent {
-    /// The file; others may read from the same handle, so read at offsets.
-    pub file: Arc<File>,
-    /// Which bytes; not empty.
-    pub range: Range<u64>,
-    /// What the file must still be while its bytes leave: if not, end the connection.
-    pub identity: Identity,
-    /// Whether what the page cache holds of the file can be had without waiting.
-    pub local: bool,
-    /// For [`way`](crate::strategy::way), with what is learned of each window.
-    pub situation: Situation,
-}
-
-impl FileContent {
-    /// Whether the file still has the content that the head promised. A file that was changed in
-    /// place has not; one that lost its name has. Who must not wait gets what the kernel knows
-    /// without asking a file server.
-    ///
-    /// # Errors
-    /// What `statx(2)` gives.
-    pub fn is_unchanged(&self, patience: Patience) -> std::io::Result<bool> {
-        let now = match patience {
-            Patience::MayWait => Metadata::of(&*self.file)?.identity,
-            Patience::MustNotWait => Metadata::at_hand(&*self.file)?.identity,
-        };
-        Ok(crate::snapshot::same_content(&self.identity, &now))
-    }
 }
 
 impl ResponsePlan {

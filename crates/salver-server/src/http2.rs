@@ -34,7 +34,7 @@ use crate::front::Front;
 use crate::http2::translate::{refused, rendered, request};
 use crate::outbox::Outbox;
 use crate::stream::Stream;
-use crate::transmit::reading::Reading;
+use crate::transmit::reading::{Loading, Reading};
 use crate::transmit::{expect_progress, has_stalled, poll_send};
 
 /// When the outbox has so much, it is sent before more is made.
@@ -119,7 +119,7 @@ impl<S: Stream> Connection<S> {
         let end = std::future::poll_fn(|context| self.poll_turns(context)).await;
         let common = &self.shared.common;
         for reading in self.protocol.end() {
-            reading.end(common);
+            reading.end(&Loading(common));
         }
         match end {
             End::Over => {}
@@ -272,7 +272,7 @@ impl<S: Stream> Connection<S> {
                 Event::Cancelled { stream, content } => {
                     self.awaited.retain(|(awaited, _)| *awaited != stream);
                     if let Some(reading) = content {
-                        reading.end(&shared.common);
+                        reading.end(&Loading(&shared.common));
                     }
                 }
                 Event::Request { stream, request } => self.answer(stream, request, outbox, now),
@@ -323,7 +323,7 @@ impl<S: Stream> Connection<S> {
         let left = outbox
             .write(|buffer| protocol.respond(stream, head, more, date, (reading, length), buffer));
         if let Some(reading) = left {
-            reading.end(&self.shared.common);
+            reading.end(&Loading(&self.shared.common));
         }
     }
 
@@ -350,7 +350,7 @@ impl<S: Stream> Connection<S> {
             && let Some(turn) = protocol.next_turn()
             && let Some(reading) = protocol.content(turn)
         {
-            let left = match reading.poll_next(common, context, turn.most) {
+            let left = match reading.poll_next(&Loading(common), context, turn.most) {
                 Poll::Pending => {
                     protocol.stall(turn);
                     continue;
@@ -370,7 +370,7 @@ impl<S: Stream> Connection<S> {
                 }
             };
             if let Some(reading) = left {
-                reading.end(common);
+                reading.end(&Loading(common));
             }
         }
     }

@@ -268,25 +268,13 @@ impl Job {
             }
             // Whoever asked may be gone; then the bytes are nobody's.
             Job::Read(file, window, sender) => {
-                let _ = sender.send(read(&file, window));
+                let _ = sender.send(file.read(&window));
             }
             Job::BringIn(file, window, sender) => {
                 let _ = sender.send(bring_in(&file, window).map(|()| Bytes::new()));
             }
             Job::Close(content) => drop(content),
         }
-    }
-}
-
-fn read(content: &FileContent, window: Range<u64>) -> io::Result<Bytes> {
-    let length = usize::try_from(window.end - window.start)
-        .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    let mut bytes = vec![0; length];
-    content.file.read_exact_at(&mut bytes, window.start)?;
-    if content.is_unchanged(Patience::MayWait)? {
-        Ok(bytes.into())
-    } else {
-        Err(io::ErrorKind::InvalidData.into())
     }
 }
 

@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::Interest;
@@ -186,7 +185,7 @@ impl<S: Stream> Transmission<'_, S> {
                     }
                     *transport = Transport::PassesThrough;
                 }
-                Way::Copy => match read_here(content, &window)? {
+                Way::Copy => match content.read_resident(&window)? {
                     Some(bytes) => {
                         self.outbox.push(&bytes);
                         self.flush().await?;
@@ -253,7 +252,7 @@ impl<S: Stream> Transmission<'_, S> {
                     self.waits = false;
                     // Any time can have passed since the last look, and what the kernel was given
                     // just now counts as well: the last bytes must not complete a mixture.
-                    check(content)?;
+                    content.check(Patience::MustNotWait)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {
@@ -292,46 +291,9 @@ impl<S: Stream> Transmission<'_, S> {
 
 /// What is known of a window without waiting.
 fn residency(common: &Common, content: &FileContent, window: &Range<u64>) -> Residency {
-    if !common.settings.check_residency {
-        return Residency::Resident;
-    }
-    if !content.local {
-        return Residency::Unknown;
-    }
-    match salver_os::residency(&content.file, window) {
-        salver_os::Residency::Resident => Residency::Resident,
-        salver_os::Residency::Cold => Residency::Cold,
-    }
-}
-
-/// A file that was changed in place is no longer the one that the head describes.
-fn check(content: &FileContent) -> io::Result<()> {
-    if content.is_unchanged(Patience::MustNotWait)? {
-        Ok(())
+    if common.settings.check_residency {
+        content.residency(window)
     } else {
-        Err(io::ErrorKind::InvalidData.into())
+        Residency::Resident
     }
-}
-
-/// Reads what the page cache has; `None` if some of it has gone from there since it was asked.
-fn read_here(content: &FileContent, window: &Range<u64>) -> io::Result<Option<Bytes>> {
-    let length = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
-    let mut bytes = Vec::new();
-    if bytes.try_reserve_exact(length).is_err() {
-        return Ok(None);
-    }
-    bytes.resize(length, 0);
-    let mut have = 0;
-    while have < length {
-        let rest = bytes.get_mut(have..).unwrap_or_default();
-        let offset = window.start + u64::try_from(have).unwrap_or(u64::MAX);
-        match salver_os::read_resident(&content.file, rest, offset) {
-            Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
-            Ok(count) => have += count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error),
-        }
-    }
-    check(content)?;
-    Ok(Some(bytes.into()))
 }

@@ -19,7 +19,7 @@ use super::patience::Patience;
 use super::translate::{push_head, request};
 use crate::asking::{Asked, ask, wait_for_plan};
 use crate::ending::report;
-use crate::transmit::reading::Reading;
+use crate::transmit::reading::{Loading, Reading};
 
 /// What is read from a file at a time.
 const PIECE: usize = 64 * 1024;
@@ -281,12 +281,13 @@ impl Exchange {
                 let mut sent = self.write(&mut [head.into()]).await;
                 while sent.is_ok() && reading.left() > 0 {
                     self.prioritise();
-                    sent = match poll_fn(|cx| reading.poll_next(common, cx, PIECE)).await {
+                    sent = match poll_fn(|cx| reading.poll_next(&Loading(common), cx, PIECE)).await
+                    {
                         Ok(piece) => self.write(&mut [piece]).await,
                         Err(error) => Err(Failure::Content(error)),
                     };
                 }
-                reading.end(common);
+                reading.end(&Loading(common));
                 sent?;
                 length
             }

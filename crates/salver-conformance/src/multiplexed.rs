@@ -20,6 +20,8 @@ use crate::tables::malformed::{self, Malformed, Verdict};
 const AT_ONCE: usize = 16;
 /// One row in so many is cut at every byte: how frames are read does not depend on the row.
 const CUT: usize = 40;
+/// Bytes of names and values beyond which a request is no mistake but an attack.
+const EXCESSIVE: usize = 32 * 1024;
 /// A small window is this part of the content.
 const WINDOWS: usize = 64;
 
@@ -94,7 +96,9 @@ fn play(
         if let Some(response) = &response {
             player.as_head(response);
         }
-        passed.push(row);
+        if !row.is_excessive() {
+            passed.push(row);
+        }
     }
     for row in malformed {
         report.exchanges += 1;
@@ -153,7 +157,9 @@ fn row<'a>(
     // What is no request by its syntax may be malformed here: then the stream may be reset
     // instead (RFC 9113 section 8.1.1).
     let is_request = match &message {
-        Message::Semantic(request) => request.target.iter().all(u8::is_ascii_graphic),
+        Message::Semantic(request) => {
+            request.target.starts_with(b"/") && request.target.iter().all(u8::is_ascii_graphic)
+        }
         Message::Raw(_) => false,
     };
     let refusable = !is_request && exchange.expect.statuses.contains(&400);
@@ -199,14 +205,28 @@ impl<'a> Neighbour<'a> {
 }
 
 impl Row<'_> {
+    /// The field section is larger than any that an honest client sends: then the whole
+    /// connection may be ended (RFC 9113 section 10.5.1, RFC 9114 section 10.5.1).
+    fn is_excessive(&self) -> bool {
+        let lines = self.request.fields.iter();
+        let bytes: usize = lines.map(|(name, value)| name.len() + value.len()).sum();
+        bytes > EXCESSIVE
+    }
+
     /// The answer, if there is one, and everything that is wrong with what became of the row.
     fn judge(&self, outcome: Outcome, malformed: u64) -> (Option<Response>, Vec<String>) {
+        // ENHANCE_YOUR_CALM and H3_EXCESSIVE_LOAD.
+        let excessive = [0xb, 0x107];
         let refusal = Expectation::status(400);
-        let expect = match &self.verdict {
+        let mut expect = match &self.verdict {
             Verdict::Answered(expect) => expect.clone(),
             Verdict::Either(expect) => expect.clone().or(400),
             Verdict::Refused => refusal,
         };
+        if self.is_excessive() {
+            // RFC 6585 section 5: all fields together are too large, whichever of them is.
+            expect = expect.or(431);
+        }
         match outcome {
             Outcome::Answer(response) => {
                 let problems = check(&response, &expect, &self.circumstances);
@@ -214,6 +234,11 @@ impl Row<'_> {
             }
             Outcome::Reset(code)
                 if code == malformed && !matches!(self.verdict, Verdict::Answered(_)) =>
+            {
+                (None, Vec::new())
+            }
+            Outcome::Ended(code) | Outcome::Reset(code)
+                if self.is_excessive() && excessive.contains(&code) =>
             {
                 (None, Vec::new())
             }
@@ -266,6 +291,9 @@ impl Player<'_> {
             let mut session = self.carrier.open(Manner::Plain)?;
             let (response, mut problems) = self.play(session.as_mut())?;
             if problems.is_empty() {
+                if self.row.is_excessive() && response.is_none() {
+                    session = self.carrier.open(Manner::Plain)?;
+                }
                 let outcome = session.ask_one(&self.neighbour.request)?;
                 problems = self.neighbour.judge(outcome);
                 session.settle()?;
@@ -284,8 +312,9 @@ impl Player<'_> {
         self.report.requests += 1;
         let play = || {
             let mut session = self.carrier.open(manner)?;
-            let (_, problems) = self.play(session.as_mut())?;
-            if problems.is_empty() {
+            let (response, problems) = self.play(session.as_mut())?;
+            let is_over = self.row.is_excessive() && response.is_none();
+            if problems.is_empty() && !is_over {
                 session.settle()?;
             }
             Ok(problems)
@@ -347,7 +376,8 @@ impl Player<'_> {
 
     /// Plays a GET as HEAD (RFC 9110 section 9.3.2).
     fn as_head(&mut self, get: &Response) {
-        if self.row.request.value(b":method") != Some(b"GET") {
+        // A section that is too large may be refused unread, with its method.
+        if self.row.request.value(b":method") != Some(b"GET") || get.status == 431 {
             return;
         }
         self.report.requests += 1;

@@ -111,13 +111,13 @@ impl Wire {
         }
     }
 
-    /// How long reads and writes wait from now on.
-    pub(crate) fn set_patience(&self, patience: Duration) -> io::Result<()> {
+    /// How long a read and a write wait from now on.
+    pub(crate) fn set_patience(&self, read: Duration, write: Duration) -> io::Result<()> {
         let socket = match self {
             Self::Bare(stream) => stream,
             Self::Tls(stream) => &stream.sock,
         };
-        socket.set_read_timeout(Some(patience))?;
-        socket.set_write_timeout(Some(patience))
+        socket.set_read_timeout(Some(read))?;
+        socket.set_write_timeout(Some(write))
     }
 }

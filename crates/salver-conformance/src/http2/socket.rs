@@ -81,11 +81,11 @@ impl FrameSocket {
         }
     }
 
-    /// How long reads and writes wait from now on.
+    /// How long a read and a write wait from now on; ten seconds at first.
     ///
     /// # Errors
     /// The socket refuses, for example a time of zero.
-    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.wire.set_patience(patience)
+    pub fn set_patience(&self, read: Duration, write: Duration) -> io::Result<()> {
+        self.wire.set_patience(read, write)
     }
 }

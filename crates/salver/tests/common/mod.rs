@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use salver_conformance::{Endpoint, Protocol, SERVER_NAME};
 use tempfile::TempDir;
 
 /// Longer than anything takes; a test that waits so long has failed.
@@ -124,32 +125,12 @@ impl Running {
 
     /// A new connection.
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.addr).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream
+        connect(self.addr)
     }
 
-    /// GET with further field lines (each with its line end), on a connection of its own: the
-    /// status, the head and the content.
+    /// As [`get`], of this server.
     pub fn get(&self, target: &str, fields: &str) -> (u16, String, Vec<u8>) {
-        let mut stream = self.connect();
-        write!(
-            stream,
-            "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n"
-        )
-        .unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let end = answer
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .unwrap()
-            + 4;
-        let content = answer.split_off(end);
-        let head = String::from_utf8(answer).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head, content)
+        get(self.addr, target, fields)
     }
 }
 
@@ -158,6 +139,83 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A server with a port without TLS and one with it, and the certificate that it shows there.
+#[derive(Debug)]
+pub struct Certified {
+    /// The server; its `addr` is the port without TLS.
+    pub server: Running,
+    /// The port with TLS, over TCP and over UDP.
+    pub tls: SocketAddr,
+    files: TempDir,
+}
+
+impl Certified {
+    /// Serves `root` with further flags; returns when it listens.
+    pub fn start(root: &Path, args: &[&str]) -> Certified {
+        let files = tempfile::tempdir().unwrap();
+        let names = [SERVER_NAME.to_owned(), "localhost".to_owned()];
+        let own = rcgen::generate_simple_self_signed(names).unwrap();
+        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| files.path().join(name));
+        fs::write(&certificate, own.cert.pem()).unwrap();
+        fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+        let mut command = salver();
+        command
+            .arg("serve")
+            .arg(root)
+            .args(["--port", "0", "--http-port", "0", "--tls-cert"])
+            .arg(&certificate)
+            .arg("--tls-key")
+            .arg(&key)
+            .args(args);
+        let mut server = Running::spawn(command);
+        let line = server.wait_for_line("https://");
+        let tls = addr_in(&line);
+        let line = server.wait_for_line("http://");
+        server.addr = addr_in(&line);
+        Certified { server, tls, files }
+    }
+
+    /// Where and how it is asked in a protocol.
+    pub fn endpoint(&self, protocol: Protocol) -> Endpoint {
+        if protocol.is_encrypted() {
+            let certificate = self.files.path().join("certificate.pem");
+            Endpoint::trusting(self.tls, protocol, &certificate).unwrap()
+        } else {
+            Endpoint::bare(self.server.addr, protocol).unwrap()
+        }
+    }
+}
+
+/// A new connection.
+fn connect(addr: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// GET with further field lines (each with its line end), on a connection of its own: the
+/// status, the head and the content.
+pub fn get(addr: SocketAddr, target: &str, fields: &str) -> (u16, String, Vec<u8>) {
+    let mut stream = connect(addr);
+    write!(
+        stream,
+        "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n"
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap()
+        + 4;
+    let content = answer.split_off(end);
+    let head = String::from_utf8(answer).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head, content)
 }
 
 /// A directory with these files.

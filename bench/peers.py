@@ -293,6 +293,18 @@ class ServeDir(Built):
                          for name in ("axum", "tower-http"))
 
 
+class Assets(ServeDir):
+    name = "salver-tower"
+    note = "axum and salver-tower's `Assets` in place of `ServeDir`, all else the same"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.path = pathlib.Path(folder) / "bin" / ServeDir.name
+
+    def command(self, root, port, folder):
+        return [self.path, root, port, "assets"]
+
+
 def everyone(salver, built):
     """Salver first, then its peers."""
-    return [Salver(salver), Nginx(), NginxCopy(), Lighttpd(), Apache(), Caddy(built), StaticWebServer(built), ServeDir(built)]
+    return [Salver(salver), Nginx(), NginxCopy(), Lighttpd(), Apache(), Caddy(built), StaticWebServer(built), ServeDir(built), Assets(built)]

@@ -1,10 +1,12 @@
-//! `servedir ROOT PORT`: axum and tower-http's `ServeDir` on one thread, with what helps them:
-//! precompressed siblings, TCP_NODELAY, and the allocator that Salver uses.
+//! `servedir ROOT PORT [SERVICE]`: axum and a service for files on one thread, with what helps it:
+//! precompressed siblings, TCP_NODELAY, and the allocator that Salver uses. SERVICE is `servedir`
+//! (tower-http's, the default) or `assets` (salver-tower's).
 
 use std::io;
 
 use axum::Router;
 use axum::serve::ListenerExt;
+use salver_tower::Assets;
 use tower_http::services::ServeDir;
 
 #[global_allocator]
@@ -15,8 +17,17 @@ fn main() -> io::Result<()> {
     let (Some(root), Some(port)) = (arguments.next(), arguments.next()) else {
         return Err(io::Error::other("usage: servedir ROOT PORT"));
     };
-    let files = ServeDir::new(root).precompressed_br().precompressed_gzip();
-    let router = Router::new().fallback_service(files);
+    let router = match arguments.next().as_deref() {
+        None | Some("servedir") => {
+            let files = ServeDir::new(root).precompressed_br().precompressed_gzip();
+            Router::new().fallback_service(files)
+        }
+        Some("assets") => {
+            let files = Assets::new(root).map_err(io::Error::other)?;
+            Router::new().fallback_service(files)
+        }
+        Some(other) => return Err(io::Error::other(format!("{other} is no service"))),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

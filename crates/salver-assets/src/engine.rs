@@ -154,6 +154,12 @@ impl Engine {
         self.shared.open_files.clear();
     }
 
+    /// Lets go of what is cached at the paths for which `of` says so: absolute paths, decoded, as
+    /// [`RequestPath::as_bytes`] has them. The next request looks at the disk.
+    pub fn forget(&self, of: impl Fn(&[u8]) -> bool) {
+        self.shared.memory.retain(|entry| !of(entry.key()));
+    }
+
     /// Closes open files that nobody has asked for in a while. Call it about once a second; more
     /// often costs next to nothing.
     pub fn sweep(&self, now: Instant) {

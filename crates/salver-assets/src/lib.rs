@@ -74,7 +74,7 @@ pub use error::LoadError;
 pub use file_content::FileContent;
 pub use load::{Load, Outcome, WouldWait};
 pub use memory_source::MemorySource;
-pub use path::{PathError, RequestPath};
+pub use path::{PathError, RequestPath, encode_path};
 pub use plan::{Content, Piece, Remembered, ResponsePlan, ServedWhole};
 pub use prewarm::Prewarmed;
 pub use progress::{Arrived, Pending};

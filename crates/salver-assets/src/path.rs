@@ -100,7 +100,7 @@ pub(crate) fn file_name(path: &[u8]) -> &[u8] {
 
 /// Percent-encodes a decoded path for a URI reference. With a single leading slash, as
 /// [`RequestPath`] has, it can never be read as an authority.
-pub(crate) fn encode_path(path: &[u8], out: &mut String) {
+pub fn encode_path(path: &[u8], out: &mut String) {
     encode(path, b"-._~!$&'()*+,;=:@/", out);
 }
 

@@ -24,12 +24,14 @@ pub enum Protocol {
     Http2,
     /// HTTP/3.
     Http3,
+    /// A library's own types, for a program that embeds the engine.
+    Library,
 }
 
 /// A head that is rendered at first use, once per protocol, and then kept with the fields.
 /// What a rendered head is, the driver knows.
 #[derive(Debug, Default)]
-pub struct Prepared([OnceLock<Box<dyn Any + Send + Sync>>; 3]);
+pub struct Prepared([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
 
 impl Prepared {
     /// The head for `protocol`, made by `render` if it has not been yet.
@@ -40,11 +42,12 @@ impl Prepared {
         protocol: Protocol,
         render: impl FnOnce() -> T,
     ) -> Option<&T> {
-        let [http1, http2, http3] = &self.0;
+        let [http1, http2, http3, library] = &self.0;
         let slot = match protocol {
             Protocol::Http1 => http1,
             Protocol::Http2 => http2,
             Protocol::Http3 => http3,
+            Protocol::Library => library,
         };
         slot.get_or_init(|| Box::new(render())).downcast_ref()
     }

@@ -137,9 +137,9 @@ impl Connection {
 }
 
 /// HTTP/1.1, each request on a fresh connection.
-pub(crate) struct Http1<'a> {
+pub struct Http1<'a> {
     /// Where the server listens.
-    pub(crate) endpoint: &'a Endpoint,
+    pub endpoint: &'a Endpoint,
 }
 
 impl Transport for Http1<'_> {

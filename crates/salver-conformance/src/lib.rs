@@ -63,6 +63,7 @@ mod tables;
 mod transport;
 mod wire;
 
+pub use client::Http1;
 pub use endpoint::{Endpoint, Protocol, SERVER_NAME};
 pub use exchange::{Exchange, Message, Need, Request};
 pub use expect::{ConnectionRule, ContentRule, Expectation, FieldRule};

@@ -22,6 +22,10 @@ const AT_ONCE: usize = 16;
 const CUT: usize = 40;
 /// Bytes of names and values beyond which a request is no mistake but an attack.
 const EXCESSIVE: usize = 32 * 1024;
+
+/// Names and values that are longer than this in all need not be read before they are refused: twice
+/// that of a section that every server takes.
+const UNREAD: usize = 16 * 1024;
 /// A small window is this part of the content.
 const WINDOWS: usize = 64;
 
@@ -208,9 +212,12 @@ impl Row<'_> {
     /// The field section is larger than any that an honest client sends: then the whole
     /// connection may be ended (RFC 9113 section 10.5.1, RFC 9114 section 10.5.1).
     fn is_excessive(&self) -> bool {
+        self.bytes() > EXCESSIVE
+    }
+
+    fn bytes(&self) -> usize {
         let lines = self.request.fields.iter();
-        let bytes: usize = lines.map(|(name, value)| name.len() + value.len()).sum();
-        bytes > EXCESSIVE
+        lines.map(|(name, value)| name.len() + value.len()).sum()
     }
 
     /// The answer, if there is one, and everything that is wrong with what became of the row.
@@ -377,7 +384,8 @@ impl Player<'_> {
     /// Plays a GET as HEAD (RFC 9110 section 9.3.2).
     fn as_head(&mut self, get: &Response) {
         // A section that is too large may be refused unread, with its method.
-        if self.row.request.value(b":method") != Some(b"GET") || get.status == 431 {
+        let is_unread = get.status == 431 && self.row.bytes() > UNREAD;
+        if self.row.request.value(b":method") != Some(b"GET") || is_unread {
             return;
         }
         self.report.requests += 1;

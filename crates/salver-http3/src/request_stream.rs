@@ -73,6 +73,10 @@ impl RequestStream {
         while let Some(part) = self.frames.next(input) {
             let payload = match part {
                 Part::Begin { kind, length } => {
+                    if self.place == Place::Start {
+                        // Nothing of another request is to be taken for this one.
+                        section.clear();
+                    }
                     self.begin(limits, kind, length)?;
                     &[][..]
                 }

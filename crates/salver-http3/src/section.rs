@@ -34,6 +34,12 @@ impl FieldSection {
         self.bytes.len() + LINE * self.lines.len()
     }
 
+    /// Whether the lines, as far as they were decoded, are those of a HEAD request: then its answer
+    /// has no content, whatever else is wrong (RFC 9110 section 9.3.2).
+    pub fn is_head(&self) -> bool {
+        self.iter().any(|line| line == (b":method", b"HEAD"))
+    }
+
     /// Name and value of each line.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut start = 0;

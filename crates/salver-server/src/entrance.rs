@@ -2,10 +2,8 @@
 
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
@@ -14,6 +12,7 @@ use crate::front::{Field, Front};
 use crate::listener::Kind;
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
+use crate::tls::OverTcp;
 use crate::{http1, http2, redirect, tls};
 
 /// What is added to each answer over TLS, whatever carries it.
@@ -31,7 +30,7 @@ pub(crate) enum Entrance {
     /// Serves.
     Plain(Rc<Front>),
     /// Makes a handshake, and serves.
-    Tls(Rc<Front>, Arc<ServerConfig>),
+    Tls(Rc<Front>, OverTcp),
     /// Says at which port the same is served over TLS.
     Redirect(u16),
 }
@@ -81,9 +80,9 @@ impl Entrance {
                 }
             }
             Entrance::Tls(front, config) => {
-                let (front, config) = (Rc::clone(front), Arc::clone(config));
+                let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) = tls::accept(&context, stream, config).await {
+                    if let Some(stream) = tls::accept(&context, stream, &config).await {
                         // A task of its own, which holds nothing of the handshake.
                         if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
                             serve_http2(context, stream, front, seat);

@@ -21,5 +21,5 @@ mod self_signed;
 pub(crate) use accept::accept;
 pub use certificates::{CertificateFiles, Certificates};
 pub use error::CertificateError;
-pub use handshakes::Handshakes;
+pub use handshakes::{Handshakes, OverTcp};
 pub(crate) use reload::watch;

@@ -196,15 +196,15 @@ pub struct ServeFlags {
     )]
     pub cache_size: u64,
 
-    /// The longest file that is kept in memory; at most a sixteenth of --cache-size
+    /// The longest file that is kept in memory; at most a sixteenth of --cache-size [default: 64KiB,
+    /// or 256KiB with TLS, where the kernel cannot send from files]
     #[arg(
         long,
         value_name = "SIZE",
-        default_value = "64KiB",
         value_parser = size,
         env = "SALVER_CACHE_MAX_FILE"
     )]
-    pub cache_max_file: u64,
+    pub cache_max_file: Option<u64>,
 
     /// Keep nothing in memory: every request is answered from disk
     #[arg(

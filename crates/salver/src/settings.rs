@@ -87,7 +87,7 @@ impl Settings {
             return;
         }
         let most = self.engine.keep_up_to();
-        if most < flags.cache_max_file {
+        if most < cache_max_file(flags) {
             self.warnings.push(format!(
                 "files beyond {} are not kept in memory: --cache-max-file is more than a \
                  sixteenth of --cache-size",
@@ -206,6 +206,17 @@ impl Settings {
     }
 }
 
+/// Without TLS `sendfile` is as cheap as memory from some 50 KiB on; with it every byte passes through
+/// the process anyway. Measured over the arena's files: 7.5 us of CPU per request instead of 8.1 in
+/// HTTP/2, 15.5 instead of 15.8 in HTTP/1.1.
+fn cache_max_file(flags: &ServeFlags) -> u64 {
+    let default = match flags.tls.is_wanted() {
+        true => 256 * 1024,
+        false => Config::default().cache_max_file,
+    };
+    flags.cache_max_file.unwrap_or(default)
+}
+
 fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
     if !flags.no_cache && flags.cache_size == 0 {
         let text = "--cache-size 0 can hold nothing: to keep nothing in memory, use --no-cache";
@@ -216,7 +227,7 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         index: flags.index.clone(),
         precompressed: flags.precompressed.0.clone(),
         cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
-        cache_max_file: flags.cache_max_file,
+        cache_max_file: cache_max_file(flags),
         sendfile_from: flags.sendfile_from,
         open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
         cache: !flags.no_cache,

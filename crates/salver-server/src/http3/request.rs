@@ -167,15 +167,22 @@ impl Exchange {
                 return Poll::Ready(Ok(ask_now(&shared, request)));
             };
             let mut input = &*bytes;
-            while self
-                .stream
-                .receive(&shared.limits, &mut input, &mut section)?
-                == Event::Head
-            {
+            loop {
+                let received = self
+                    .stream
+                    .receive(&shared.limits, &mut input, &mut section);
+                match received {
+                    Ok(Event::Head) => {}
+                    Ok(Event::Incomplete) => break,
+                    Err(failure) => {
+                        self.is_head |= self.held.is_none() && section.is_head();
+                        return Poll::Ready(Err(failure.into()));
+                    }
+                }
                 let head = match RequestHead::read(&section, &shared.limits) {
                     Ok(head) => head,
                     Err(refusal) => {
-                        self.is_head = section.iter().any(|line| line == (b":method", b"HEAD"));
+                        self.is_head = section.is_head();
                         return Poll::Ready(Err(refusal.into()));
                     }
                 };

@@ -2,18 +2,18 @@
 
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use salver_assets::ResponsePlan;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::closing::answer_and_close;
 use crate::context::Context;
 use crate::deadlines::Deadline;
+use crate::tls::OverTcp;
 
 /// How long a client that speaks without TLS may take to read that.
 const READING: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ const PEEKED: usize = 5;
 pub(crate) async fn accept(
     context: &Rc<Context>,
     stream: TcpStream,
-    config: Arc<ServerConfig>,
+    configs: &OverTcp,
 ) -> Option<TlsStream<TcpStream>> {
     let time = context.common.settings.header_timeout;
     let deadline = context.deadlines.add(Instant::now() + time);
@@ -40,7 +40,11 @@ pub(crate) async fn accept(
         send_elsewhere(context, &deadline, stream, whole).await;
         return None;
     }
-    let handshake = TlsAcceptor::from(config).accept(stream);
+    let handshake = async {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let config = configs.of(&start.client_hello());
+        start.into_stream(config).await
+    };
     match deadline.bound(Box::pin(handshake), goes_on).await {
         Some(Ok(stream)) => Some(stream),
         Some(Err(error)) => {

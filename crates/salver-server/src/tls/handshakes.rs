@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider};
+use rustls::server::ClientHello;
 use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSessions};
 use rustls::version::{TLS12, TLS13};
 
@@ -12,6 +13,32 @@ use super::certificates::Certificates;
 /// Sessions of TLS 1.2 clients that know no tickets, which the server must remember itself; each
 /// takes less than a KiB.
 const SESSIONS: usize = 1024;
+
+/// The longest record to a client of HTTP/1.1, in bytes of content and what encryption adds: each
+/// answer is encrypted by itself, into memory that is taken for each record, and two blocks of 8 KiB
+/// are more likely to be in the processor's cache than one of 16. Measured over the arena's files:
+/// 14.6 us of CPU per request instead of 15.6 with one request at a time on a connection; with many
+/// streams on it, where records are full, it is the other way round (8.6 instead of 8.3).
+const SHORT: usize = 8 * 1024 + 21;
+
+/// The settings of a listener's handshakes.
+#[derive(Clone, Debug)]
+pub struct OverTcp {
+    config: Arc<ServerConfig>,
+    short: Arc<ServerConfig>,
+}
+
+impl OverTcp {
+    /// Those for a client that says this.
+    pub(crate) fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let mut offered = hello.alpn().into_iter().flatten();
+        if offered.any(|protocol| protocol == b"h2") {
+            Arc::clone(&self.config)
+        } else {
+            Arc::clone(&self.short)
+        }
+    }
+}
 
 /// What all handshakes of a server share: certificates, and the keys of resumption. So a session
 /// that began on one worker, or over TCP, is resumed on any other, or over QUIC.
@@ -44,13 +71,19 @@ impl Handshakes {
     ///
     /// # Errors
     /// Never with the provider that is built in.
-    pub fn over_tcp(&self, http1: bool, http2: bool) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub fn over_tcp(&self, http1: bool, http2: bool) -> Result<OverTcp, rustls::Error> {
         let protocols: &[&[u8]] = match (http1, http2) {
             (true, false) => &[b"http/1.1"],
             (false, true) => &[b"h2"],
             _ => &[b"h2", b"http/1.1"],
         };
-        self.config(&[&TLS13, &TLS12], protocols)
+        let config = self.config(&[&TLS13, &TLS12], protocols)?;
+        let mut short = ServerConfig::clone(&config);
+        short.max_fragment_size = Some(SHORT);
+        Ok(OverTcp {
+            config,
+            short: Arc::new(short),
+        })
     }
 
     /// For QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.

@@ -1,0 +1,55 @@
+//! Another service for what is not here.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{Request, Response, StatusCode};
+use http_body_util::Either;
+use tower_service::Service;
+
+use crate::assets::Assets;
+use crate::body::Body;
+
+/// [`Assets`], and a service that is asked about what they do not have.
+#[derive(Clone, Debug)]
+pub struct WithFallback<F> {
+    assets: Assets,
+    fallback: F,
+}
+
+impl<F> WithFallback<F> {
+    pub(crate) fn new(assets: Assets, fallback: F) -> Self {
+        WithFallback { assets, fallback }
+    }
+}
+
+impl<F, B, C> Service<Request<B>> for WithFallback<F>
+where
+    F: Service<Request<B>, Response = Response<C>> + Clone + Send + 'static,
+    F::Future: Send,
+    B: Send + 'static,
+{
+    type Response = Response<Either<Body, C>>;
+    type Error = F::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, F::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), F::Error>> {
+        self.fallback.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The one that was found ready is the one to call (tower's documentation of `Clone`).
+        let clone = self.fallback.clone();
+        let mut fallback = std::mem::replace(&mut self.fallback, clone);
+        let answer = self.assets.respond(&request);
+        Box::pin(async move {
+            match answer.await {
+                Ok(response) if response.status() != StatusCode::NOT_FOUND => {
+                    Ok(response.map(Either::Left))
+                }
+                _ => Ok(fallback.call(request).await?.map(Either::Right)),
+            }
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! A request to a response.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use salver_assets::Asked;
+use tower_service::Service;
+
+use crate::assets::Assets;
+use crate::body::Body;
+use crate::translate;
+
+/// The answer, at once if it is cached.
+#[derive(Debug)]
+pub struct ResponseFuture(Inner);
+
+enum Inner {
+    Ready(Option<Response<Body>>),
+    Waiting(Pin<Box<dyn Future<Output = Response<Body>> + Send>>),
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Inner::Ready(_) => "Ready",
+            Inner::Waiting(_) => "Waiting",
+        })
+    }
+}
+
+impl Future for ResponseFuture {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Inner::Ready(response) => match response.take() {
+                Some(response) => Poll::Ready(Ok(response)),
+                // Polled after its end: as any future, it may do anything but panic.
+                None => Poll::Pending,
+            },
+            Inner::Waiting(waiting) => waiting.as_mut().poll(context).map(Ok),
+        }
+    }
+}
+
+impl Assets {
+    /// The answer to a request, whose content nobody looks at.
+    pub(crate) fn respond<B>(&self, asked: &Request<B>) -> ResponseFuture {
+        let uri = asked.uri();
+        let query = uri.query().map(str::as_bytes);
+        let path = uri.path().as_bytes();
+        let request = translate::request(asked.method(), path, query, asked.headers());
+        ResponseFuture(match self.ask(&request) {
+            Asked::Plan(plan) => Inner::Ready(Some(translate::response(plan, path))),
+            Asked::Later(pending) => {
+                let (assets, request) = (self.clone(), request.into_owned());
+                Inner::Waiting(Box::pin(async move {
+                    let plan = assets.wait(&request, pending).await;
+                    translate::response(plan, &request.path)
+                }))
+            }
+        })
+    }
+}
+
+impl<B> Service<Request<B>> for Assets {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> ResponseFuture {
+        self.respond(&request)
+    }
+}

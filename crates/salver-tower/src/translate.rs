@@ -1,0 +1,112 @@
+//! Between the types of the `http` crate and those of the engine.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use http::{Response, StatusCode};
+use salver_assets::{Method, Protocol, Request, RequestFields, ResponsePlan};
+
+use crate::body::Body;
+
+/// The request as the engine reads it.
+pub(crate) fn request<'a>(
+    method: &http::Method,
+    path: &'a [u8],
+    query: Option<&'a [u8]>,
+    headers: &'a HeaderMap,
+) -> Request<'a> {
+    Request {
+        method: self::method(method),
+        path: Cow::Borrowed(path),
+        query: query.map(Cow::Borrowed),
+        fields: fields(headers),
+    }
+}
+
+fn method(method: &http::Method) -> Method {
+    match method.as_str() {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        "OPTIONS" => Method::Options,
+        "POST" | "PUT" | "DELETE" | "PATCH" | "CONNECT" | "TRACE" => Method::NotAllowed,
+        _ => Method::NotImplemented,
+    }
+}
+
+/// Lines of one name are one value (RFC 9110 section 5.3).
+fn fields(headers: &HeaderMap) -> RequestFields<'_> {
+    let mut fields = RequestFields::default();
+    for (name, value) in headers {
+        let Some(slot) = fields.slot(name.as_str().as_bytes()) else {
+            continue;
+        };
+        match slot {
+            None => *slot = Some(Cow::Borrowed(value.as_bytes())),
+            Some(first) => {
+                let first = first.to_mut();
+                first.extend_from_slice(b", ");
+                first.extend_from_slice(value.as_bytes());
+            }
+        }
+    }
+    fields
+}
+
+/// The head of a plan as it is kept with a representation.
+type Lines = Vec<(HeaderName, HeaderValue)>;
+
+/// The answer, as a plan has it. `path` is that of the request.
+pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
+    let content = std::mem::replace(&mut plan.content, salver_assets::Content::Empty);
+    let mut response = Response::new(Body::new(content));
+    *response.status_mut() =
+        StatusCode::from_u16(plan.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let made;
+    let kept: Option<&Lines> = plan
+        .prepared()
+        .and_then(|prepared| prepared.head(Protocol::Library, || lines(&plan)));
+    let lines = match kept {
+        Some(lines) => lines,
+        None => {
+            made = lines(&plan);
+            &made
+        }
+    };
+    let mut headers = HeaderMap::with_capacity(lines.len());
+    headers.extend(lines.iter().cloned());
+    if let Some(location) = headers.get_mut(LOCATION)
+        && let Some(relative) = relative(location, path)
+    {
+        *location = relative;
+    }
+    *response.headers_mut() = headers;
+    response
+}
+
+fn lines(plan: &ResponsePlan) -> Lines {
+    let line = |(name, value): &(&'static str, Bytes)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        let value = HeaderValue::from_maybe_shared(value.clone()).ok()?;
+        Some((name, value))
+    };
+    plan.fields().iter().filter_map(line).collect()
+}
+
+/// A reference to a directory in the same place, relative to the request's own path (RFC 3986
+/// section 4.2): a router may have taken a prefix off that path, which nobody here knows. `None` if
+/// the path was not a plain one: then what is relative to it leads to another of its odd forms.
+fn relative(location: &HeaderValue, path: &[u8]) -> Option<HeaderValue> {
+    let location = location.to_str().ok()?;
+    let (directory, query) = match location.split_once('?') {
+        Some((directory, query)) => (directory, Some(query)),
+        None => (location, None),
+    };
+    let plain = directory.strip_suffix('/')?;
+    let name = plain
+        .rsplit('/')
+        .next()
+        .filter(|_| plain.as_bytes() == path)?;
+    let query = query.map_or_else(String::new, |query| format!("?{query}"));
+    HeaderValue::try_from(format!("./{name}/{query}")).ok()
+}

@@ -13,6 +13,7 @@ mod routing;
 mod socket;
 mod translate;
 mod transport;
+mod turns;
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -24,6 +24,7 @@ use tokio::task::spawn_local;
 use super::Loop;
 use super::request::Exchange;
 use super::transport::send_window;
+use super::turns::Turns;
 use crate::context::Seat;
 use crate::deadlines::Deadline;
 
@@ -54,6 +55,8 @@ pub(super) struct Connection {
     /// How often it said something.
     reprioritised: Cell<u64>,
     peer: RefCell<PeerStreams>,
+    /// The answers that are on their way.
+    pub(super) turns: Rc<Turns>,
 }
 
 /// A request that is under way; over when dropped.
@@ -102,6 +105,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
         peer: RefCell::default(),
+        turns: Rc::default(),
     });
     Rc::clone(&connection).run(place).await;
     drop(seat);

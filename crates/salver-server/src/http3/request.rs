@@ -17,6 +17,7 @@ use super::Loop;
 use super::connection::{Connection, code};
 use super::patience::Patience;
 use super::translate::{push_head, request};
+use super::turns::Turn;
 use crate::asking::{Asked, ask, wait_for_plan};
 use crate::ending::report;
 use crate::transmit::reading::{Loading, Reading};
@@ -48,6 +49,8 @@ pub(super) struct Exchange {
     /// Up to when the client's priorities have been looked at.
     reprioritised: u64,
     patience: Patience,
+    /// While content is on its way.
+    turn: Option<Turn>,
 }
 
 /// Why an exchange ends early.
@@ -90,6 +93,7 @@ impl Exchange {
             applied: Urgency::default(),
             reprioritised: 0,
             patience: Patience::default(),
+            turn: None,
         }
     }
 
@@ -262,6 +266,7 @@ impl Exchange {
     async fn send(&mut self, plan: ResponsePlan) -> Result<(), Failure> {
         let connection = Rc::clone(&self.connection);
         let (shared, common) = (&connection.shared, &connection.shared.context.common);
+        self.turn = Some(connection.turns.take(self.urgency.value()));
         self.prioritise();
         let mut head = Vec::with_capacity(HEAD);
         push_head(
@@ -299,6 +304,7 @@ impl Exchange {
                 length
             }
         };
+        self.turn = None;
         // Fails only if the client does not want it any more.
         let _ = self.send.finish();
         if length > LONG || connection.drains() {
@@ -319,6 +325,9 @@ impl Exchange {
         }
         if self.urgency != self.applied {
             self.applied = self.urgency;
+            if let Some(turn) = &mut self.turn {
+                turn.change(self.urgency.value());
+            }
             // In QUIC the larger number comes first, and nothing said is 0.
             let usual = i32::from(Urgency::default().value());
             let _ = self
@@ -342,9 +351,15 @@ impl Exchange {
         context: &mut Context<'_>,
         chunks: &mut [Bytes],
     ) -> Poll<Result<usize, Failure>> {
+        if let Some(turn) = &mut self.turn {
+            ready!(turn.poll(context));
+        }
         let written = pin!(self.send.write_chunks(chunks)).poll(context);
         match written {
             Poll::Ready(written) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.handed_over();
+                }
                 self.patience.renew();
                 let written = written.map(|written| written.chunks);
                 Poll::Ready(written.map_err(|_| Failure::Gone))

@@ -37,7 +37,10 @@ impl Builder {
     fn new(root: Root) -> Self {
         Builder {
             root,
-            config: Config::default(),
+            config: Config {
+                cache_max_file: 256 * 1024,
+                ..Config::default()
+            },
             symlinks: Symlinks::default(),
             fallback: None,
             keeps: true,
@@ -76,7 +79,7 @@ impl Builder {
     }
 
     /// The longest file that is kept in memory, in bytes; at most a sixteenth of the cache. Default:
-    /// 256 KiB.
+    /// 256 KiB: no kernel sends from files here, so that memory is the cheaper way for longer.
     #[must_use]
     pub fn cache_max_file(mut self, bytes: u64) -> Self {
         self.config.cache_max_file = bytes;

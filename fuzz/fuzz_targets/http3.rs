@@ -1,0 +1,43 @@
+//! Any bytes on a request stream and on a control stream of HTTP/3, in any pieces: they are read to the
+//! same end however they are cut, and what is read of them fits the limits.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use salver_http3::{Control, Event, FieldSection, Limits, RequestHead, RequestStream};
+
+/// What came of the bytes: heads, and why it ended.
+fn read(input: &[u8], step: usize) -> (Vec<Vec<u8>>, bool) {
+    let limits = Limits::default();
+    let (mut stream, mut section) = (RequestStream::default(), FieldSection::default());
+    let mut heads = Vec::new();
+    for mut piece in input.chunks(step) {
+        loop {
+            match stream.receive(&limits, &mut piece, &mut section) {
+                Ok(Event::Incomplete) => break,
+                Ok(Event::Head) => {
+                    let lines: usize = section.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
+                    assert!(lines <= limits.max_head);
+                    let head = RequestHead::read(&section, &limits);
+                    heads.push(format!("{head:?}").into_bytes());
+                }
+                Err(_) => return (heads, false),
+            }
+        }
+        assert!(piece.is_empty(), "all of it is used up");
+    }
+    (heads, stream.end().is_ok())
+}
+
+fuzz_target!(|input: (u8, Vec<u8>)| {
+    let (step, input) = input;
+    let pieces = read(&input, usize::from(step).max(1));
+    assert_eq!(pieces, read(&input, usize::MAX), "however it is cut");
+    let mut control = Control::default();
+    for piece in input.chunks(usize::from(step).max(1)) {
+        let mut rest = piece;
+        while let Ok(Some(_)) = control.receive(&mut rest) {}
+        if !rest.is_empty() {
+            break;
+        }
+    }
+});

@@ -4,7 +4,7 @@ mod decoder;
 mod dynamic_table;
 mod encoder;
 pub mod huffman;
-mod integer;
+pub mod integer;
 mod static_table;
 
 pub(crate) use decoder::{Decoder, Line};
@@ -24,4 +24,13 @@ pub(crate) enum Error {
     Index,
     /// The table is made larger than allowed, or its size is changed behind a field line.
     TableSize,
+}
+
+impl From<integer::IntegerError> for Error {
+    fn from(error: integer::IntegerError) -> Self {
+        match error {
+            integer::IntegerError::Truncated => Error::Truncated,
+            integer::IntegerError::TooLarge => Error::Integer,
+        }
+    }
 }

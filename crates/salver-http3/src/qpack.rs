@@ -1,10 +1,9 @@
 //! Field sections (RFC 9204), without the dynamic table: whatever refers to it is an error, for this
 //! side has said that it has none.
 
-pub(crate) mod integer;
 pub(crate) mod static_table;
 
-use salver_http2::hpack::huffman;
+use salver_http2::hpack::{huffman, integer};
 
 use crate::limits::Limits;
 use crate::section::FieldSection;
@@ -24,6 +23,15 @@ pub(crate) enum Error {
     TooLarge,
     /// It has more lines than allowed.
     TooManyLines,
+}
+
+impl From<integer::IntegerError> for Error {
+    fn from(error: integer::IntegerError) -> Self {
+        match error {
+            integer::IntegerError::Truncated => Error::Truncated,
+            integer::IntegerError::TooLarge => Error::Integer,
+        }
+    }
 }
 
 /// Reads a whole field section (section 4.5) into `into`, which is cleared first.

@@ -1,6 +1,13 @@
-//! Integers with a prefix (RFC 7541 section 5.1).
+//! Integers with a prefix (RFC 7541 section 5.1, as RFC 9204 section 4.1.1 takes it).
 
-use super::Error;
+/// Why an integer cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IntegerError {
+    /// It has not come whole.
+    Truncated,
+    /// It is larger than any that means something here: 16 Mi.
+    TooLarge,
+}
 
 /// No integer that means something here is larger.
 const MOST: usize = 1 << 24;
@@ -9,10 +16,10 @@ const MOST: usize = 1 << 24;
 /// rest of the input follows it.
 ///
 /// # Errors
-/// [`Error::Truncated`]; [`Error::Integer`] beyond [`MOST`], whatever follows.
-pub(crate) fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), Error> {
+/// [`IntegerError::Truncated`]; [`IntegerError::TooLarge`] beyond 16 Mi, whatever follows.
+pub fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), IntegerError> {
     let [first, rest @ ..] = input else {
-        return Err(Error::Truncated);
+        return Err(IntegerError::Truncated);
     };
     let all = usize::from(u8::MAX >> (8 - prefix));
     let value = usize::from(*first) & all;
@@ -22,15 +29,15 @@ pub(crate) fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), Error> {
     let (mut value, mut shift, mut rest) = (value, 0u32, rest);
     loop {
         let [next, tail @ ..] = rest else {
-            return Err(Error::Truncated);
+            return Err(IntegerError::Truncated);
         };
         let more = usize::from(*next & 0x7f)
             .checked_shl(shift)
             .filter(|_| shift <= 21)
-            .ok_or(Error::Integer)?;
+            .ok_or(IntegerError::TooLarge)?;
         value += more;
         if value > MOST {
-            return Err(Error::Integer);
+            return Err(IntegerError::TooLarge);
         }
         shift += 7;
         rest = tail;
@@ -41,7 +48,7 @@ pub(crate) fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), Error> {
 }
 
 /// Appends an integer. `first` holds the bits before the prefix.
-pub(crate) fn write(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
+pub fn write(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     let all = u8::MAX >> (8 - prefix);
     match u8::try_from(value) {
         Ok(value) if value < all => out.push(first | value),
@@ -82,7 +89,7 @@ mod tests {
     #[test]
     fn too_short_or_too_large() {
         for bytes in [&[][..], &[31], &[31, 0x80], &[31, 0xff, 0xff]] {
-            assert_eq!(read(bytes, 5), Err(Error::Truncated), "{bytes:?}");
+            assert_eq!(read(bytes, 5), Err(IntegerError::Truncated), "{bytes:?}");
         }
         for bytes in [
             &[31, 0xff, 0xff, 0xff, 0x7f][..],
@@ -91,7 +98,7 @@ mod tests {
                 31, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00,
             ],
         ] {
-            assert_eq!(read(bytes, 5), Err(Error::Integer), "{bytes:?}");
+            assert_eq!(read(bytes, 5), Err(IntegerError::TooLarge), "{bytes:?}");
         }
     }
 

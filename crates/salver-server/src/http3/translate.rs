@@ -1,25 +1,13 @@
 //! Between the words of HTTP/3 and those of the engine.
 
-use salver_assets::{Method, Protocol, Request, ResponsePlan};
+use salver_assets::{Protocol, Request, ResponsePlan};
 use salver_http3::{Fields, RenderedHead, RequestHead, Target, write_head};
 
-/// What is to be done, whatever it was called.
-pub(super) fn method(head: &RequestHead<'_>) -> Method {
-    use salver_semantics::Method as Sent;
-    match head.method {
-        Sent::Get => Method::Get,
-        Sent::Head => Method::Head,
-        Sent::Options => Method::Options,
-        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
-            Method::NotAllowed
-        }
-        Sent::Other => Method::NotImplemented,
-    }
-}
+use crate::asking;
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = method(&head);
+    let method = asking::method(head.method);
     let (path, query) = match head.target {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),

@@ -226,6 +226,10 @@ impl<S: Stream> Connection<S> {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                    // What is cut short ends without a word.
+                    if self.protocol.phase() == Phase::Idle {
+                        self.stream.farewell(context);
+                    }
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Poll::Ready(Ok(())) => buffer.filled().len(),

@@ -27,7 +27,7 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
                     assert!(matches!(request.path.first(), Some(b'/' | b'*')) || request.refusal.is_some());
                     stream
                 }
-                Event::Cancelled { .. } => 0,
+                Event::Cancelled { .. } | Event::Again => 0,
                 Event::Incomplete => {
                     carry.drain(..consumed);
                     assert!(carry.len() < HEADER + LONGEST);

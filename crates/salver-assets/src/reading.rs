@@ -14,6 +14,10 @@ use crate::file_content::FileContent;
 use crate::plan::{Content, Piece};
 use crate::strategy::{Residency, Situation, Transport, Way, way};
 
+/// What is read from the page cache at a time, if less is asked for: each read costs three system
+/// calls.
+const AT_ONCE: u64 = 64 * 1024;
+
 /// What is read from a disk at a time.
 const WINDOW: u64 = 256 * 1024;
 
@@ -118,7 +122,7 @@ impl Reading {
                     }
                 }
                 Some(Piece::File(file)) => {
-                    let most = u64::try_from(most).unwrap_or(WINDOW).clamp(1, WINDOW);
+                    let most = u64::try_from(most).unwrap_or(WINDOW).clamp(AT_ONCE, WINDOW);
                     let end = file.range.end.min(file.range.start.saturating_add(most));
                     let mut window = file.range.start..end;
                     if let Some(bytes) = read_at_once(disk, file, &window)? {

@@ -25,6 +25,8 @@ const INITIAL_WINDOW: i64 = 65_535;
 pub enum Event<'s, T> {
     /// Nothing yet: call again when there is more input.
     Incomplete,
+    /// Nothing that the caller need know: call again with what is left.
+    Again,
     /// Answer this: by [`Connection::respond`], now or later.
     Request {
         /// Its stream.
@@ -231,7 +233,7 @@ impl<T> Connection<T> {
                 Err(fault) => {
                     let frame = Frame::read(rest).ok().flatten();
                     let length = frame.map_or(rest.len(), |(length, _)| length);
-                    (length, self.give_up(&mut call, fault))
+                    (length, self.give_up(limits, second, fault, call.out))
                 }
             };
             consumed += length;
@@ -247,10 +249,15 @@ impl<T> Connection<T> {
                 stream,
                 request: *request,
             },
-            Done::Request(stream) => match scratch.head.request() {
-                Ok(request) => Event::Request { stream, request },
-                // It was one a moment ago.
-                Err(Malformed) => Event::Ended,
+            Done::Head(stream, ends) => match scratch.head.request() {
+                Ok(request) => self.open(limits, stream, ends, &scratch.head, request),
+                Err(Malformed) => {
+                    let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
+                    match self.give_up(limits, second, fault, out) {
+                        Done::Ended => Event::Ended,
+                        _ => Event::Again,
+                    }
+                }
             },
             Done::Frame | Done::Ended => Event::Ended,
         };
@@ -313,10 +320,16 @@ impl<T> Connection<T> {
     }
 
     /// Says what was wrong.
-    fn give_up(&mut self, call: &mut Call<'_>, fault: Fault) -> Done<T> {
+    fn give_up(
+        &mut self,
+        limits: &Limits,
+        second: u64,
+        fault: Fault,
+        out: &mut Vec<u8>,
+    ) -> Done<T> {
         let code = match fault {
-            Fault::Stream(stream, code) if self.patience.spend(call.limits, call.second) => {
-                return match self.reset(stream, code, call.out) {
+            Fault::Stream(stream, code) if self.patience.spend(limits, second) => {
+                return match self.reset(stream, code, out) {
                     Some(closed) if closed.is_known() => Done::Closed(stream, content(closed)),
                     _ => Done::Frame,
                 };
@@ -324,7 +337,7 @@ impl<T> Connection<T> {
             Fault::Stream(..) => ErrorCode::ENHANCE_YOUR_CALM,
             Fault::Connection(code) => code,
         };
-        push_goaway(call.out, self.last, code);
+        push_goaway(out, self.last, code);
         self.has_ended = true;
         Done::Ended
     }
@@ -373,8 +386,9 @@ enum Done<T> {
     Frame,
     /// A stream whose request is known to the caller was reset.
     Closed(u32, Option<T>),
-    /// The request is in the scratch.
-    Request(u32),
+    /// A field section that opens a stream, and whether it ends the client's side. It is in the
+    /// scratch.
+    Head(u32, bool),
     Held(u32, Box<Request<'static>>),
     Ended,
 }

@@ -269,6 +269,7 @@ impl<S: Stream> Connection<S> {
             at += consumed;
             match event {
                 Event::Incomplete => return at,
+                Event::Again => continue,
                 Event::Ended => {
                     self.ends = true;
                     return at;

@@ -1,9 +1,10 @@
 //! Field sections: the heads of requests, and trailers.
 
-use super::{Block, Call, Closed, Connection, Done, Scratch, depends_on};
+use super::{Block, Call, Closed, Connection, Done, Event, Scratch, depends_on};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, flag};
-use crate::request::Head;
+use crate::limits::Limits;
+use crate::request::{Head, Request};
 use crate::streams::{Incoming, State};
 
 /// A field block comes in so many bytes at most, as multiple of `max_head`.
@@ -109,24 +110,37 @@ impl<T> Connection<T> {
         if block.is_selfish {
             return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
         }
+        if block.ends_stream && head.content_length().is_some_and(|length| length > 0) {
+            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
+        }
         if self.streams.len() >= usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX) {
             return Err(Fault::Stream(id, ErrorCode::REFUSED_STREAM));
         }
-        let is_malformed = Fault::Stream(id, ErrorCode::PROTOCOL_ERROR);
-        let request = head.request().map_err(|_| is_malformed)?;
-        let expected = head.content_length();
-        if block.ends_stream && expected.is_some_and(|length| length > 0) {
-            return Err(is_malformed);
-        }
+        Ok(Done::Head(id, block.ends_stream))
+    }
+
+    /// Opens a stream by its request.
+    pub(super) fn open<'s>(
+        &mut self,
+        limits: &Limits,
+        id: u32,
+        ends: bool,
+        head: &Head,
+        request: Request<'s>,
+    ) -> Event<'s, T> {
         let early = self.priorities.iter().position(|(stream, _)| *stream == id);
         let priority = match early {
             Some(place) => self.priorities.swap_remove(place).1,
             None => head.priority(),
         };
-        let too_large = expected.is_some_and(|length| length > call.limits.max_body);
-        let is_answered =
-            block.ends_stream || too_large || head.expects_continue || request.refusal.is_some();
-        if !is_answered {
+        let expected = head.content_length();
+        let mut request = request;
+        if expected.is_some_and(|length| length > limits.max_body) {
+            request
+                .refusal
+                .get_or_insert((413, "The content is too large"));
+        }
+        if !ends && !head.expects_continue && request.refusal.is_none() {
             let incoming = Incoming {
                 request: request.into_owned(),
                 expected,
@@ -134,20 +148,18 @@ impl<T> Connection<T> {
             };
             let state = State::Receiving(Box::new(incoming));
             self.streams.open(id, state, self.initial_window, priority);
-            return Ok(Done::Frame);
+            return Event::Again;
         }
         self.progress += 1;
         self.streams
             .open(id, State::Answering, self.initial_window, priority);
         if let Some(stream) = self.streams.get(id) {
-            stream.is_whole = block.ends_stream;
+            stream.is_whole = ends;
         }
-        if too_large && request.refusal.is_none() {
-            let mut request = request.into_owned();
-            request.refusal = Some((413, "The content is too large"));
-            return Ok(Done::Held(id, Box::new(request)));
+        Event::Request {
+            stream: id,
+            request,
         }
-        Ok(Done::Request(id))
     }
 
     /// A field section on a stream that is, or was, open.

@@ -101,6 +101,7 @@ impl Client {
                     events.push("ended".to_owned());
                     break;
                 }
+                Event::Again => continue,
                 Event::Cancelled { stream, content } => format!("cancelled {stream} {content:?}"),
                 Event::Request { stream, request } => {
                     let refusal = request.refusal.map(|(status, _)| format!(" {status}"));
@@ -206,6 +207,7 @@ fn a_request_in_pieces_of_any_length() {
                 match event {
                     Event::Incomplete => break,
                     Event::Request { stream, .. } => events.push(stream),
+                    Event::Again => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -689,7 +691,7 @@ proptest! {
                         break;
                     }
                     Event::Request { stream, .. } => Some(stream),
-                    Event::Cancelled { .. } => None,
+                    Event::Cancelled { .. } | Event::Again => None,
                 };
                 carry.drain(..consumed);
                 if let Some(stream) = stream {

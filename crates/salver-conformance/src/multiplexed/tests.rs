@@ -1,7 +1,7 @@
 //! The judge itself, on servers that others have written and on one that makes mistakes.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -350,6 +350,9 @@ fn serve_frames(
                     } else if mistake == Mistake::EndsAll {
                         let goaway = [0, 0, 0, 1, 0, 0, 0, 1];
                         socket.write_all(&Frame::new(kind::GOAWAY, 0, 0, goaway).to_bytes())?;
+                        // To close with something unread would take the GOAWAY back.
+                        socket.shutdown(Shutdown::Write)?;
+                        while socket.read(&mut chunk)? > 0 {}
                         return Ok(());
                     } else {
                         vec![Frame::reset(frame.stream, 1)]

@@ -7,7 +7,7 @@ mod section;
 
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{
-    Frame, LONGEST, MOST, PREFACE, flag, kind, push_goaway, push_number, push_settings, setting,
+    Frame, MOST, PREFACE, flag, kind, push_goaway, push_number, push_settings, setting,
 };
 use crate::hpack::Decoder;
 use crate::limits::Limits;
@@ -86,7 +86,6 @@ pub struct Connection<T> {
     window: i64,
     /// The window of a new stream.
     initial_window: i64,
-    longest: usize,
     /// Content received since the client last heard of its window.
     taken: u32,
     /// The next field block must say that this side uses no dynamic table.
@@ -96,8 +95,8 @@ pub struct Connection<T> {
     priorities: Vec<(u32, Priority)>,
     /// Frames sent that the client may answer by widening a window.
     credit: u32,
-    /// Streams beyond this one are not answered any more.
-    goes_away: Option<u32>,
+    /// No further stream is answered.
+    goes_away: bool,
     peer_goes_away: bool,
     /// Grows with everything that leads somewhere.
     progress: u64,
@@ -142,13 +141,12 @@ impl<T> Connection<T> {
             reset: 0,
             window: INITIAL_WINDOW,
             initial_window: INITIAL_WINDOW,
-            longest: LONGEST,
             taken: 0,
             resize: false,
             patience: Patience::new(),
             priorities: Vec::new(),
             credit: 0,
-            goes_away: None,
+            goes_away: false,
             peer_goes_away: false,
             progress: 0,
         }
@@ -190,14 +188,14 @@ impl<T> Connection<T> {
 
     /// Whether nothing is left to do, and nothing will come.
     pub fn is_over(&self) -> bool {
-        let no_more = self.peer_goes_away || self.goes_away.is_some();
+        let no_more = self.peer_goes_away || self.goes_away;
         self.has_ended || no_more && self.streams.len() == 0
     }
 
     /// Says that no further stream is answered; those that are open are (RFC 9113 section 6.8).
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
-        if self.goes_away.is_none() && !self.has_ended {
-            self.goes_away = Some(self.last);
+        if !self.goes_away && !self.has_ended {
+            self.goes_away = true;
             push_goaway(out, self.last, ErrorCode::NO_ERROR);
         }
     }

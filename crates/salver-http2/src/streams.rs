@@ -111,8 +111,14 @@ impl<T> Streams<T> {
     }
 
     /// Opens a stream. Identifiers only grow (RFC 9113 section 5.1.1).
-    pub(crate) fn open(&mut self, id: u32, state: State<T>, window: i64, priority: Priority) {
-        let is_whole = matches!(state, State::Answering);
+    pub(crate) fn open(
+        &mut self,
+        id: u32,
+        state: State<T>,
+        is_whole: bool,
+        window: i64,
+        priority: Priority,
+    ) {
         let key = self.all.insert(Stream {
             id,
             state,
@@ -316,7 +322,7 @@ mod tests {
         let mut streams = Streams::new();
         for &(id, priority, left) in of {
             let state = State::Sending { content: (), left };
-            streams.open(id, state, 1 << 30, priority);
+            streams.open(id, state, true, 1 << 30, priority);
             streams.enqueue_id(id);
         }
         streams

@@ -59,7 +59,7 @@ impl<T> Connection<T> {
         if self.has_ended {
             return None;
         }
-        let most = usize::try_from(self.window).unwrap_or(0).min(self.longest);
+        let most = usize::try_from(self.window).unwrap_or(0).min(LONGEST);
         self.streams.next(most)
     }
 

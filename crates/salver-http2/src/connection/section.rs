@@ -101,7 +101,7 @@ impl<T> Connection<T> {
         self.opened = self.opened.checked_shl(distance).unwrap_or(0) | 1;
         self.reset = self.reset.checked_shl(distance).unwrap_or(0);
         self.last = id;
-        if self.goes_away.is_some() {
+        if self.goes_away {
             // The client has been told, or is being told.
             self.mark_reset(id);
             self.spend(call)?;
@@ -147,15 +147,13 @@ impl<T> Connection<T> {
                 received: 0,
             };
             let state = State::Receiving(Box::new(incoming));
-            self.streams.open(id, state, self.initial_window, priority);
+            self.streams
+                .open(id, state, ends, self.initial_window, priority);
             return Event::Again;
         }
         self.progress += 1;
         self.streams
-            .open(id, State::Answering, self.initial_window, priority);
-        if let Some(stream) = self.streams.get(id) {
-            stream.is_whole = ends;
-        }
+            .open(id, State::Answering, ends, self.initial_window, priority);
         Event::Request {
             stream: id,
             request,

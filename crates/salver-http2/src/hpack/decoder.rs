@@ -151,20 +151,9 @@ fn is_value(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes;
     use super::*;
     use proptest::prelude::*;
-
-    fn bytes(hex: &str) -> Vec<u8> {
-        let digits: Vec<u8> = hex
-            .bytes()
-            .filter(|byte| !byte.is_ascii_whitespace())
-            .collect();
-        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        digits
-            .chunks(2)
-            .map(|digits| pair(digits).unwrap())
-            .collect()
-    }
 
     fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();

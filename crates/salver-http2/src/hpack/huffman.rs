@@ -168,20 +168,9 @@ pub fn encode(plain: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes;
     use super::*;
     use proptest::prelude::*;
-
-    fn bytes(hex: &str) -> Vec<u8> {
-        let digits: Vec<u8> = hex
-            .bytes()
-            .filter(|byte| !byte.is_ascii_whitespace())
-            .collect();
-        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        digits
-            .chunks(2)
-            .map(|digits| pair(digits).unwrap())
-            .collect()
-    }
 
     fn decoded(coded: &[u8]) -> Result<Vec<u8>, Malformed> {
         let mut out = Vec::new();

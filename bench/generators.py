@@ -23,7 +23,6 @@ import check
 import files
 import load as client
 import machine
-import measure
 import peers
 import process
 import report
@@ -134,10 +133,8 @@ def arguments():
 
 def trial(generator, load, server, folder, options):
     """One run of one generator, with what it and the server spent."""
-    before, around = measure.cpu_seconds(server.session), trials.surroundings()
-    found = generator.run(load, server, folder, options.seconds, options.connections)
-    cpu = measure.cpu_seconds(server.session) - before
-    busy, stolen, own = (now - then for now, then in zip(trials.surroundings(), around))
+    found, cpu, busy, stolen, own = trials.spent(
+        server, lambda: generator.run(load, server, folder, options.seconds, options.connections))
     requests = max(found["requests"], 1)
     return {"generator": generator.name, "load": load.name, "client_us": own * 1e6 / requests, "server_us": cpu * 1e6 / requests,
             "others": max(0.0, busy - cpu - own) / options.seconds, "stolen": stolen / options.seconds, **found}

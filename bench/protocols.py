@@ -73,10 +73,8 @@ def trial(peer, way, made, folder, options):
         asking = client(way, folder / peer.name)
         work = check.work(server.port, way, made, asking.get(way))
         asking.run(way, server.port, options.connections, 1)
-        before, around = measure.cpu_seconds(server.session), trials.surroundings()
-        found = asking.run(way, server.port, options.connections, way.turns)
-        cpu = measure.cpu_seconds(server.session) - before
-        busy, stolen, own = (now - then for now, then in zip(trials.surroundings(), around))
+        found, cpu, busy, stolen, own = trials.spent(
+            server, lambda: asking.run(way, server.port, options.connections, way.turns))
         memory = measure.resident_mib(server.session)
     answers, seconds = max(found["answers"], 1), found["us"] / 1e6
     expected = options.connections * way.turns * sum(length for _, length in work)

@@ -64,16 +64,22 @@ def surroundings():
     return (*measure.machine_seconds(), measure.children_seconds())
 
 
+def spent(server, run):
+    """-> what `run` gave; CPU seconds that went meanwhile to the server, to all of the machine, to the
+    host, and to clients that have ended"""
+    before, around = measure.cpu_seconds(server.session), surroundings()
+    found = run()
+    cpu = measure.cpu_seconds(server.session) - before
+    return found, cpu, *(now - then for now, then in zip(surroundings(), around))
+
+
 def trial(peer, load, made, folder, options):
     """One run of one server: started, checked, warmed up, measured, stopped. -> (work, run)"""
     with start(peer, made, folder) as server:
         work = check.work(server.port, load, made)
         wrk = client.Client(load, server.port, folder / peer.name, options.connections)
         wrk.warm_up(WARM_UP_SECONDS)
-        before, around = measure.cpu_seconds(server.session), surroundings()
-        report = wrk.run(options.seconds)
-        cpu = measure.cpu_seconds(server.session) - before
-        busy, stolen, client_cpu = (now - then for now, then in zip(surroundings(), around))
+        report, cpu, busy, stolen, client_cpu = spent(server, lambda: wrk.run(options.seconds))
         memory = measure.resident_mib(server.session)
     answers = max(report["answers"], 1)
     expected = sum(length for _, length in work) / len(work)

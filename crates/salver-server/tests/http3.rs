@@ -396,10 +396,7 @@ fn a_client_may_ask_whether_to_send() {
     let site = site();
     let server = Served::new(&site);
     run(async {
-        let quic = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quic = server.plain().await;
         let expecting = [("expect", "100-continue"), ("content-length", "5")];
         let (mut send, mut receive) = within(quic.open_bi()).await.unwrap();
         within(send.write_all(&get("/a.css", &expecting)))
@@ -433,10 +430,7 @@ fn malformed_requests_are_told_so() {
     let site = site();
     let server = Served::new(&site);
     run(async {
-        let quic = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quic = server.plain().await;
         let lines = |more: &[(&str, &str)]| get("/a.css", more);
         for stream in [
             lines(&[("Upper", "a")]),
@@ -483,10 +477,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
             (request[..request.len() - 1].to_vec(), raw::H3_FRAME_ERROR),
             (frame(1, b"\0\0\x80"), 0x200),
         ] {
-            let quic = server
-                .quic(&endpoint(), TransportConfig::default())
-                .await
-                .unwrap();
+            let quic = server.plain().await;
             send(&quic, &stream).await;
             assert_eq!(closed(&quic).await, Some(code), "{stream:x?}");
         }
@@ -498,10 +489,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
             (b"\x02\x80", false, 0x201),
             (b"\x03\x80", false, 0x202),
         ] {
-            let quic = server
-                .quic(&endpoint(), TransportConfig::default())
-                .await
-                .unwrap();
+            let quic = server.plain().await;
             let mut control = raw::control(&quic, stream).await;
             if ends {
                 control.finish().unwrap();
@@ -509,10 +497,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
             assert_eq!(closed(&quic).await, Some(code), "{stream:x?}");
         }
         // What is only not known does not.
-        let quic = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quic = server.plain().await;
         let mut control = raw::control(&quic, b"\0\x04\0").await;
         within(control.write_all(&frame(0x21, b"grease")))
             .await
@@ -614,10 +599,7 @@ fn a_request_that_never_ends_is_given_up() {
     };
     let server = Served::with(&site, settings, trusting());
     run(async {
-        let quic = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quic = server.plain().await;
         let (mut send, receive) = within(quic.open_bi()).await.unwrap();
         within(send.write_all(&get("/a.css", &[])[..5]))
             .await

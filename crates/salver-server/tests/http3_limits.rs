@@ -120,10 +120,7 @@ fn frames_that_announce_much_hold_nothing() {
     let site = site();
     let server = Served::new(&site);
     run(async {
-        let quic = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quic = server.plain().await;
         let before = memory_kib("self", "VmRSS");
         // A frame of an unknown type and 1 GiB, of which 100 MiB come: nobody keeps them.
         let (mut send, _receive) = within(quic.open_bi()).await.unwrap();
@@ -158,10 +155,7 @@ fn answers_under_way_are_finished_and_nothing_is_begun() {
         let mut session = server.connect_with(narrow()).await;
         let mut slow = session.send("GET", "/large", &[]).await;
         assert_eq!(head(&mut slow).await.status(), 200);
-        let quiet = server
-            .quic(&endpoint(), TransportConfig::default())
-            .await
-            .unwrap();
+        let quiet = server.plain().await;
         server.running.handle.shut_down();
         assert_eq!(closed(&quiet).await, Some(raw::H3_NO_ERROR));
         let refused = server.try_connect(TransportConfig::default()).await;

@@ -131,6 +131,12 @@ impl Served {
         Ok(Session::new(endpoint, quic).await)
     }
 
+    /// A connection without HTTP, from a port of its own, as any client makes one.
+    pub(crate) async fn plain(&self) -> quinn::Connection {
+        let made = self.quic(&endpoint(), TransportConfig::default()).await;
+        made.unwrap()
+    }
+
     /// A connection without HTTP.
     pub(crate) async fn quic(
         &self,

@@ -43,6 +43,20 @@ pub enum Content {
     Parts(Vec<Piece>),
 }
 
+impl Content {
+    /// Whether letting go of it may wait: closing a file can, where a file server has to be told.
+    pub fn may_wait_when_closed(&self) -> bool {
+        let waits = |file: &FileContent| !file.local;
+        match self {
+            Content::File(file) => waits(file),
+            Content::Parts(pieces) => pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::File(file) if waits(file))),
+            Content::Empty | Content::Memory(_) => false,
+        }
+    }
+}
+
 /// A piece of content.
 #[derive(Debug)]
 pub enum Piece {

@@ -18,7 +18,6 @@ mod ready;
 mod slow;
 mod translate;
 
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -37,15 +36,9 @@ pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{method, push_content, push_head, request};
 use crate::http2;
-use crate::outbox::Outbox;
+use crate::outbox::{ENOUGH, Outbox};
 use crate::stream::Stream;
-use crate::transmit::{expect_progress, has_stalled, poll_send, send_or_keep};
-
-/// More than this in the outbox is sent before further requests are looked at.
-const ENOUGH: usize = 256 * 1024;
-
-/// Memory that the loop's outbox keeps between turns.
-const KEPT: usize = 256 * 1024;
+use crate::transmit::{expect_progress, poll_send, poll_unsent, send_or_keep};
 
 /// A connection.
 pub(crate) struct Connection<S> {
@@ -162,20 +155,11 @@ impl<S: Stream> Connection<S> {
         let now = shared.clock.now();
         loop {
             if let Some(unsent) = &mut self.unsent {
-                let before = unsent.left();
-                match poll_send(&mut self.stream, context, unsent) {
+                let (common, deadline) = (&*shared.common, &self.deadline);
+                match poll_unsent(common, &mut self.stream, deadline, context, unsent) {
                     Poll::Ready(Ok(())) => self.unsent = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
-                    Poll::Pending => {
-                        let timeout = shared.common.settings.send_timeout;
-                        if unsent.left() < before {
-                            expect_progress(&self.stream, &self.deadline, timeout);
-                        } else if has_stalled(&self.stream, &self.deadline, timeout) {
-                            report(&shared.common, &io::ErrorKind::TimedOut.into());
-                            return Poll::Ready(Turn::Over);
-                        }
-                        return Poll::Pending;
-                    }
+                    Poll::Pending => return Poll::Pending,
                 }
                 self.wait_for_request(now);
             }
@@ -265,9 +249,7 @@ impl<S: Stream> Connection<S> {
             }
             match poll_send(&mut self.stream, context, &mut scratch.outbox) {
                 Poll::Ready(Ok(())) => {
-                    if scratch.outbox.capacity() > KEPT {
-                        scratch.outbox = Outbox::default();
-                    }
+                    scratch.outbox.rest();
                     self.wait_for_request(now);
                 }
                 Poll::Ready(Err(_)) => {

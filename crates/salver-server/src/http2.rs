@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use salver_assets::{Content, Now, ResponsePlan};
-use salver_http2::{Event, Phase, RenderedHead, Turn as Sender};
+use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
 
 use crate::asking::{Asked, ask, wait_for_plan};
@@ -32,19 +32,13 @@ use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
 use crate::http2::translate::{refused, rendered, request};
-use crate::outbox::Outbox;
+use crate::outbox::{ENOUGH, Outbox};
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
-use crate::transmit::{expect_progress, has_stalled, poll_send};
-
-/// When the outbox has so much, it is sent before more is made.
-const ENOUGH: usize = 256 * 1024;
+use crate::transmit::{expect_progress, poll_send, poll_unsent};
 
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
-
-/// Memory that the loop's outbox keeps between turns.
-const KEPT: usize = 256 * 1024;
 
 /// A plan that waits for a load.
 type Awaited = Pin<Box<dyn Future<Output = ResponsePlan>>>;
@@ -131,12 +125,14 @@ impl<S: Stream> Connection<S> {
         self.deadline.register(context);
         let shared = Rc::clone(&self.shared);
         for _ in 0..ROUNDS {
-            if self.unsent.is_some() {
-                match self.poll_unsent(context) {
-                    Poll::Ready(Ok(())) => {}
+            if let Some(unsent) = &mut self.unsent {
+                let (common, deadline) = (&*shared.common, &self.deadline);
+                match poll_unsent(common, &mut self.stream, deadline, context, unsent) {
+                    Poll::Ready(Ok(())) => self.unsent = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(End::Over),
                     Poll::Pending => return Poll::Pending,
                 }
+                self.wait_anew(shared.clock.now());
             }
             if self.ends {
                 return Poll::Ready(End::Linger);
@@ -166,8 +162,7 @@ impl<S: Stream> Connection<S> {
                 return Poll::Pending;
             }
             match poll_send(&mut self.stream, context, outbox) {
-                Poll::Ready(Ok(())) if outbox.capacity() > KEPT => *outbox = Outbox::default(),
-                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Ok(())) => outbox.rest(),
                 Poll::Ready(Err(_)) => {
                     outbox.clear();
                     return Poll::Ready(End::Over);
@@ -182,33 +177,6 @@ impl<S: Stream> Connection<S> {
         }
         context.waker().wake_by_ref();
         Poll::Pending
-    }
-
-    /// Sends what the socket had no room for.
-    fn poll_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(unsent) = &mut self.unsent else {
-            return Poll::Ready(Ok(()));
-        };
-        let before = unsent.left();
-        let sent = poll_send(&mut self.stream, context, unsent);
-        let timeout = self.shared.common.settings.send_timeout;
-        match sent {
-            Poll::Ready(Ok(())) => {
-                self.unsent = None;
-                self.wait_anew(self.shared.clock.now());
-            }
-            Poll::Ready(Err(_)) => {}
-            Poll::Pending if unsent.left() < before => {
-                expect_progress(&self.stream, &self.deadline, timeout);
-            }
-            Poll::Pending if has_stalled(&self.stream, &self.deadline, timeout) => {
-                let error = io::Error::from(io::ErrorKind::TimedOut);
-                report(&self.shared.common, &error);
-                return Poll::Ready(Err(error));
-            }
-            Poll::Pending => {}
-        }
-        sent
     }
 
     /// Receives once, and looks at what has come. Whether anything has.
@@ -371,7 +339,7 @@ impl<S: Stream> Connection<S> {
                 Poll::Ready(failed) => {
                     let error = failed.err().unwrap_or(io::ErrorKind::UnexpectedEof.into());
                     report(common, &error);
-                    fail(protocol, turn, outbox)
+                    outbox.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
             if let Some(reading) = left {
@@ -417,8 +385,4 @@ impl<S: Stream> Connection<S> {
         outbox.write(|buffer| self.protocol.go_away(buffer));
         true
     }
-}
-
-fn fail(protocol: &mut Protocol, turn: Sender, outbox: &mut Outbox) -> Option<Reading> {
-    outbox.write(|buffer| protocol.fail(turn, buffer))
 }

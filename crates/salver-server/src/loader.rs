@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience};
 use tokio::sync::oneshot;
 
 /// A bounded pool with bounded queues. Threads are started when there is work for them, and end
@@ -119,14 +119,7 @@ impl Loader {
 
     /// Lets go of content that has been sent. Files that are not local are closed by a thread.
     pub(crate) fn discard(&self, content: Content) {
-        let waits = match &content {
-            Content::File(file) => !file.local,
-            Content::Parts(pieces) => pieces
-                .iter()
-                .any(|piece| matches!(piece, Piece::File(file) if !file.local)),
-            Content::Empty | Content::Memory(_) => false,
-        };
-        if waits {
+        if content.may_wait_when_closed() {
             // If no thread can be started, it is closed here.
             let _ = self.submit(Job::Close(content));
         }

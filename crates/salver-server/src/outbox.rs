@@ -10,6 +10,12 @@ use bytes::Bytes;
 /// request of a usual site than with 16 KiB.
 const COPIED: usize = 4 * 1024;
 
+/// With so many bytes in an outbox, they are sent before more is made.
+pub(crate) const ENOUGH: usize = 256 * 1024;
+
+/// Memory that an outbox keeps between turns, in bytes.
+const KEPT: usize = 256 * 1024;
+
 /// Slices in one `writev`.
 pub(crate) const SLICES: usize = 32;
 
@@ -70,9 +76,11 @@ impl Outbox {
         self.sent = 0;
     }
 
-    /// Memory that the buffer holds.
-    pub(crate) fn capacity(&self) -> usize {
-        self.buffer.capacity()
+    /// Everything has been sent: gives back memory that is seldom needed.
+    pub(crate) fn rest(&mut self) {
+        if self.buffer.capacity() > KEPT {
+            *self = Outbox::default();
+        }
     }
 
     /// What is to be sent next, at most [`SLICES`] slices; the number of those that are used.

@@ -16,6 +16,7 @@ use tokio::io::Interest;
 
 use crate::context::Common;
 use crate::deadlines::Deadline;
+use crate::ending::report;
 use crate::outbox::{Outbox, SLICES};
 use crate::stream::Stream;
 
@@ -52,6 +53,33 @@ pub(crate) fn poll_send<S: Stream>(
     Pin::new(stream).poll_flush(context)
 }
 
+/// Sends what the socket had no room for before, as [`poll_send`], and watches whether the peer takes
+/// it.
+///
+/// # Errors
+/// The socket's, or `TimedOut` if the peer took nothing for too long; then that has been said.
+pub(crate) fn poll_unsent<S: Stream>(
+    common: &Common,
+    stream: &mut S,
+    deadline: &Deadline,
+    context: &mut Context<'_>,
+    unsent: &mut Outbox,
+) -> Poll<io::Result<()>> {
+    let before = unsent.left();
+    let sent = poll_send(stream, context, unsent);
+    let timeout = common.settings.send_timeout;
+    if sent.is_pending() {
+        if unsent.left() < before {
+            expect_progress(stream, deadline, timeout);
+        } else if has_stalled(stream, deadline, timeout) {
+            let error = io::Error::from(io::ErrorKind::TimedOut);
+            report(common, &error);
+            return Poll::Ready(Err(error));
+        }
+    }
+    sent
+}
+
 /// Sends `answer` at once as far as the socket takes it; the rest is appended to `outbox`, which is
 /// empty. `Ready` if nothing is left, in the outbox or in the stream.
 ///
@@ -85,7 +113,7 @@ pub(crate) fn expect_progress<S: Stream>(stream: &S, deadline: &Deadline, timeou
 /// Whether the peer took nothing in the time that it had. The kernel's queue is deep: to a slow
 /// peer it may be too full for minutes to take more from us, but as long as it becomes shorter
 /// the peer is there.
-pub(crate) fn has_stalled<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) -> bool {
+fn has_stalled<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) -> bool {
     if !deadline.has_passed(Instant::now()) {
         return false;
     }

@@ -65,12 +65,9 @@ impl Disk for Blocking {
     }
 
     fn discard(&self, content: Content) {
-        let waits = match &content {
-            Content::File(file) => !file.local,
-            Content::Empty | Content::Memory(_) | Content::Parts(_) => false,
-        };
-        // Closing a file may wait where a file server has to be told.
-        if waits && let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if content.may_wait_when_closed()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
             runtime.spawn_blocking(move || drop(content));
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use salver_semantics::coding::ContentCoding;
 
+use crate::cache_control::CacheControl;
 use crate::path::RequestPath;
 use crate::source::Source;
 
@@ -101,6 +102,8 @@ pub struct Config {
     /// Handles of files whose content is not kept in memory that stay open between requests, at
     /// most; one that nobody asks for is closed after 10 s. Default: 1,024.
     pub open_files: usize,
+    /// How long others may keep what they get, by path. Default: by the file's name.
+    pub cache_control: CacheControl,
     /// Whether requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
@@ -120,6 +123,7 @@ impl Default for Config {
             restless: Duration::from_secs(10),
             sendfile_from: 32 * 1024,
             open_files: 1024,
+            cache_control: CacheControl::default(),
             coalesce: true,
         }
     }
@@ -244,6 +248,17 @@ impl Mounts {
             is_its.then_some((number, mount, rest))
         });
         found.next()
+    }
+
+    /// The path at which the file at `relative` in the tree of a mount is asked for.
+    pub(crate) fn path_of(&self, number: usize, relative: &[u8]) -> Vec<u8> {
+        match self.by_prefix.get(number) {
+            Some((prefix, mount)) => match mount.target {
+                Target::Tree => [prefix, &b"/"[..], relative].concat(),
+                Target::File(_) => prefix.clone(),
+            },
+            None => relative.to_vec(),
+        }
     }
 
     /// The path at which the fallback file of a mount is found.

@@ -34,6 +34,7 @@
 mod accept;
 mod answer;
 mod asking;
+mod cache_control;
 mod coalesce;
 mod config;
 mod counters;
@@ -66,6 +67,7 @@ pub mod strategy;
 mod sync;
 
 pub use asking::Asked;
+pub use cache_control::CacheControl;
 pub use config::{Config, ConfigError, Mount};
 pub use counters::Statistics;
 pub use directory::DirectorySource;

@@ -218,7 +218,15 @@ impl Load {
         let (mut offer, mut changed) = match old {
             Some(offer) if still.is_some() => (offer, false),
             old => {
-                let built = build(shared, &files, file, old.as_ref(), cached, effort)?;
+                let built = build(
+                    shared,
+                    self.mount,
+                    &files,
+                    file,
+                    old.as_ref(),
+                    cached,
+                    effort,
+                )?;
                 (built, true)
             }
         };

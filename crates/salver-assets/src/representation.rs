@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
-use salver_semantics::{EntityTag, HttpDate, Validators, cache_control, content_type};
+use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
 use crate::digest::Digest;
 use crate::path::file_name;
@@ -95,7 +95,7 @@ pub(crate) struct Representation {
 }
 
 impl Representation {
-    /// `original` is the path of the file whose name decides type and caching.
+    /// `original` is the path of the file whose name decides the type.
     pub(crate) fn new(
         coding: ContentCoding,
         path: Vec<u8>,
@@ -103,11 +103,11 @@ impl Representation {
         identity: Identity,
         digest: Option<Digest>,
         negotiable: bool,
+        cache_control: Bytes,
     ) -> Self {
         let name = file_name(original);
         let entity_tag = entity_tag(coding, &identity, digest);
         let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
-        let cache_control = Bytes::from_static(cache_control(name).as_bytes());
         let mut fields: Vec<Field> = vec![
             (
                 "Content-Type",
@@ -248,9 +248,10 @@ mod tests {
             identity(-1),
             Some(255),
             true,
+            Bytes::from_static(b"max-age=7"),
         );
         let tag = "ETag: \"000000000000000000000000000000ff-br\"";
-        let immutable = "Cache-Control: public, max-age=31536000, immutable";
+        let cache_control = "Cache-Control: max-age=7";
         assert_eq!(
             lines(&representation.head),
             [
@@ -259,14 +260,14 @@ mod tests {
                 "Last-Modified: Wed, 31 Dec 1969 23:59:59 GMT",
                 tag,
                 "Accept-Ranges: bytes",
-                immutable,
+                cache_control,
                 "Content-Encoding: br",
                 "Vary: Accept-Encoding",
             ]
         );
         assert_eq!(
             lines(&representation.not_modified),
-            [tag, immutable, "Vary: Accept-Encoding"]
+            [tag, cache_control, "Vary: Accept-Encoding"]
         );
     }
 

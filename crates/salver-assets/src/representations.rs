@@ -20,10 +20,11 @@ use crate::strategy::{Way, way};
 /// What an event loop may read and hash without being missed, in bytes.
 pub(crate) const AT_ONCE: u64 = 64 * 1024;
 
-/// Builds what `file` offers. Content that happened to be read, or that `previous` holds and that
+/// Builds what `file`, of the mount of this number, offers. Content that happened to be read, or that `previous` holds and that
 /// is still right, comes with it.
 pub(crate) fn build(
     shared: &Shared,
+    mount: usize,
     files: &Handles<'_>,
     file: FoundFile,
     previous: Option<&Offer>,
@@ -57,12 +58,20 @@ pub(crate) fn build(
         }
     }
     let negotiable = !siblings.is_empty();
+    let cache_control = shared.cache_control(mount, &file.path);
     let mut representations = Vec::with_capacity(1 + siblings.len());
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
     for (coding, identity, digest) in all {
         let path = file.path_of(coding);
-        let representation =
-            Representation::new(coding, path, &file.path, identity, digest, negotiable);
+        let representation = Representation::new(
+            coding,
+            path,
+            &file.path,
+            identity,
+            digest,
+            negotiable,
+            cache_control.clone(),
+        );
         let held = previous
             .and_then(|offer| {
                 offer

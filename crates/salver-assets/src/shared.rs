@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::counters::Counters;
@@ -71,6 +73,12 @@ impl Shared {
             residency: Residency::Unknown,
             transport: Transport::PassesThrough,
         }
+    }
+
+    /// The Cache-Control of the file at `file` in the tree of the mount of this number.
+    pub(crate) fn cache_control(&self, mount: usize, file: &[u8]) -> Bytes {
+        let path = || self.mounts.path_of(mount, file);
+        self.config.cache_control.of(path, file, &self.said)
     }
 
     /// Closes the handles of what `old` offered and `new` does not.

@@ -1,6 +1,7 @@
 //! Cache-Control for static content (RFC 9111 section 5.2.2).
 
 use crate::coding::ContentCoding;
+use crate::field::{is_token, list, trim_ows};
 use crate::fingerprint;
 use crate::media_type::content_type;
 
@@ -38,6 +39,52 @@ pub fn is_fingerprinted(file_name: &[u8]) -> bool {
     fingerprint::is_fingerprinted(file_name)
 }
 
+/// Whether `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
+/// with `=` and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or
+/// not; nothing but printable ASCII, space and tab is one.
+///
+/// ```
+/// use salver_semantics::is_cache_control;
+/// assert!(is_cache_control(b"private, max-age=60"));
+/// assert!(!is_cache_control(b"max-age: 60"));
+/// ```
+pub fn is_cache_control(value: &[u8]) -> bool {
+    let mut directives = list(value).peekable();
+    trim_ows(value) == value && directives.peek().is_some() && directives.all(is_directive)
+}
+
+fn is_directive(directive: &[u8]) -> bool {
+    match directive.iter().position(|&byte| byte == b'=') {
+        None => is_token(directive),
+        Some(at) => {
+            let (name, argument) = directive.split_at(at);
+            let argument = argument.strip_prefix(b"=").unwrap_or_default();
+            is_token(name) && (is_token(argument) || is_quoted_string(argument))
+        }
+    }
+}
+
+/// RFC 9110 section 5.6.4, without the bytes beyond ASCII, which are obsolete.
+fn is_quoted_string(value: &[u8]) -> bool {
+    let Some(mut rest) = value
+        .strip_prefix(b"\"")
+        .and_then(|v| v.strip_suffix(b"\""))
+    else {
+        return false;
+    };
+    let is_text = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'"', _) => return false,
+            (b'\\', [escaped, tail @ ..]) if is_text(*escaped) => tail,
+            (b'\\', _) => return false,
+            (&byte, tail) if is_text(byte) => tail,
+            _ => return false,
+        };
+    }
+    true
+}
+
 /// Whether the file is HTML, coded or not.
 fn is_html(file_name: &[u8]) -> bool {
     let decoded = ContentCoding::CODED
@@ -52,6 +99,48 @@ fn is_html(file_name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values() {
+        fn check(value: &str, expected: bool) {
+            assert_eq!(is_cache_control(value.as_bytes()), expected, "{value:?}");
+        }
+        for value in [
+            IMMUTABLE,
+            NO_CACHE,
+            "max-age=60",
+            "max-age=60,s-maxage=5 , stale-while-revalidate=30",
+            "private=\"set-cookie, x\", no-store",
+            r#"x="a\"b\\""#,
+            "x=\"\"",
+            "something-new",
+        ] {
+            check(value, true);
+        }
+        for value in [
+            "",
+            " ",
+            ",",
+            " no-cache",
+            "no-cache\n",
+            "no-cache\r\nX: y",
+            "no cache",
+            "max-age: 60",
+            "max-age=",
+            "=60",
+            "max-age = 60",
+            "a;b",
+            "x=\"",
+            "x=\"a",
+            "x=\"a\"b\"",
+            "x=\"\n\"",
+            r#"x="\""#,
+            "caf\u{e9}",
+            "no-cache\0",
+        ] {
+            check(value, false);
+        }
+    }
 
     #[test]
     fn policy() {

@@ -27,7 +27,7 @@ mod method;
 pub mod request_fields;
 
 pub use authority::Authority;
-pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_fingerprinted};
+pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;

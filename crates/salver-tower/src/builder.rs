@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use salver_assets::{Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks};
+use bytes::Bytes;
+use http::HeaderValue;
+use salver_assets::{
+    CacheControl, Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks,
+};
 
 use crate::assets::Assets;
 use crate::error::Error;
@@ -97,6 +101,48 @@ impl Builder {
     #[must_use]
     pub fn revalidate(mut self, after: Duration) -> Self {
         self.config.revalidate = after;
+        self
+    }
+
+    /// Cache-Control by path: what `rule` gives, a `&'static str`, a `String` or a `HeaderValue`, and
+    /// the default where it gives `None`. Default: `public, max-age=31536000, immutable` for names with
+    /// a fingerprint (`app.3f9a1c2b.js`) that are not HTML, else `no-cache`.
+    ///
+    /// The value stands on every answer of the file (200, 206 and 304, in every coding), also where
+    /// [`spa`](Self::spa) sends the file for another path; 404, other errors and redirects are
+    /// `no-cache`. The path is the file's, decoded, with `/` before it, and without a prefix that a
+    /// router took off: `/app.js` also for `app.js.br`, `/blog/index.html` also for what answers
+    /// `/blog/`.
+    ///
+    /// The rule is asked when a file is loaded, not for each request, so it should depend on the path
+    /// alone and not wait for anything. A value that is no Cache-Control (a line's end, no
+    /// directive, more than 1,024 bytes) is never sent: the answer says `no-store` instead, and the
+    /// log, once, why.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), salver_tower::Error> {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let dist = directory.path();
+    /// let assets = salver_tower::Assets::builder(dist)
+    ///     .cache_control(|path| match path {
+    ///         "/service-worker.js" => Some("no-store"),
+    ///         _ if path.starts_with("/fonts/") => Some("public, max-age=604800"),
+    ///         _ => None,
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn cache_control<V: TryInto<HeaderValue>>(
+        mut self,
+        rule: impl Fn(&str) -> Option<V> + Send + Sync + 'static,
+    ) -> Self {
+        self.config.cache_control = CacheControl::by_path(move |path| {
+            // The engine refuses what is no value; nothing is such.
+            let value = rule(path)?.try_into().ok();
+            Some(value.map_or_else(Bytes::new, |value| Bytes::copy_from_slice(value.as_bytes())))
+        });
         self
     }
 

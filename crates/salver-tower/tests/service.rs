@@ -225,6 +225,47 @@ async fn what_is_let_go_of_is_looked_at_again() {
 }
 
 #[tokio::test]
+async fn cache_control_is_what_the_program_says() {
+    let site = Site::new(&[("index.html", b"home"), ("a.txt", b"a"), ("x.txt", b"x")]);
+    let rule = |path: &str| match path {
+        "/index.html" => Some("private, max-age=5".to_owned()),
+        "/x.txt" => Some("max-age=1\r\nx: y".to_owned()),
+        _ => None,
+    };
+    let assets = Assets::builder(site.root())
+        .spa("index.html")
+        .cache_control(rule);
+    let assets = assets.build().unwrap();
+    let mut app: Router = Router::new().nest_service("/static", assets);
+    for (target, status, expected) in [
+        ("/static/", 200, "private, max-age=5"),
+        ("/static/index.html", 200, "private, max-age=5"),
+        ("/static/some/where", 200, "private, max-age=5"),
+        ("/static/a.txt", 200, "no-cache"),
+        ("/static/x.txt", 200, "no-store"),
+        ("/static/none.txt", 404, "no-cache"),
+    ] {
+        let (answered, headers, _) = ask(&mut app, request("GET", target)).await;
+        assert_eq!(
+            (answered.as_u16(), &headers["cache-control"]),
+            (status, &expected.parse::<http::HeaderValue>().unwrap()),
+            "{target}"
+        );
+    }
+    let mut again = request("GET", "/static/");
+    let headers = again.headers_mut();
+    headers.insert("if-none-match", "*".parse().unwrap());
+    let (status, headers, _) = ask(&mut app, again).await;
+    assert_eq!(
+        (status.as_u16(), &headers["cache-control"]),
+        (
+            304,
+            &"private, max-age=5".parse::<http::HeaderValue>().unwrap()
+        )
+    );
+}
+
+#[tokio::test]
 async fn long_content_comes_in_pieces_and_never_as_a_mixture() {
     let site = Site::new(&[("large", &vec![b'1'; 2_000_000])]);
     let assets = site.assets();

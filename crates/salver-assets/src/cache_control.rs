@@ -1,0 +1,137 @@
+//! Who says how long others may keep a file's answers: a rule of the program, or the file's name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use salver_semantics::{cache_control, is_cache_control};
+
+use crate::log::Said;
+use crate::path::file_name;
+
+/// The longest value that is sent, in bytes: it stands in every head that is kept.
+const LONGEST: usize = 1024;
+
+/// For a value that cannot be sent: nobody keeps what nobody has said how to keep (RFC 9111
+/// section 5.2.2.5).
+const NO_STORE: &[u8] = b"no-store";
+
+type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
+
+/// Cache-Control by path. [`CacheControl::default`] goes by the file's name:
+/// `public, max-age=31536000, immutable` for one with a fingerprint (`app.3f9a1c2b.js`) that is not
+/// HTML, else `no-cache`.
+///
+/// The value stands on every answer that a file gives, 200, 206 and 304 alike, in every coding.
+/// Errors (404 among them) and redirects are `no-cache` whatever a rule says: what is not there now
+/// may be there a moment later.
+#[derive(Clone, Default)]
+pub struct CacheControl(Option<Arc<Rule>>);
+
+impl CacheControl {
+    /// What `rule` says, and the default where it gives `None`.
+    ///
+    /// It is asked once when a file is loaded, not for each request, and again when the file has
+    /// changed: it should depend on the path alone, and not wait for anything. The path is the
+    /// file's as it would be asked for, decoded and with its mount's prefix: `/assets/app.js` also
+    /// for the coded `app.js.br`, `/blog/index.html` for what answers `/blog/`. Bytes that are no
+    /// UTF-8 are replaced by U+FFFD.
+    ///
+    /// A value that is no Cache-Control (RFC 9111 section 5.2) or has more than 1,024 bytes is
+    /// never sent: the answer says `no-store` instead, and the log why, once.
+    ///
+    /// ```
+    /// use salver_assets::{CacheControl, Config};
+    ///
+    /// let config = Config {
+    ///     cache_control: CacheControl::by_path(|path| {
+    ///         path.starts_with("/fonts/").then_some("public, max-age=604800")
+    ///     }),
+    ///     ..Config::default()
+    /// };
+    /// # let _ = config;
+    /// ```
+    pub fn by_path<V: Into<Bytes>>(
+        rule: impl Fn(&str) -> Option<V> + Send + Sync + 'static,
+    ) -> Self {
+        CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
+    }
+
+    /// The value for the file that `path` leads to; `file` is its path in its tree.
+    pub(crate) fn of(&self, path: impl FnOnce() -> Vec<u8>, file: &[u8], said: &Said) -> Bytes {
+        let by_name = || Bytes::from_static(cache_control(file_name(file)).as_bytes());
+        let Some(rule) = &self.0 else {
+            return by_name();
+        };
+        let path = path();
+        let path = String::from_utf8_lossy(&path);
+        let Some(value) = rule(&path) else {
+            return by_name();
+        };
+        if value.len() <= LONGEST && is_cache_control(&value) {
+            return value;
+        }
+        if said.first((&*path, "cache-control")) {
+            let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
+            tracing::warn!(
+                "{path}: answering Cache-Control: no-store, because the program's rule gives {:?}, \
+                 which is no such value: write one such as \"max-age=60\"",
+                String::from_utf8_lossy(shown)
+            );
+        }
+        Bytes::from_static(NO_STORE)
+    }
+}
+
+impl fmt::Debug for CacheControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Some(_) => "CacheControl::by_path",
+            None => "CacheControl::default",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: impl Fn(&str) -> Option<Bytes> + Send + Sync + 'static, expected: &str) {
+        let path = || b"/m/d/app.3f9a1c2b.js".to_vec();
+        let rule = CacheControl::by_path(rule);
+        let value = rule.of(path, b"d/app.3f9a1c2b.js", &Said::default());
+        assert_eq!(value, expected.as_bytes());
+    }
+
+    #[test]
+    fn the_rule_decides_and_else_the_name() {
+        let immutable = "public, max-age=31536000, immutable";
+        check(
+            |path| Some(format!("max-age={}", path.len()).into()),
+            "max-age=20",
+        );
+        check(|_| None, immutable);
+        check(
+            |path| (path != "/m/d/app.3f9a1c2b.js").then(Bytes::new),
+            immutable,
+        );
+    }
+
+    #[test]
+    fn what_is_no_value_is_never_sent() {
+        for wrong in [
+            "",
+            " ",
+            "max-age=1\r\nSet-Cookie: a=b",
+            "max-age: 60",
+            "no-cache ",
+            "no cache",
+            "caf\u{e9}",
+            "x=\"unclosed",
+        ] {
+            check(move |_| Some(wrong.into()), "no-store");
+        }
+        check(|_| Some(vec![b'x'; LONGEST].into()), &"x".repeat(LONGEST));
+        check(|_| Some(vec![b'x'; LONGEST + 1].into()), "no-store");
+    }
+}

@@ -9,7 +9,9 @@
 //! Whoever joins first gets a [`Ticket`] and must see to the load; all others get a [`Waiter`], a
 //! future of what the load gave. A waiter that is dropped takes its place in the queue with it;
 //! a ticket that is dropped without landing (its holder panicked) lands the value of abandonment,
-//! so nobody waits for ever. Nothing here knows what is loaded.
+//! so nobody waits for ever. What is loaded may turn out to be outdated before it lands: then the
+//! flight stays with those who wait for it, and whoever comes joins another. Nothing here knows what
+//! is loaded.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -23,8 +25,15 @@ use crate::sync::{Arc, Lock};
 /// The loads that are under way, by key.
 #[derive(Debug)]
 pub(crate) struct Flights<K, T> {
-    open: Arc<Lock<HashMap<K, Arc<Flight<T>>>>>,
+    open: Arc<Lock<Open<K, T>>>,
     abandoned: T,
+}
+
+#[derive(Debug)]
+struct Open<K, T> {
+    shared: HashMap<K, Arc<Flight<T>>>,
+    /// Those that nobody can join.
+    alone: slab::Slab<(K, Arc<Flight<T>>)>,
 }
 
 #[derive(Debug)]
@@ -34,6 +43,8 @@ struct Flight<T>(Lock<Progress<T>>);
 struct Progress<T> {
     landed: Option<T>,
     wakers: slab::Slab<Waker>,
+    /// Whether what is loaded may already be wrong.
+    outdated: bool,
 }
 
 /// What joining a flight gives.
@@ -46,9 +57,11 @@ pub(crate) enum Joined<K: Eq + Hash, T: Clone> {
 
 /// The duty to land one flight.
 pub(crate) struct Ticket<K: Eq + Hash, T: Clone> {
-    open: Arc<Lock<HashMap<K, Arc<Flight<T>>>>>,
+    open: Arc<Lock<Open<K, T>>>,
     flight: Arc<Flight<T>>,
     key: K,
+    /// Among those that nobody can join.
+    alone: Option<usize>,
     /// What lands if nothing else did; `None` once landed.
     otherwise: Option<T>,
 }
@@ -63,7 +76,10 @@ impl<K: Eq + Hash + Clone, T: Clone> Flights<K, T> {
     /// `abandoned` is what waiters get when a ticket is dropped without landing.
     pub(crate) fn new(abandoned: T) -> Self {
         Flights {
-            open: Arc::new(Lock::new(HashMap::new())),
+            open: Arc::new(Lock::new(Open {
+                shared: HashMap::new(),
+                alone: slab::Slab::new(),
+            })),
             abandoned,
         }
     }
@@ -74,7 +90,7 @@ impl<K: Eq + Hash + Clone, T: Clone> Flights<K, T> {
         Q: Eq + Hash + ?Sized,
     {
         let mut open = self.open.hold();
-        if let Some(flight) = open.get(key) {
+        if let Some(flight) = open.shared.get(key) {
             return Joined::Later(Waiter {
                 flight: Arc::clone(flight),
                 place: None,
@@ -82,24 +98,47 @@ impl<K: Eq + Hash + Clone, T: Clone> Flights<K, T> {
         }
         let key = K::from(key);
         let ticket = self.ticket(key.clone());
-        open.insert(key, Arc::clone(&ticket.flight));
+        open.shared.insert(key, Arc::clone(&ticket.flight));
         Joined::First(ticket)
     }
 
     /// A flight that nobody can join.
     pub(crate) fn alone(&self, key: K) -> Ticket<K, T> {
-        self.ticket(key)
+        let mut ticket = self.ticket(key.clone());
+        let flight = Arc::clone(&ticket.flight);
+        ticket.alone = Some(self.open.hold().alone.insert((key, flight)));
+        ticket
+    }
+
+    /// What is being loaded by the keys for which `of` says so is outdated: nobody can join it any
+    /// more.
+    pub(crate) fn forget(&self, of: impl Fn(&K) -> bool) {
+        let mut open = self.open.hold();
+        open.shared.retain(|key, flight| {
+            let goes = of(key);
+            if goes {
+                flight.0.hold().outdated = true;
+            }
+            !goes
+        });
+        for (_, (key, flight)) in &open.alone {
+            if of(key) {
+                flight.0.hold().outdated = true;
+            }
+        }
     }
 
     fn ticket(&self, key: K) -> Ticket<K, T> {
         let flight = Flight(Lock::new(Progress {
             landed: None,
             wakers: slab::Slab::new(),
+            outdated: false,
         }));
         Ticket {
             open: Arc::clone(&self.open),
             flight: Arc::new(flight),
             key,
+            alone: None,
             otherwise: Some(self.abandoned.clone()),
         }
     }
@@ -114,6 +153,11 @@ impl<K: Eq + Hash, T: Clone> Ticket<K, T> {
         }
     }
 
+    /// Whether the key was [forgotten](Flights::forget) since the flight began.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.flight.0.hold().outdated
+    }
+
     /// Gives `value` to all who wait, and frees the key.
     pub(crate) fn land(mut self, value: T) {
         self.otherwise = None;
@@ -124,11 +168,14 @@ impl<K: Eq + Hash, T: Clone> Ticket<K, T> {
         // The key goes first: whoever joins from here on starts a load that sees what this one
         // may have missed.
         let mut open = self.open.hold();
-        if open
+        if let Some(place) = self.alone {
+            open.alone.try_remove(place);
+        } else if open
+            .shared
             .get(&self.key)
             .is_some_and(|flight| Arc::ptr_eq(flight, &self.flight))
         {
-            open.remove(&self.key);
+            open.shared.remove(&self.key);
         }
         drop(open);
         let mut progress = self.flight.0.hold();
@@ -264,6 +311,26 @@ mod tests {
         alone.land(1);
         assert!(matches!(flights.join("k"), Joined::Later(_)));
         ticket.land(2);
+        assert!(flights.open.hold().alone.is_empty());
+    }
+
+    #[test]
+    fn what_is_outdated_stays_with_those_who_wait_and_nobody_joins_it() {
+        let flights = Flights::new(0);
+        let wakes = std::sync::Arc::new(Wakes::default());
+        let (old, alone) = (first(&flights), flights.alone("k".to_owned()));
+        let mut waits = later(&flights);
+        flights.forget(|key| key == "other");
+        assert!(!old.is_outdated() && !alone.is_outdated());
+        flights.forget(|key| key == "k");
+        assert!(old.is_outdated() && alone.is_outdated());
+        let new = first(&flights);
+        assert!(!new.is_outdated());
+        old.land(1);
+        assert_eq!(poll(&mut waits, &wakes), Poll::Ready(1));
+        let mut waits = later(&flights);
+        new.land(2);
+        assert_eq!(poll(&mut waits, &wakes), Poll::Ready(2));
     }
 }
 
@@ -309,7 +376,7 @@ mod loom_tests {
             thread.join().unwrap();
         }
         assert!((1..=askers).contains(&loads.load(Ordering::SeqCst)));
-        assert!(flights.open.hold().is_empty());
+        assert!(flights.open.hold().shared.is_empty());
     }
 
     #[test]
@@ -340,7 +407,7 @@ mod loom_tests {
             });
             drop(ticket);
             thread.join().unwrap();
-            assert!(flights.open.hold().is_empty());
+            assert!(flights.open.hold().shared.is_empty());
         });
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use salver_semantics::coding::ContentCoding;
 
 use crate::cache_control::CacheControl;
+use crate::events::Observer;
 use crate::path::RequestPath;
 use crate::source::Source;
 
@@ -104,6 +105,8 @@ pub struct Config {
     pub open_files: usize,
     /// How long others may keep what they get, by path. Default: by the file's name.
     pub cache_control: CacheControl,
+    /// Who is told what the cache does. Default: nobody.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Whether requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
@@ -124,6 +127,7 @@ impl Default for Config {
             sendfile_from: 32 * 1024,
             open_files: 1024,
             cache_control: CacheControl::default(),
+            observer: None,
             coalesce: true,
         }
     }

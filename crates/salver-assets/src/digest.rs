@@ -86,6 +86,19 @@ impl Digests {
             .hold()
             .put((*identity, coding), known, self.places);
     }
+
+    /// What is remembered of this version may be wrong.
+    pub(crate) fn forget(&self, identity: &Identity, coding: ContentCoding) {
+        let key = (*identity, coding);
+        let mut generations = self.generations.hold();
+        generations.young.remove(&key);
+        generations.old.remove(&key);
+    }
+
+    /// So may everything.
+    pub(crate) fn clear(&self) {
+        *self.generations.hold() = Generations::default();
+    }
 }
 
 impl Generations {

@@ -1,7 +1,7 @@
 //! The steps from a request to a plan, in order.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use salver_semantics::{HttpDate, has_known_extension};
 
@@ -9,9 +9,8 @@ use crate::accept::accept_encoding;
 use crate::answer::{Decision, answer};
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
-use crate::counters::Statistics;
 use crate::error::LoadError;
-use crate::file_content::FileContent;
+use crate::events::{self, Event, What};
 use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
 use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
@@ -40,7 +39,7 @@ pub struct Now {
 /// Decides how requests are answered; cheap to clone, all clones are one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What to do next for a request.
@@ -103,83 +102,66 @@ impl Engine {
     /// Takes the outcome of a load: keeps what is to be kept, and wakes who waits.
     pub fn finish(&self, load: Load, outcome: Outcome) {
         let shared = &*self.shared;
-        let Outcome { landed, began } = outcome;
+        let Outcome {
+            landed,
+            began,
+            cause,
+        } = outcome;
         shared.counters.loads.add(1);
-        let cached = shared.is_cached(&load.key);
-        if let Landed::Ready { entry, opened } = &landed {
-            let confirmed = load
-                .previous
-                .as_ref()
-                .is_some_and(|previous| Arc::ptr_eq(&previous.entry, entry));
-            if confirmed {
-                entry.confirm(began);
-                shared.counters.revalidations.add(1);
-            } else if cached {
-                let kept = entry.without_content_beyond(shared.keep_up_to());
-                shared.memory.insert(kept, &shared.counters.evictions);
-            }
-            if let Some(previous) = load.previous.as_ref().filter(|_| !confirmed) {
-                shared.close_replaced(&previous.entry, entry);
-            }
-            if let Some(opened) = opened.as_ref().filter(|_| cached) {
-                shared.open_files.keep(opened, began);
-            }
+        match &landed {
+            Landed::Ready { entry, opened } => self.keep(&load, entry, opened.as_ref(), began),
+            Landed::Failed(error) => shared.tell(|| Event::Failed {
+                path: events::path(&load.key),
+                error: *error,
+                cause,
+            }),
         }
         // The look is over before anybody is told of it.
         drop(load.previous);
         load.ticket.land(landed);
     }
 
-    /// Counters and what the cache holds.
-    pub fn statistics(&self) -> Statistics {
-        let counters = &self.shared.counters;
-        let (entries, bytes) = self.shared.memory.size();
-        Statistics {
-            hits: counters.hits.get(),
-            misses: counters.misses.get(),
-            coalesced: counters.coalesced.get(),
-            loads: counters.loads.get(),
-            revalidations: counters.revalidations.get(),
-            evictions: counters.evictions.get(),
-            bytes_loaded: counters.bytes_loaded.get(),
-            entries: u64::try_from(entries).unwrap_or(u64::MAX),
-            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            open_files: u64::try_from(self.shared.open_files.len()).unwrap_or(u64::MAX),
-        }
-    }
-
-    /// Lets go of everything that is cached.
-    pub fn clear(&self) {
-        self.shared.memory.clear();
-        self.shared.open_files.clear();
-    }
-
-    /// Lets go of what is cached at the paths for which `of` says so: absolute paths, decoded, as
-    /// [`RequestPath::as_bytes`] has them. The next request looks at the disk.
-    pub fn forget(&self, of: impl Fn(&[u8]) -> bool) {
-        self.shared.memory.retain(|entry| !of(entry.key()));
-    }
-
-    /// Closes open files that nobody has asked for in a while. Call it about once a second; more
-    /// often costs next to nothing.
-    pub fn sweep(&self, now: Instant) {
+    /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
+    fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
         let shared = &*self.shared;
-        shared.open_files.sweep(shared.since_epoch(now));
-    }
-
-    /// Keeps at most `most` files open between requests from now on, if
-    /// [`open_files`](Config::open_files) says more: for a driver that knows how many descriptors
-    /// there are. Returns how many that is.
-    pub fn limit_open_files(&self, most: usize) -> usize {
-        let most = self.shared.config.open_files.min(most);
-        self.shared.open_files.limit(most);
-        most
-    }
-
-    /// What an answer's content was to be sent from is no longer what it was, and nothing has been
-    /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
-    pub fn close_file(&self, content: &FileContent) {
-        self.shared.open_files.forget(&content.identity);
+        let previous = load.previous.as_ref().map(|previous| &previous.entry);
+        let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
+        let cached = shared.is_cached(&load.key);
+        let is_wanted = || !load.ticket.is_outdated();
+        let mut leaving = Vec::new();
+        if confirmed {
+            entry.confirm(began);
+            shared.counters.revalidations.add(1);
+        } else {
+            if cached {
+                let kept = entry.without_content_beyond(shared.keep_up_to());
+                leaving = shared.memory.insert_if(kept, is_wanted);
+                let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
+                shared.counters.evictions.add(count);
+            }
+            if let Some(previous) = previous {
+                shared.close_replaced(previous, entry);
+            }
+        }
+        if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
+            shared.open_files.keep(opened, began);
+        }
+        shared.tell(|| {
+            let path = events::path(&load.key);
+            let what = What::of(&entry.resource);
+            match previous {
+                Some(_) if confirmed => Event::Confirmed { path },
+                Some(previous) if !previous.resource.is_of(&entry.resource) => {
+                    Event::Changed { path, what }
+                }
+                _ => Event::Loaded { path, what },
+            }
+        });
+        for key in leaving {
+            shared.tell(|| Event::Evicted {
+                path: events::path(&key),
+            });
+        }
     }
 
     /// The answer that `load`'s request may have although nobody has looked at the disk: that of

@@ -4,6 +4,7 @@
 //! that may wait does the rest.
 
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,8 @@ pub struct Outcome {
     pub(crate) landed: Landed,
     /// When the look at the disk began.
     pub(crate) began: Duration,
+    /// What the storage said, if that is why it failed.
+    pub(crate) cause: Option<Arc<io::Error>>,
 }
 
 impl Outcome {
@@ -85,6 +88,7 @@ impl Outcome {
         Outcome {
             landed: Landed::Failed(LoadError::Overloaded),
             began: Duration::ZERO,
+            cause: None,
         }
     }
 }
@@ -112,6 +116,7 @@ impl Load {
         let would_wait = || WouldWait {
             looked: looked.get(),
         };
+        let mut cause = None;
         let landed = loop {
             attempts += 1;
             match self.attempt(effort, began, &looked) {
@@ -131,11 +136,16 @@ impl Load {
                         let path = String::from_utf8_lossy(&self.key);
                         tracing::warn!("{path}: answering {}: {error}", failure.status().0);
                     }
+                    cause = Some(Arc::new(error));
                     break Landed::Failed(failure);
                 }
             }
         };
-        Ok(Outcome { landed, began })
+        Ok(Outcome {
+            landed,
+            began,
+            cause,
+        })
     }
 
     /// A file that is written without a pause has no state that could be sent; the last whole one

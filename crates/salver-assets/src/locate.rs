@@ -97,10 +97,15 @@ fn with_siblings(
 
 /// Whether a name says that the file itself is coded.
 pub(crate) fn is_coded(name: &[u8]) -> bool {
+    original(name).is_some()
+}
+
+/// The path of the file whose sibling has this path; `None` if it is nobody's.
+pub(crate) fn original(path: &[u8]) -> Option<&[u8]> {
     ContentCoding::CODED
         .iter()
         .filter_map(|coding| coding.extension())
-        .any(|extension| name.ends_with(extension.as_bytes()))
+        .find_map(|extension| path.strip_suffix(extension.as_bytes()))
 }
 
 fn stat(

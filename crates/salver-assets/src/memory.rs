@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::counters::Counter;
 use crate::policy::{Key, MAX_USES, Policy};
 use crate::sync::Lock;
 
@@ -73,36 +72,48 @@ impl<T: Kept> Memory<T> {
     }
 
     /// Keeps `kept`, replacing what its key had, and lets go of what no longer fits (that can be
-    /// the new one itself). Each that leaves counts as an eviction.
-    pub(crate) fn insert(&self, kept: Arc<T>, evictions: &Counter) {
+    /// the new one itself): returns what has left.
+    pub(crate) fn insert(&self, kept: Arc<T>) -> Vec<Key> {
+        self.insert_if(kept, || true)
+    }
+
+    /// The same if it `is_wanted`, which is asked while nobody can let go of anything.
+    pub(crate) fn insert_if(&self, kept: Arc<T>, is_wanted: impl FnOnce() -> bool) -> Vec<Key> {
         let mut policy = self.policy.hold();
+        if !is_wanted() {
+            return Vec::new();
+        }
         let table = self.table.pin();
         let (key, weight) = (Arc::clone(kept.key()), kept.weight());
         table.insert(Arc::clone(&key), kept);
-        for leaving in policy.insert(&key, weight, &InTable(&self.table)) {
-            table.remove(&leaving);
-            evictions.add(1);
+        let leaving = policy.insert(&key, weight, &InTable(&self.table));
+        for key in &leaving {
+            table.remove(key);
         }
+        leaving
     }
 
-    /// Lets go of what this key has.
-    pub(crate) fn remove(&self, key: &[u8]) {
+    /// Lets go of what this key has, and returns it.
+    pub(crate) fn remove(&self, key: &[u8]) -> Option<Arc<T>> {
         let mut policy = self.policy.hold();
         policy.remove(key);
-        self.table.pin().remove(key);
+        self.table.pin().remove(key).cloned()
     }
 
-    /// Lets go of all that `keep` does not want kept.
-    pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
+    /// Lets go of what `of` says, and returns it.
+    pub(crate) fn take(&self, of: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut policy = self.policy.hold();
+        let mut taken = Vec::new();
         let table = self.table.pin();
         table.retain(|key, kept| {
-            let keep = keep(kept);
-            if !keep {
+            let goes = of(kept);
+            if goes {
                 policy.remove(key);
+                taken.push(Arc::clone(kept));
             }
-            keep
+            !goes
         });
+        taken
     }
 
     /// Changes the budget.
@@ -114,11 +125,13 @@ impl<T: Kept> Memory<T> {
         }
     }
 
-    /// Lets go of everything.
-    pub(crate) fn clear(&self) {
+    /// Lets go of everything; returns how many there were.
+    pub(crate) fn clear(&self) -> usize {
         let mut policy = self.policy.hold();
+        let count = policy.len();
         policy.clear();
         self.table.pin().clear();
+        count
     }
 
     /// How many there are, and their weight.
@@ -158,9 +171,9 @@ mod tests {
     fn the_budget_counts_bookkeeping_and_the_used_stay() {
         let weight = entry("/00").weight;
         let memory = Memory::new(weight * 10);
-        let evictions = Counter::default();
+        let mut evictions = 0;
         for number in 0..5 {
-            memory.insert(entry(&format!("/0{number}")), &evictions);
+            evictions += memory.insert(entry(&format!("/0{number}"))).len();
             memory
                 .get(format!("/0{number}").as_bytes())
                 .unwrap()
@@ -168,14 +181,14 @@ mod tests {
                 .touch();
         }
         for number in 10..99 {
-            memory.insert(entry(&format!("/{number}")), &evictions);
+            evictions += memory.insert(entry(&format!("/{number}"))).len();
             let (entries, bytes) = memory.size();
             assert!(bytes <= weight * 10);
             assert_eq!(entries, memory.table.pin().len());
         }
         assert!((0..5).all(|number| memory.get(format!("/0{number}").as_bytes()).is_some()));
-        assert_eq!(evictions.get(), 5 + 89 - 10);
-        memory.clear();
+        assert_eq!(evictions, 5 + 89 - 10);
+        assert_eq!(memory.clear(), 10);
         assert_eq!(memory.size(), (0, 0));
         assert!(memory.get(b"/01").is_none());
     }
@@ -183,7 +196,7 @@ mod tests {
     #[test]
     fn a_hit_takes_no_lock() {
         let memory = Memory::new(1 << 20);
-        memory.insert(entry("/a"), &Counter::default());
+        memory.insert(entry("/a"));
         let before = taken::so_far();
         for _ in 0..100 {
             memory.get(b"/a").unwrap().uses().touch();
@@ -195,16 +208,15 @@ mod tests {
     #[test]
     fn readers_and_writers_at_once_keep_the_table_and_the_policy_in_step() {
         let memory: Memory<Entry> = Memory::new(entry("/00").weight * 20);
-        let evictions = Counter::default();
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let (memory, evictions) = (&memory, &evictions);
+                let memory = &memory;
                 scope.spawn(move || {
                     for number in 0..2000 {
                         let name = format!("/{:02}", (number * (thread + 3)) % 60);
                         match memory.get(name.as_bytes()) {
                             Some(entry) => entry.uses().touch(),
-                            None => memory.insert(entry(&name), evictions),
+                            None => drop(memory.insert(entry(&name))),
                         }
                     }
                 });

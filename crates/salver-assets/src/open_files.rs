@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::counters::Counter;
 use crate::memory::{Kept, Memory, Uses};
 use crate::policy::Key;
 use crate::resource::micros;
@@ -87,7 +86,7 @@ impl OpenFiles {
             uses: Uses::default(),
             used: AtomicU64::new(micros(now)),
         };
-        self.kept.insert(Arc::new(file), &Counter::default());
+        self.kept.insert(Arc::new(file));
     }
 
     /// The file that had this identity is no longer served.
@@ -120,7 +119,7 @@ impl OpenFiles {
         if mine {
             let oldest = micros(now.saturating_sub(IDLE_FOR));
             self.kept
-                .retain(|file| file.used.load(Ordering::Relaxed) >= oldest);
+                .take(|file| file.used.load(Ordering::Relaxed) < oldest);
         }
     }
 }

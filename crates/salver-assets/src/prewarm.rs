@@ -7,7 +7,7 @@ use salver_semantics::{HttpDate, RequestFields};
 use crate::config::Target;
 use crate::engine::{Engine, Now, Step};
 use crate::locate::is_coded;
-use crate::path::{encode_path, is_hidden};
+use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
 use crate::source::{Kind, Metadata, Patience, View};
 
@@ -34,16 +34,26 @@ const ACCEPT: &[u8] = b"br, zstd, gzip";
 impl Engine {
     /// Walks all trees and loads each file in the coding that a browser would get, until nine
     /// tenths of the cache are full. Waits for the disk: not for an event loop.
+    /// Nothing without a cache, and while it is paused.
     pub fn prewarm(&self) -> Prewarmed {
+        self.prewarm_where(b"/")
+    }
+
+    /// The same, for the files whose path begins with `prefix` alone: `/blog/`, or one file's path.
+    pub fn prewarm_prefix(&self, prefix: &RequestPath<'_>) -> Prewarmed {
+        self.prewarm_where(prefix.as_bytes())
+    }
+
+    fn prewarm_where(&self, wanted: &[u8]) -> Prewarmed {
         let mut done = Prewarmed::default();
-        if !self.config().cache {
+        if !self.config().cache || self.is_paused() {
             return done;
         }
         let budget = self.config().cache_size / 10 * FILL_TENTHS;
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
             if let Target::File(_) = mount.target {
-                done.files += u64::from(self.warm(prefix));
+                done.files += u64::from(prefix.starts_with(wanted) && self.warm(prefix));
                 continue;
             }
             let Ok(view) = mount.source.view(Patience::MayWait) else {
@@ -51,13 +61,24 @@ impl Engine {
             };
             let mut directories = vec![Vec::new()];
             while let Some(directory) = directories.pop().filter(|_| !done.full) {
+                let own = match &*directory {
+                    b"" => [prefix, &b"/"[..]].concat(),
+                    directory => [prefix, b"/", directory, b"/"].concat(),
+                };
+                if !own.starts_with(wanted) && !wanted.starts_with(&own) {
+                    continue;
+                }
                 for (path, length) in self.children(&*view, &directory, &mut directories) {
+                    let path = [prefix, b"/", &path].concat();
+                    if !path.starts_with(wanted) && !self.is_index(&path, wanted) {
+                        continue;
+                    }
                     let expected = HEADS.saturating_add(self.kept(length));
                     done.full = self.statistics().bytes.saturating_add(expected) > budget;
                     if done.full {
                         break;
                     }
-                    done.files += u64::from(self.warm(&[prefix, b"/", &path].concat()));
+                    done.files += u64::from(self.warm(&path));
                 }
             }
         }
@@ -102,6 +123,13 @@ impl Engine {
         files
     }
 
+    /// Whether `file` is what answers the directory.
+    fn is_index(&self, directory: &[u8], file: &[u8]) -> bool {
+        let name = file.strip_prefix(directory).unwrap_or_default();
+        let index = &self.config().index;
+        directory.ends_with(b"/") && index.iter().any(|index| index.as_bytes() == name)
+    }
+
     /// How much of a file's length would be kept.
     fn kept(&self, length: u64) -> u64 {
         Some(length)
@@ -112,7 +140,7 @@ impl Engine {
     /// Loads one path; whether it was new. What another mount shows there may be one that keeps
     /// nothing.
     fn warm(&self, path: &[u8]) -> bool {
-        if !self.mounts().is_cached(path) {
+        if !self.shared.is_cached(path) {
             return false;
         }
         let mut encoded = String::new();

@@ -45,6 +45,11 @@ pub(crate) enum Purpose {
     Content { coding: ContentCoding, kept: bool },
 }
 
+/// The path of what is shared by this name.
+pub(crate) fn path_of(name: &[u8]) -> &[u8] {
+    name.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
 impl Want<'_> {
     /// Who gives the same name can share the load. Content that is not kept is of use only to
     /// those who want the same coding: others would wait in vain, and then again. No path holds a

@@ -77,6 +77,17 @@ impl Offer {
 }
 
 impl Resource {
+    /// Whether this and `other` are of the same files in the same state.
+    pub(crate) fn is_of(&self, other: &Resource) -> bool {
+        match (self, other) {
+            (Resource::File(this), Resource::File(other)) => this.found == other.found,
+            (Resource::Directory, Resource::Directory) | (Resource::Missing, Resource::Missing) => {
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a new look that gave `found` proves this still right.
     pub(crate) fn is_still(&self, found: &Found) -> bool {
         match (self, found) {

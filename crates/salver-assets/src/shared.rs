@@ -1,5 +1,6 @@
 //! What all parts of one engine share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use crate::config::{Config, ConfigError, Mounts};
 use crate::counters::Counters;
 use crate::digest::Digests;
 use crate::error::LoadError;
+use crate::events::Event;
 use crate::load::Landed;
 use crate::log::Said;
 use crate::memory::Memory;
@@ -29,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) digests: Digests,
     pub(crate) counters: Counters,
     pub(crate) said: Said,
+    /// Whether the cache is left alone for now.
+    pub(crate) paused: AtomicBool,
     epoch: Instant,
 }
 
@@ -45,6 +49,7 @@ impl Shared {
             digests,
             counters: Counters::default(),
             said: Said::default(),
+            paused: AtomicBool::new(false),
             config,
             epoch,
         })
@@ -58,7 +63,16 @@ impl Shared {
     /// Whether what answers `key` may be kept, its open files included. Whoever keeps something,
     /// or uses what is kept, asks here.
     pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
-        self.config.cache && self.mounts.is_cached(key)
+        self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
+    }
+
+    /// Tells the observer, if there is one and somebody listens to it.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        if let Some(observer) = &self.config.observer
+            && observer.is_listening()
+        {
+            observer.observe(event());
+        }
     }
 
     /// What the way of a file's content depends on, before anything is known of its windows.

@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Response};
 use salver_assets::reading::Reading;
 use salver_assets::{
-    Asked, Content, Engine, Prewarmed, Request, ResponsePlan, Source, Statistics, encode_path,
+    Asked, Content, Engine, Prewarmed, Request, RequestPath, ResponsePlan, Source, Statistics,
+    encode_path,
 };
 
 use crate::body::Body;
@@ -106,15 +107,16 @@ impl Assets {
     /// Lets go of what is cached of one file: the next request looks at the disk. `path` is as for
     /// [`file`](Self::file); a directory's ends with `/`.
     pub fn invalidate(&self, path: &str) {
-        let target = target(path);
-        self.engine.forget(|kept| kept == target.as_bytes());
+        if let Ok(path) = RequestPath::parse(target(path).as_bytes()) {
+            self.engine.invalidate(&path);
+        }
     }
 
     /// Lets go of what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
-        let target = target(prefix);
-        self.engine
-            .forget(|kept| kept.starts_with(target.as_bytes()));
+        if let Ok(prefix) = RequestPath::parse(target(prefix).as_bytes()) {
+            self.engine.invalidate_prefix(&prefix);
+        }
     }
 
     /// Lets go of everything that is cached.

@@ -1,0 +1,212 @@
+//! What a program tells a running engine: let go of this, keep nothing for a while, hold fewer
+//! files. And what it can ask it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::counters::Statistics;
+use crate::engine::Engine;
+use crate::events::{self, Event};
+use crate::file_content::FileContent;
+use crate::locate::original;
+use crate::path::{RequestPath, file_name};
+use crate::progress::path_of;
+use crate::resource::{Entry, Resource};
+
+impl Engine {
+    /// Counters and what the cache holds.
+    pub fn statistics(&self) -> Statistics {
+        let counters = &self.shared.counters;
+        let (entries, bytes) = self.shared.memory.size();
+        Statistics {
+            hits: counters.hits.get(),
+            misses: counters.misses.get(),
+            coalesced: counters.coalesced.get(),
+            loads: counters.loads.get(),
+            revalidations: counters.revalidations.get(),
+            evictions: counters.evictions.get(),
+            bytes_loaded: counters.bytes_loaded.get(),
+            entries: u64::try_from(entries).unwrap_or(u64::MAX),
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            open_files: u64::try_from(self.shared.open_files.len()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Lets go of everything that is cached, open files and what is remembered of contents
+    /// included.
+    ///
+    /// Here and below: a request that comes afterwards looks at the disk. What is being loaded
+    /// at the moment still answers those who wait for it already, and nobody else: it is not kept.
+    pub fn clear(&self) {
+        let shared = &*self.shared;
+        // First of all, so that no load which began before can put back what is let go of.
+        shared.flights.forget(|_| true);
+        let entries = shared.memory.clear();
+        shared.open_files.clear();
+        shared.digests.clear();
+        shared.tell(|| Event::Cleared { entries });
+    }
+
+    /// Lets go of what is cached of the file or directory at `path`, in all its roles: the file that
+    /// is a directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded
+    /// sibling of another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The
+    /// next request for any of them looks at the disk.
+    ///
+    /// A file that appears at other paths, too (in two mounts, by a link), has to be named at each.
+    pub fn invalidate(&self, path: &RequestPath<'_>) {
+        let shared = &*self.shared;
+        let path = path.as_bytes();
+        let keys = keys_of(path, &shared.config.index);
+        shared
+            .flights
+            .forget(|name| keys.iter().any(|key| key == path_of(name)));
+        let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
+        let entries = self.let_go(gone.collect());
+        shared.tell(|| Event::Invalidated {
+            path: events::path(path),
+            entries,
+        });
+    }
+
+    /// Lets go of what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands
+    /// for `/blog` as well.
+    pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) {
+        let shared = &*self.shared;
+        let prefix = prefix.as_bytes();
+        let is_beneath = |path: &[u8]| {
+            path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
+        };
+        shared.flights.forget(|name| is_beneath(path_of(name)));
+        let gone = shared.memory.take(|entry| is_beneath(&entry.key));
+        let entries = self.let_go(gone);
+        shared.tell(|| Event::InvalidatedPrefix {
+            prefix: events::path(prefix),
+            entries,
+        });
+    }
+
+    /// What entries have besides themselves; returns how many they were.
+    fn let_go(&self, entries: Vec<Arc<Entry>>) -> usize {
+        let shared = &*self.shared;
+        for entry in &entries {
+            let Resource::File(offer) = &entry.resource else {
+                continue;
+            };
+            for representation in &offer.representations {
+                shared.open_files.forget(&representation.identity);
+                shared
+                    .digests
+                    .forget(&representation.identity, representation.coding);
+            }
+        }
+        entries.len()
+    }
+
+    /// From now on nothing is taken from the cache and nothing is put into it: each request looks
+    /// at the disk and reads what it sends, as on a mount [without a
+    /// cache](crate::Mount::without_cache). Requests at the same moment still share a load.
+    ///
+    /// What is cached stays where it is, for [`resume_cache`](Self::resume_cache); it can be
+    /// invalidated meanwhile, and [`clear`](Self::clear) frees its memory.
+    pub fn pause_cache(&self) {
+        if !self.shared.paused.swap(true, Ordering::Relaxed) {
+            self.shared.tell(|| Event::Paused);
+        }
+    }
+
+    /// The cache is used again. What it held is compared with the disk as ever: what was last looked
+    /// at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
+    pub fn resume_cache(&self) {
+        if self.shared.paused.swap(false, Ordering::Relaxed) {
+            self.shared.tell(|| Event::Resumed);
+        }
+    }
+
+    /// Whether the cache is [paused](Self::pause_cache).
+    pub fn is_paused(&self) -> bool {
+        self.shared.paused.load(Ordering::Relaxed)
+    }
+
+    /// Closes open files that nobody has asked for in a while. Call it about once a second; more
+    /// often costs next to nothing.
+    pub fn sweep(&self, now: Instant) {
+        let shared = &*self.shared;
+        shared.open_files.sweep(shared.since_epoch(now));
+    }
+
+    /// Keeps at most `most` files open between requests from now on, if
+    /// [`open_files`](crate::Config::open_files) says more: for a driver that knows how many
+    /// descriptors there are. Returns how many that is.
+    pub fn limit_open_files(&self, most: usize) -> usize {
+        let most = self.shared.config.open_files.min(most);
+        self.shared.open_files.limit(most);
+        most
+    }
+
+    /// What an answer's content was to be sent from is no longer what it was, and nothing has been
+    /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
+    pub fn close_file(&self, content: &FileContent) {
+        self.shared.open_files.forget(&content.identity);
+    }
+}
+
+/// The paths at which an answer depends on the file or directory at `path`.
+fn keys_of(path: &[u8], index: &[String]) -> Vec<Vec<u8>> {
+    let own = path.strip_suffix(b"/").unwrap_or(path);
+    let mut keys = vec![own.to_vec(), [own, b"/"].concat()];
+    for name in index {
+        keys.push([own, b"/", name.as_bytes()].concat());
+    }
+    let original = original(own);
+    keys.extend(original.map(<[u8]>::to_vec));
+    for file in [Some(own), original].into_iter().flatten() {
+        let name = file_name(file);
+        if index.iter().any(|index| index.as_bytes() == name)
+            && let Some(directory) = file.strip_suffix(name)
+        {
+            keys.push(directory.to_vec());
+            keys.extend(directory.strip_suffix(b"/").map(<[u8]>::to_vec));
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_roles_of_a_file() {
+        fn check(path: &str, expected: &[&str]) {
+            let index = ["index.html".to_owned(), "home.html".to_owned()];
+            let keys = keys_of(path.as_bytes(), &index);
+            let mut keys: Vec<_> = keys
+                .iter()
+                .map(|key| std::str::from_utf8(key).unwrap())
+                .filter(|key| !key.ends_with(".html") || expected.contains(key))
+                .collect();
+            keys.sort_unstable();
+            assert_eq!(keys, expected, "{path}");
+        }
+        check("/a.js", &["/a.js", "/a.js/"]);
+        check("/a.js.br", &["/a.js", "/a.js.br", "/a.js.br/"]);
+        let directory = ["/b", "/b/", "/b/home.html", "/b/index.html"];
+        check("/b", &directory);
+        check("/b/", &directory);
+        let index = ["/b", "/b/", "/b/index.html", "/b/index.html/"];
+        check("/b/index.html", &index);
+        check(
+            "/b/index.html.gz",
+            &[
+                "/b",
+                "/b/",
+                "/b/index.html",
+                "/b/index.html.gz",
+                "/b/index.html.gz/",
+            ],
+        );
+        check("/", &["", "/", "/home.html", "/index.html"]);
+        check("/index.html", &["", "/", "/index.html", "/index.html/"]);
+    }
+}

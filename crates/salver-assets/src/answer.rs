@@ -151,7 +151,9 @@ fn partial_fields(
     media_type: Option<Bytes>,
     now: HttpDate,
 ) -> Vec<Field> {
-    let mut fields: Vec<Field> = fields_now(representation, now).collect();
+    // With room for Content-Range.
+    let mut fields = Vec::with_capacity(representation.head.fields.len() + 1);
+    fields.extend(fields_now(representation, now));
     for (name, value) in &mut fields {
         match *name {
             "Content-Length" => *value = length.to_string().into(),

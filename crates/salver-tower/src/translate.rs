@@ -62,19 +62,15 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
     let mut response = Response::new(Body::new(content));
     *response.status_mut() =
         StatusCode::from_u16(plan.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let made;
+    let lines = || plan.fields().iter().filter_map(line);
     let kept: Option<&Lines> = plan
         .prepared()
-        .and_then(|prepared| prepared.head(Protocol::Library, || lines(&plan)));
-    let lines = match kept {
-        Some(lines) => lines,
-        None => {
-            made = lines(&plan);
-            &made
-        }
-    };
-    let mut headers = HeaderMap::with_capacity(lines.len());
-    headers.extend(lines.iter().cloned());
+        .and_then(|prepared| prepared.head(Protocol::Library, || lines().collect()));
+    let mut headers = HeaderMap::with_capacity(plan.fields().len());
+    match kept {
+        Some(kept) => headers.extend(kept.iter().cloned()),
+        None => headers.extend(lines()),
+    }
     if let Some(location) = headers.get_mut(LOCATION)
         && let Some(relative) = relative(location, path)
     {
@@ -84,13 +80,10 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
     response
 }
 
-fn lines(plan: &ResponsePlan) -> Lines {
-    let line = |(name, value): &(&'static str, Bytes)| {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        let value = HeaderValue::from_maybe_shared(value.clone()).ok()?;
-        Some((name, value))
-    };
-    plan.fields().iter().filter_map(line).collect()
+fn line((name, value): &(&'static str, Bytes)) -> Option<(HeaderName, HeaderValue)> {
+    let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+    let value = HeaderValue::from_maybe_shared(value.clone()).ok()?;
+    Some((name, value))
 }
 
 /// A reference to a directory in the same place, relative to the request's own path (RFC 3986

@@ -13,10 +13,10 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-profile bench-protocols httparena cold huge truth clean
+.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 	target/release/salver serve example
@@ -110,6 +110,13 @@ bench: bench-deps build ## Compare with other servers (12 minutes); rewrite the 
 
 bench-deps: ## Install or build what the comparison needs, into target/bench/
 	bench/run.py deps
+
+bench-embedded: bench-deps ## Compare libraries within a program, by CPU time and by allocations (12 minutes); rewrite that part of BENCHMARKS.md
+	bench/run.py embedded --write BENCHMARKS.md --json target/bench/embedded.json $(BENCH)
+	bench/allocations.py --write BENCHMARKS.md
+
+bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite that part of BENCHMARKS.md
+	bench/cost.py --write BENCHMARKS.md
 
 bench-protocols: build ## Compare with other servers over TLS, HTTP/2 and HTTP/3; rewrite that part of BENCHMARKS.md
 	bench/protocols.py --write BENCHMARKS.md $(BENCH)

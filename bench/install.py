@@ -11,6 +11,8 @@ import re
 import shutil
 import subprocess
 
+import files
+import libraries
 import peers
 
 CADDY = "2.11.9"
@@ -80,14 +82,19 @@ def static_web_server(folder):
                   "--root", folder, "static-web-server"], {"CARGO_TARGET_DIR": str(folder / "build" / "static-web-server")})
 
 
-def servedir(folder):
-    target = folder / "build" / "servedir"
-    failed = build(["cargo", "build", "--release", "--locked", "--manifest-path", HERE / "servedir" / "Cargo.toml"],
-                   {"CARGO_TARGET_DIR": str(target)})
-    if failed is None:
-        (folder / "bin").mkdir(parents=True, exist_ok=True)
-        shutil.copy2(target / "release" / "servedir", folder / "bin" / "servedir")
-    return failed
+def library(folder, made, kind):
+    """Builds one program of bench/embedders, and once more to count what it allocates."""
+    program = kind(folder)
+    target = folder / "build" / "embedders"
+    program.path.parent.mkdir(parents=True, exist_ok=True)
+    for flags, path in (((), program.path), (("--features", "counting"), program.counted())):
+        failed = build(["cargo", "build", "--release", "--locked", "--manifest-path", libraries.PROGRAMS / "Cargo.toml",
+                        "--package", kind.package(), *flags],
+                       {"CARGO_TARGET_DIR": str(target), "BENCH_FILES": str(made.root)})
+        if failed:
+            return failed
+        shutil.copy2(target / "release" / kind.package(), path)
+    return None
 
 
 def h3load(folder):
@@ -96,10 +103,14 @@ def h3load(folder):
     return build([go(), "build", "-C", HERE / "h3load", "-trimpath", "-o", (folder / "bin" / "h3load").resolve(), "."])
 
 
-def everything(folder):
+def everything(folder, seed):
     """Installs and builds; prints what is missing in the end. -> whether a comparison can run."""
     trouble = {"packages": apt(packages({**NEEDED, **WANTED})), "caddy": caddy(folder),
-               "static-web-server": static_web_server(folder), "servedir": servedir(folder)}
+               "static-web-server": static_web_server(folder)}
+    if there("brotli"):
+        made = files.Files(folder, seed)
+        made.make()
+        trouble |= {kind.name: library(folder, made, kind) for kind in libraries.LIBRARIES}
     for name, what in trouble.items():
         if what:
             print(f"left out: {name}: {what}")

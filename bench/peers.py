@@ -280,31 +280,6 @@ class StaticWebServer(Built):
                 "--directory-listing", "false", "--security-headers", "false", "--cache-control-headers", "false"]
 
 
-class ServeDir(Built):
-    name = "servedir"
-    note = "axum and tower-http's `ServeDir`, `precompressed_br`, `precompressed_gzip`, one thread, mimalloc"
-
-    def command(self, root, port, folder):
-        return [self.path, root, port]
-
-    def version(self):
-        lock = (pathlib.Path(__file__).parent / "servedir" / "Cargo.lock").read_text(encoding="utf-8")
-        return ", ".join(f"{name} " + re.search(rf'name = "{name}"\nversion = "([^"]+)"', lock).group(1)
-                         for name in ("axum", "tower-http"))
-
-
-class Assets(ServeDir):
-    name = "salver-tower"
-    note = "axum and salver-tower's `Assets` in place of `ServeDir`, all else the same"
-
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.path = pathlib.Path(folder) / "bin" / ServeDir.name
-
-    def command(self, root, port, folder):
-        return [self.path, root, port, "assets"]
-
-
 def everyone(salver, built):
     """Salver first, then its peers."""
-    return [Salver(salver), Nginx(), NginxCopy(), Lighttpd(), Apache(), Caddy(built), StaticWebServer(built), ServeDir(built), Assets(built)]
+    return [Salver(salver), Nginx(), NginxCopy(), Lighttpd(), Apache(), Caddy(built), StaticWebServer(built)]

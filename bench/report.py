@@ -9,6 +9,8 @@ import verdict
 
 FIRST = "salver"
 PLAIN = "salver-plain"
+# Those that others are compared with, as the tables call them: the name, and what is its own.
+CALLED = {FIRST: ("Salver", "Salver's"), "salver-tower": ("Assets", "Assets'")}
 # A cell that stands to the right: a number, with its unit, range or mark.
 NUMBER = re.compile(r"$|-$|[\d.]+[kx%]?($|/| \[| ~| \?| cheaper)")
 
@@ -45,23 +47,23 @@ def spread(values):
     return f"{statistics.median(values):.2f} [{min(values):.2f}-{max(values):.2f}]" if values else "-"
 
 
-def judged(results, load, server):
+def judged(results, load, server, first=FIRST):
     """The verdict on a server, and the interval that it rests on."""
-    if not results.of(load, FIRST):
-        return "not compared: Salver has no result"
-    if not results.same_work(load, server, FIRST):
+    if not results.of(load, first):
+        return f"not compared: {CALLED[first][0]} has no result"
+    if not results.same_work(load, server, first):
         return "other work: not compared"
-    values = ratios(results, load, server)
+    values = ratios(results, load, server, first)
     if not values:
-        return "not compared: never in one round with Salver"
+        return f"not compared: never in one round with {CALLED[first][0]}"
     bounds = verdict.interval(values)
     limits = f" ({bounds[0]:.2f}-{bounds[1]:.2f})" if bounds else ""
     return verdict.verdict(values) + limits
 
 
-def load_table(results, load, servers):
+def load_table(results, load, servers, first=FIRST):
     head = ["server", "work", "requests/s", "p50 us", "p99 us", "p99.9 us", "CPU us/request", "bytes/answer",
-            "errors", "MiB", "CPU / Salver's", "verdict (95 % interval)"]
+            "errors", "MiB", f"CPU / {CALLED[first][1]}", "verdict (95 % interval)"]
     rows = []
     for server in servers:
         runs = results.of(load.name, server)
@@ -72,8 +74,8 @@ def load_table(results, load, servers):
             *(microseconds(median(runs, key)) for key in ("p50_us", "p99_us", "p999_us")),
             f"{median(runs, 'cpu_us'):.2f}", f"{median(runs, 'bytes_per_answer'):.0f}",
             sum(run["errors"] for run in runs), f"{median(runs, 'mib'):.1f}",
-            *(["1.00", "-"] if server == FIRST else
-              [spread(ratios(results, load.name, server)), judged(results, load.name, server)]),
+            *(["1.00", "-"] if server == first else
+              [spread(ratios(results, load.name, server, first)), judged(results, load.name, server, first)]),
         ])
     return table(head, rows)
 
@@ -98,6 +100,24 @@ def summary(results, loads, servers):
     return table(["CPU / Salver's", *(load.name for load in loads)], rows)
 
 
+def shares(results, loads, servers, first):
+    """What `first` needs of each server's CPU per request, load by load."""
+    marks = {verdict.DEARER: "", verdict.SAME: " ~", verdict.CHEAPER: " more", verdict.UNJUDGED: " ?"}
+    rows = []
+    for load in loads:
+        cells = []
+        for server in servers:
+            if server == first:
+                continue
+            values = ratios(results, load.name, server, first)
+            if values and results.same_work(load.name, server, first):
+                cells.append(spread([1 / value for value in values]) + marks[verdict.verdict(values)])
+            else:
+                cells.append("other work" if values else "-")
+        rows.append([load.name, *cells])
+    return table([f"{CALLED[first][0]} / CPU of", *(server for server in servers if server != first)], rows)
+
+
 def cheaper(results, loads, servers):
     """One line that names every server with the verdict `cheaper`, and the loads."""
     found = [f"{server} ({load.name})" for load in loads for server in servers
@@ -118,11 +138,15 @@ def remarks(results):
     return "\n".join(lines)
 
 
+def how(results, options):
+    return (f"{results.rounds} rounds of {options.seconds} s after {trials.WARM_UP_SECONDS} s of warming up, {options.connections} connections. "
+            "Medians of the rounds; errors are added up. A ratio's brackets hold the smallest and the largest of the rounds.")
+
+
 def peers(results, loads, servers, options):
     """The section on Salver and its peers."""
     parts = [
-        f"{results.rounds} rounds of {options.seconds} s after {trials.WARM_UP_SECONDS} s of warming up, {options.connections} connections. "
-        "Medians of the rounds; errors are added up. A ratio's brackets hold the smallest and the largest of the rounds.",
+        how(results, options),
         "CPU time per request as a multiple of Salver's. Above 1: the server needs more. `~`: the same within "
         "the noise; `cheaper`: less than Salver; unmarked: more." if options.rounds > 1 else
         "CPU time per request as a multiple of Salver's. `?`: one round judges nothing.",
@@ -131,6 +155,20 @@ def peers(results, loads, servers, options):
     ]
     for load in loads:
         parts += [f"### {load.title}", load_table(results, load, servers)]
+    notes = remarks(results)
+    return "\n\n".join(parts + ([notes] if notes else []))
+
+
+def embedded(results, loads, servers, options, first):
+    """The section on libraries within a program."""
+    parts = [
+        how(results, options),
+        f"What {CALLED[first][0]} needs of another's CPU time per request. Below 1: {CALLED[first][0]} needs less. `~`: the same within "
+        "the noise; `more`: more than the other; `other work`: the answers differ in coding or length.",
+        shares(results, loads, servers, first),
+    ]
+    for load in loads:
+        parts += [f"### {load.title}", load_table(results, load, servers, first)]
     notes = remarks(results)
     return "\n\n".join(parts + ([notes] if notes else []))
 

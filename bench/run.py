@@ -5,6 +5,7 @@ commands:
   all      peers and cached (the default)
   peers    Salver and its peers: a set like a site's files, and single files of six lengths
   cached   Salver with its cache against Salver with --no-cache, for the six lengths
+  embedded libraries within a program (salver-tower, ServeDir, ...): both sets and the six lengths
   check    start every server and compare its answers with the files, without measuring
   deps     install or build what the comparison needs; names what cannot be had
 
@@ -29,6 +30,7 @@ import time
 import check
 import files
 import install
+import libraries
 import machine
 import page
 import peers
@@ -45,10 +47,10 @@ QUICK_LOADS = ("arena", "1kib", "100kib")
 def arguments():
     built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target") / "release" / "salver"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", nargs="?", default="all", choices=["all", "peers", "cached", "check", "deps"])
+    parser.add_argument("command", nargs="?", default="all", choices=["all", "peers", "cached", "embedded", "check", "deps"])
     parser.add_argument("--salver", metavar="PATH", help="the program to measure (default: the release build)")
-    parser.add_argument("--server", metavar="NAME", action="append", help="only these peers beside Salver; repeatable")
-    parser.add_argument("--load", metavar="NAME", action="append", help="only these loads: arena, 1kib, ... 1mib; repeatable")
+    parser.add_argument("--server", metavar="NAME", action="append", help="only these servers beside the first; repeatable")
+    parser.add_argument("--load", metavar="NAME", action="append", help="only these loads: arena, arena-plain (embedded only), 1kib, ... 1mib; repeatable")
     parser.add_argument("--rounds", type=int, default=6, metavar="N", help="rounds (default 6; fewer than 3 prove little)")
     parser.add_argument("--seconds", type=int, default=1, metavar="N", help="length of one measured run in seconds (default 1)")
     parser.add_argument("--connections", type=int, default=64, metavar="N", help="connections of wrk (default 64)")
@@ -98,34 +100,17 @@ def only_check(servers, loads, made, folder):
     return right
 
 
-def main():
-    parser, options = arguments()
-    if options.command == "deps":
-        return 0 if install.everything(OUTPUT) else 1
-    until = time.monotonic() + options.minutes * 60
-    everyone = peers.everyone(options.salver, OUTPUT)
-    servers = chosen(parser, "server", options.server, everyone, always=("salver",))
-    if everyone[0].program() is None:
-        raise process.Failed(f"{options.salver} is not there: run `make build`, or give --salver")
-    if not install.can_run(install.NEEDED):
-        raise process.Failed("run `make bench-deps`")
-    if len(os.sched_getaffinity(0)) < 2:
-        raise process.Failed("two cores are needed: one for the server, one for the client")
-    made = files.Files(OUTPUT, options.seed)
-    made.make()
-    loads = chosen(parser, "load", options.load, workload.every(made))
-    folder = OUTPUT / "run"
-    if options.command == "check":
-        return 0 if only_check(servers, loads, made, folder) else 1
-
-    facts = machine.describe(everyone, made, options.own_build)
-    sections = {"machine": machine.render(facts, everyone)}
+def compare(options, servers, loads, made, until):
+    """The commands `all`, `peers` and `cached`. -> sections of the page, what is kept, whether anything failed"""
+    facts = machine.describe(servers, made, options.own_build)
+    sections = {"machine": machine.render(facts, servers)}
     show("Machine", sections["machine"])
     kept = {"machine": facts}
     failed = False
+    folder = OUTPUT / "run"
     if options.command in ("all", "cached"):
         sizes = [load for load in loads if load.name != "arena"]
-        both = [everyone[0], peers.SalverPlain(options.salver)]
+        both = [peers.Salver(options.salver), peers.SalverPlain(options.salver)]
         results = trials.run(both, sizes, made, folder, options, until)
         sections["cached"] = report.cached(results, sizes, options)
         show("Cached and plain", sections["cached"])
@@ -137,6 +122,44 @@ def main():
         show("Salver and its peers", sections["results"])
         kept["peers"] = results.runs
         failed |= results.failed()
+    return sections, kept, failed
+
+
+def embedded(options, servers, loads, made, until):
+    """The command `embedded`; -> as `compare`."""
+    facts = machine.describe(servers, made, options.own_build)
+    results = trials.run(servers, loads, made, OUTPUT / "run", options, until)
+    found = report.embedded(results, loads, [library.name for library in servers], options, servers[0].name)
+    section = machine.render(facts, servers) + "\n\n" + found
+    show("In a program", section)
+    return {"embedded": section}, {"machine": facts, "embedded": results.runs}, results.failed()
+
+
+def main():
+    parser, options = arguments()
+    if options.command == "deps":
+        return 0 if install.everything(OUTPUT, options.seed) else 1
+    until = time.monotonic() + options.minutes * 60
+    made = files.Files(OUTPUT, options.seed)
+    alone = [*peers.everyone(options.salver, OUTPUT), libraries.ServeDir(OUTPUT)]
+    within = libraries.everyone(OUTPUT)
+    everyone, every_load = {
+        "embedded": (within, workload.embedded(made)),
+        "check": ([*alone, *(library for library in within if library.name != libraries.ServeDir.name)], workload.every(made)),
+    }.get(options.command, (alone, workload.every(made)))
+    servers = chosen(parser, "server", options.server, everyone, always=(everyone[0].name,))
+    loads = chosen(parser, "load", options.load, every_load)
+    if servers[0].program() is None:
+        raise process.Failed(f"{servers[0].path} is not there: run `make build` and `make bench-deps`, or give --salver")
+    if not install.can_run(install.NEEDED):
+        raise process.Failed("run `make bench-deps`")
+    if len(os.sched_getaffinity(0)) < 2:
+        raise process.Failed("two cores are needed: one for the server, one for the client")
+    made.make()
+    if options.command == "check":
+        return 0 if only_check(servers, loads, made, OUTPUT / "run") else 1
+
+    sections, kept, failed = (embedded if options.command == "embedded" else compare)(options, servers, loads, made, until)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     if options.write:

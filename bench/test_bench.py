@@ -1,10 +1,14 @@
 """Tests of what the figures rest on: python3 -m unittest discover -s bench"""
 
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 
+import allocations
 import callgrind
+import cost
 import files
 import measure
 import page
@@ -14,6 +18,7 @@ import report
 import syscalls
 import trials
 import verdict
+import workload
 
 
 class Verdicts(unittest.TestCase):
@@ -112,6 +117,48 @@ class Clients(unittest.TestCase):
     def test_no_report_is_a_failure(self):
         with self.assertRaises(process.Failed):
             protocol_load.H2load.read("could not connect", "", 4)
+
+
+class Counts(unittest.TestCase):
+    HEAD = "HTTP/1.1 200 OK\r\nEtag: \"abc\" \r\ncontent-length: 12\r\nLast-Modified: Tue, 14 Nov 2023 22:13:20 GMT"
+
+    def test_fields_of_a_head(self):
+        for name, value in [("etag", '"abc"'), ("content-length", "12"), ("last-modified", "Tue, 14 Nov 2023 22:13:20 GMT"),
+                            ("length", None)]:
+            self.assertEqual(allocations.field(self.HEAD, name), value)
+
+    def test_requests_have_the_window_or_the_validator(self):
+        made = files.Files("folder", 1)
+        asked = {case.title: allocations.request_for(case, made, self.HEAD).decode() for case in allocations.CASES}
+        self.assertEqual(asked["1 KiB"], "GET /sizes/1024.dat HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        self.assertIn('\r\nIf-None-Match: "abc"\r\n\r\n', asked["304"])
+        self.assertIn("\r\nRange: bytes=1000-1999\r\n\r\n", asked["1,000 bytes of 100 KiB"])
+
+    def test_an_answer_in_pieces_is_one_answer(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener, \
+                allocations.Connection(listener.getsockname()[1]) as connection, listener.accept()[0] as server:
+            thread = threading.Thread(target=lambda: [server.sendall(bytes([byte])) for byte in (self.HEAD + "\r\n\r\n").encode() + bytes(12)])
+            thread.start()
+            status, head, content = connection.ask(b"GET / HTTP/1.1\r\n\r\n")
+            thread.join()
+            self.assertEqual((status, head, bytes(content)), (200, self.HEAD, bytes(12)))
+
+    def test_what_a_library_adds_is_taken_within_a_round(self):
+        found = {cost.BASE: {"a v1", "b v1"}, "more": {"a v1", "b v1", "c v1"}}
+        took = {cost.BASE: {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
+        self.assertEqual(cost.table(found, took).splitlines()[3],
+                         "| more         |        3 |             1 | 8.50 [3.00-14.00] | 2.50 [2.00-3.00] |")
+
+
+class Shares(unittest.TestCase):
+    def test_equal_work_only_and_the_inverse_of_the_ratio(self):
+        results = trials.Results()
+        for number in range(3):
+            for server, cpu in [("salver-tower", 2.0), ("servedir", 8.0), ("rust-embed", 1.0)]:
+                results.runs.append({"round": number, "load": "arena", "server": server, "cpu_us": cpu + number / 100})
+        results.work = {("arena", "salver-tower"): [("br", 1)], ("arena", "servedir"): [("br", 1)], ("arena", "rust-embed"): [("identity", 9)]}
+        lines = report.shares(results, [workload.Load("arena", "", (), "")], ["salver-tower", "servedir", "rust-embed"], "salver-tower")
+        self.assertEqual(lines.splitlines()[2], "| arena           | 0.25 [0.25-0.25] | other work |")
 
 
 class Inputs(unittest.TestCase):

@@ -28,9 +28,18 @@ def arena(made):
     return Load("arena", "Arena: twenty files of a site in turn, Brotli accepted", tuple(made.arena()), ACCEPT_ENCODING)
 
 
+def arena_plain(made):
+    return Load("arena-plain", "Arena: the same files in turn, no coding accepted", tuple(made.arena()), "")
+
+
 def size(made, length):
     return Load(size_name(length), f"One random file of {size_title(length)}", (made.size(length),), "")
 
 
 def every(made):
     return [arena(made)] + [size(made, length) for length in files.SIZES]
+
+
+def embedded(made):
+    """Those of `every`, and one in which the work of those that choose no sibling is the same."""
+    return [arena(made), arena_plain(made)] + [size(made, length) for length in files.SIZES]

@@ -4,8 +4,9 @@
 The programs are those of `bench/run.py embedded`, built with an allocator that counts. Each is
 asked for one file again and again over one kept connection; the counts before and after, divided
 by the requests, are those of all its threads and of whatever HTTP server it stands on. They are
-read on another port, by a thread that allocates nothing, once they no longer move. So they are
-exact and need no quiet machine: but for what is done once a second, every run gives the same.
+read on another port, by a thread that allocates nothing, once they no longer move. So they need no
+quiet machine: but for what is done once a second, and for how a long answer falls into pieces,
+every run gives the same.
 
 exit code: 0; 1 if any answer was not the expected one, or something failed; 2 for a wrong option.
 """

@@ -70,7 +70,7 @@ pub(crate) fn answer<'a>(
         return Decision::Respond(error_about(offer, 416, "Range Not Satisfiable", more));
     }
     let stream = match &representation.content {
-        Some(bytes) => Bytestream::Memory(bytes),
+        Some(held) => Bytestream::Memory(&held.bytes),
         None => match open(representation) {
             Some(opened) => Bytestream::Opened(opened),
             None => return Decision::NeedContent(representation),

@@ -1,4 +1,7 @@
 //! What the content of a file hashes to, as it is and decoded, remembered by its identity.
+//!
+//! Entity tags are made of it, and a precompressed sibling is trusted because of it. A
+//! [`View`](crate::View) that [knows](crate::View::known) it beforehand spares the engine reading.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
@@ -10,7 +13,7 @@ use crate::source::Identity;
 use crate::sync::Lock;
 
 /// XXH3, 128 bits, without a seed: replicas of one tree agree.
-pub(crate) type Digest = u128;
+pub type Digest = u128;
 
 /// A generation has at most so many places, a power of two; a table fills seven eighths of them.
 const PLACES: usize = 32 * 1024;
@@ -29,11 +32,12 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// What is known of one version of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub struct Known {
     /// Of the bytes as they are.
-    pub(crate) digest: Digest,
-    /// Of what they decode to; `None` if they don't decode, or were not decoded.
-    pub(crate) decoded: Option<Digest>,
+    pub digest: Digest,
+    /// Of what they decode to, if they are taken for a content coding; `None` if they don't decode,
+    /// or were not decoded.
+    pub decoded: Option<Digest>,
 }
 
 /// Digests of files seen before, so that an entry which comes back need not be read again.
@@ -111,7 +115,7 @@ impl Generations {
 }
 
 /// The digest of bytes in memory.
-pub(crate) fn of_bytes(bytes: &[u8]) -> Digest {
+pub fn of_bytes(bytes: &[u8]) -> Digest {
     xxhash_rust::xxh3::xxh3_128(bytes)
 }
 
@@ -130,15 +134,12 @@ pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
 }
 
 /// Reads a coded file once for both digests. Decoding gives up beyond `length`, the length of the
-/// original, so that no bomb goes off; what does not decode has no decoded digest.
+/// original in bytes, so that no bomb goes off; what does not decode as browsers do (RFC 7932, RFC
+/// 9659), or has bytes after its end, has no decoded digest.
 ///
 /// # Errors
 /// Only those of `reader`.
-pub(crate) fn of_coded(
-    reader: &mut impl Read,
-    coding: ContentCoding,
-    length: u64,
-) -> io::Result<Known> {
+pub fn of_coded(reader: &mut impl Read, coding: ContentCoding, length: u64) -> io::Result<Known> {
     let mut tap = Tap {
         reader,
         hasher: Xxh3::new(),

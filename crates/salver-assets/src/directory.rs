@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use salver_os::{Directory, Resolver, Symlinks};
 
-use crate::source::{Metadata, Opened, Patience, Reader, Source, View};
+use crate::source::{Metadata, Opened, Patience, Reader, Source, View, is_clean};
 use crate::sync::Lock;
 
 /// All files beneath one directory, and nothing outside of it.
@@ -81,10 +81,12 @@ impl Source for DirectorySource {
 
 impl View for DirectoryView {
     fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        clean(path)?;
         self.0.stat(path, patience).map_err(hide_escapes)
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+        clean(path)?;
         let opened = self.0.open_file(path, patience).map_err(hide_escapes)?;
         Ok(Opened {
             metadata: opened.metadata,
@@ -94,7 +96,17 @@ impl View for DirectoryView {
     }
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        clean(path)?;
         self.0.list(path).map_err(hide_escapes)
+    }
+}
+
+/// The system would resolve dot segments, and take `a/` for a directory `a`.
+fn clean(path: &[u8]) -> io::Result<()> {
+    if is_clean(path) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 
@@ -110,25 +122,39 @@ fn hide_escapes(error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::conformance;
+    use crate::source::conformance::{FILES, check, check_apart, check_changes};
     use std::os::unix::fs::symlink;
 
     #[test]
     fn holds_to_what_every_source_must() {
-        let temp = tempfile::tempdir().unwrap();
-        for (path, content) in conformance::FILES {
-            let path = temp.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
         for resolver in [Resolver::Kernel, Resolver::Walk] {
-            let source = DirectorySource::open_with(
-                temp.path(),
-                Symlinks::Beneath,
-                Duration::ZERO,
-                resolver,
-            );
-            conformance::check(&source.unwrap()).unwrap();
+            let [one, other] = [(); 2].map(|()| {
+                let temp = tempfile::tempdir().unwrap();
+                for (path, content) in FILES {
+                    put(temp.path(), path, Some(content));
+                }
+                let (symlinks, revalidate) = (Symlinks::Beneath, Duration::ZERO);
+                let source =
+                    DirectorySource::open_with(temp.path(), symlinks, revalidate, resolver);
+                (source.unwrap(), temp)
+            });
+            check(&one.0).unwrap();
+            check_apart(&one.0, &other.0).unwrap();
+            check_changes(&one.0, |path, content| put(one.1.path(), path, content)).unwrap();
+        }
+    }
+
+    /// As a deployment does: complete from the start.
+    fn put(root: &Path, path: &str, content: Option<&[u8]>) {
+        let path = root.join(path);
+        match content {
+            Some(content) => {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                let new = root.join("new");
+                std::fs::write(&new, content).unwrap();
+                std::fs::rename(new, path).unwrap();
+            }
+            None => std::fs::remove_file(path).unwrap(),
         }
     }
 

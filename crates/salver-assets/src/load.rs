@@ -12,6 +12,7 @@ use salver_semantics::AcceptEncoding;
 
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence};
+use crate::held::Held;
 use crate::locate::{Found, locate};
 use crate::memory::Kept;
 use crate::policy::Key;
@@ -19,7 +20,7 @@ use crate::representations::{Handles, build, read};
 use crate::resource::{Entry, Resource};
 use crate::shared::Shared;
 use crate::snapshot::Effort;
-use crate::source::{Opened, Patience};
+use crate::source::{Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
@@ -248,21 +249,25 @@ impl Load {
         if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
             let identity = &representation.identity;
             let open = || files.open(&representation.path, identity, effort);
-            match way(&shared.situation(identity, cached)) {
-                Way::Read => {
-                    let content = read(shared, &open()?, effort)?;
-                    if let Some(slot) = offer.representations.get_mut(number) {
-                        *slot = Arc::new(representation.with_content(Some(content)));
-                        changed = true;
-                    }
+            let mut keep = |content: Held| {
+                if let Some(slot) = offer.representations.get_mut(number) {
+                    *slot = Arc::new(representation.with_content(Some(content)));
+                    changed = true;
                 }
-                // Window by window: the driver's part.
+            };
+            match way(&shared.situation(identity, cached)) {
+                Way::Read => keep(read(shared, &open()?, effort)?),
                 _ => {
                     let kept = shared.open_files.get(identity, began);
-                    opened = match kept.filter(|_| cached) {
-                        Some(file) => Some(file),
-                        None => Some(open()?),
+                    let file = match kept.filter(|_| cached) {
+                        Some(file) => file,
+                        None => open()?,
                     };
+                    match file.reader {
+                        Reader::Static(bytes) => keep(Held::of_program(bytes)),
+                        // Window by window, which is the driver's part, or for this answer alone.
+                        Reader::File(_) | Reader::Memory(_) => opened = Some(file),
+                    }
                 }
             }
         }

@@ -6,19 +6,48 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::source::{Identity, Kind, Metadata, Opened, Patience, Reader, Source, Timestamp, View};
+use crate::source::{
+    Kind, Known, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
+};
 use crate::sync::Lock;
+use crate::{digest, in_memory};
 
 /// A tree of files in memory; directories exist where files are beneath them.
-#[derive(Debug, Default)]
+///
+/// Content is sent as it lies here, whatever its length, and never copied. Up to
+/// [`cache_max_file`](crate::Config::cache_max_file) the engine's cache holds it, too, and counts it
+/// in full: once it is replaced or removed here, the cache alone keeps it in memory, until the
+/// next request for it or until others need the room.
+#[derive(Debug)]
 pub struct MemorySource {
     tree: Lock<Arc<Tree>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Tree {
-    files: BTreeMap<Vec<u8>, (Identity, Bytes)>,
+    device: u64,
+    files: BTreeMap<Vec<u8>, File>,
     versions: u64,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    metadata: Metadata,
+    content: Bytes,
+    known: Known,
+}
+
+impl Default for MemorySource {
+    fn default() -> Self {
+        let tree = Tree {
+            device: new_device(),
+            files: BTreeMap::new(),
+            versions: 0,
+        };
+        MemorySource {
+            tree: Lock::new(Arc::new(tree)),
+        }
+    }
 }
 
 impl MemorySource {
@@ -28,24 +57,28 @@ impl MemorySource {
     }
 
     /// Puts a file at `path` (relative, `/` between segments), replacing what was there.
-    /// `modified_unix_seconds` becomes its `Last-Modified`.
+    /// `modified_unix_seconds` becomes its `Last-Modified`. Hashes the content, which is then not
+    /// hashed when it is asked for. What is at no [clean](crate::source::is_clean) path is never
+    /// found.
     pub fn insert(&self, path: &str, content: impl Into<Bytes>, modified_unix_seconds: i64) {
         let content = content.into();
-        let modified = Timestamp {
-            seconds: modified_unix_seconds,
-            nanoseconds: 0,
+        let known = Known {
+            digest: digest::of_bytes(&content),
+            decoded: None,
         };
+        if path.is_empty() || !is_clean(path.as_bytes()) {
+            return;
+        }
         self.change(|tree| {
             tree.versions += 1;
-            let identity = Identity {
-                device: 0,
-                inode: tree.versions,
-                length: u64::try_from(content.len()).unwrap_or(u64::MAX),
-                modified,
-                changed: modified,
+            let (version, length) = (tree.versions, content.len());
+            let metadata = in_memory::file(tree.device, version, length, modified_unix_seconds);
+            let file = File {
+                metadata,
+                content,
+                known,
             };
-            tree.files
-                .insert(path.as_bytes().to_vec(), (identity, content));
+            tree.files.insert(path.as_bytes().to_vec(), file);
         });
     }
 
@@ -70,10 +103,7 @@ impl Source for MemorySource {
 impl Tree {
     /// The paths beneath the directory at `path`, relative to it.
     fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let start = match path {
-            b"" => Vec::new(),
-            path => [path, b"/"].concat(),
-        };
+        let start = in_memory::prefix(path);
         self.files
             .range(start.clone()..)
             .map_while(move |(file, _)| file.strip_prefix(&*start))
@@ -82,78 +112,66 @@ impl Tree {
 
 impl View for Tree {
     fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
-        if let Some((identity, _)) = self.files.get(path) {
-            return Ok(Metadata {
-                kind: Kind::File,
-                identity: *identity,
-            });
+        if let Some(File { metadata, .. }) = self.files.get(path) {
+            return Ok(*metadata);
         }
         if path.is_empty() || self.beneath(path).next().is_some() {
-            let epoch = Timestamp {
-                seconds: 0,
-                nanoseconds: 0,
-            };
-            let identity = Identity {
-                device: 0,
-                inode: 0,
-                length: 0,
-                modified: epoch,
-                changed: epoch,
-            };
-            return Ok(Metadata {
-                kind: Kind::Directory,
-                identity,
-            });
+            return Ok(in_memory::directory(self.device));
         }
         Err(io::ErrorKind::NotFound.into())
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        match self.files.get(path) {
-            Some((identity, content)) => Ok(Opened {
-                metadata: Metadata {
-                    kind: Kind::File,
-                    identity: *identity,
-                },
-                reader: Reader::Memory(content.clone()),
-                local: true,
-            }),
-            None => {
-                self.stat(path, patience)?;
-                Err(io::ErrorKind::InvalidInput.into())
-            }
-        }
+        let Some(file) = self.files.get(path) else {
+            self.stat(path, patience)?;
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok(Opened {
+            metadata: file.metadata,
+            reader: Reader::Memory(file.content.clone()),
+            local: true,
+        })
     }
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         if self.stat(path, Patience::MayWait)?.kind != Kind::Directory {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        let first = |rest: &[u8]| {
-            rest.split(|&b| b == b'/')
-                .next()
-                .unwrap_or_default()
-                .to_vec()
-        };
-        let mut names: Vec<_> = self.beneath(path).map(first).collect();
-        names.dedup();
-        Ok(names)
+        Ok(in_memory::names(self.beneath(path)))
+    }
+
+    fn known(&self, path: &[u8]) -> Option<Known> {
+        self.files.get(path).map(|file| file.known)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::conformance;
+    use crate::source::conformance::{FILES, check, check_apart, check_changes};
 
     #[test]
     fn holds_to_what_every_source_must() {
-        let source = MemorySource::new();
-        for (path, content) in conformance::FILES {
-            source.insert(path, content, 0);
-        }
-        source.insert("gone", &b"x"[..], 0);
-        source.remove("gone");
-        conformance::check(&source).unwrap();
+        let make = || {
+            let source = MemorySource::new();
+            for (path, content) in FILES {
+                source.insert(path, content, 0);
+            }
+            source.insert("gone", &b"x"[..], 0);
+            source.remove("gone");
+            // No view has anything at these.
+            for path in ["", "a//b", "./c", "/d", "e/"] {
+                source.insert(path, &b"x"[..], 0);
+            }
+            source
+        };
+        let source = make();
+        check(&source).unwrap();
+        check_apart(&source, &make()).unwrap();
+        let put = |path: &str, content: Option<&[u8]>| match content {
+            Some(content) => source.insert(path, content.to_vec(), 0),
+            None => source.remove(path),
+        };
+        check_changes(&source, put).unwrap();
     }
 }

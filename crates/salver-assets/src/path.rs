@@ -85,8 +85,8 @@ impl<'a> RequestPath<'a> {
 }
 
 /// Whether a relative path has a segment that begins with a dot, other than `.well-known`
-/// (RFC 8615) in first place.
-pub(crate) fn is_hidden(relative: &[u8]) -> bool {
+/// (RFC 8615) in first place: such are not served unless [asked for](crate::Config::dotfiles).
+pub fn is_hidden(relative: &[u8]) -> bool {
     let mut segments = relative.split(|&byte| byte == b'/');
     let first = segments.next().unwrap_or_default();
     (first.starts_with(b".") && first != b".well-known")

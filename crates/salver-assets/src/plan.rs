@@ -207,6 +207,7 @@ impl Bytestream<'_> {
             Bytestream::Memory(bytes) => bytes,
             Bytestream::Opened(FromFile { opened, situation }) => match &opened.reader {
                 Reader::Memory(bytes) => bytes,
+                Reader::Static(bytes) => &Bytes::from_static(bytes),
                 Reader::File(_) if range.is_empty() => &const { Bytes::new() },
                 Reader::File(file) => {
                     return Piece::File(FileContent {

@@ -9,6 +9,7 @@ use salver_semantics::coding::ContentCoding;
 use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
 use crate::digest::Digest;
+use crate::held::Held;
 use crate::path::file_name;
 use crate::source::Identity;
 
@@ -91,7 +92,7 @@ pub(crate) struct Representation {
     /// Of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
     pub(crate) not_modified: Head,
     /// Invariant: exactly `identity.length` bytes whose validators are these.
-    pub(crate) content: Option<Bytes>,
+    pub(crate) content: Option<Held>,
 }
 
 impl Representation {
@@ -145,13 +146,13 @@ impl Representation {
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
             // Nothing is at hand already.
-            content: (identity.length == 0).then(Bytes::new),
+            content: (identity.length == 0).then(Held::default),
         }
     }
 
     /// The same representation with this content at hand, or none. Rendered heads are rendered
     /// again.
-    pub(crate) fn with_content(&self, content: Option<Bytes>) -> Self {
+    pub(crate) fn with_content(&self, content: Option<Held>) -> Self {
         Representation {
             coding: self.coding,
             path: self.path.clone(),
@@ -182,7 +183,7 @@ impl Representation {
             + self.entity_tag.len()
             + self.head.weight()
             + self.not_modified.weight()
-            + self.content.as_ref().map_or(0, Bytes::len)
+            + self.content.as_ref().map_or(0, |held| held.cost)
     }
 }
 

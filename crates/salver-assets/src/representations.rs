@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::io::Read;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
 
 use crate::digest::{self, Digest, Known};
 use crate::error::Stop;
+use crate::held::Held;
 use crate::locate::FoundFile;
 use crate::representation::Representation;
 use crate::resource::Offer;
@@ -31,17 +31,18 @@ pub(crate) fn build(
     cached: bool,
     effort: Effort,
 ) -> Result<Offer, Stop> {
-    let hash_up_to = shared.config.hash_up_to;
     let look_again = may_change_unseen(&file.identity)
         || file
             .siblings
             .iter()
             .any(|(_, identity)| may_change_unseen(identity));
-    let (digest, content) = if file.identity.length <= hash_up_to {
-        let (known, content) = original(shared, files, &file, cached, effort)?;
-        (Some(known.digest), content)
-    } else {
-        (None, None)
+    let (digest, content) = match files.view.known(&file.path) {
+        Some(known) => (Some(known.digest), None),
+        None if file.identity.length <= shared.config.hash_up_to => {
+            let (known, content) = original(shared, files, &file, cached, effort)?;
+            (Some(known.digest), content)
+        }
+        None => (None, None),
     };
     let mut siblings = Vec::with_capacity(file.siblings.len());
     for &(coding, identity) in &file.siblings {
@@ -99,6 +100,17 @@ enum Trust {
     Not(&'static str),
 }
 
+impl Trust {
+    /// Of a sibling with this digest, that decodes to the original or does not.
+    fn of(digest: Digest, fits: bool) -> Self {
+        if fits {
+            Trust::Fits(Some(digest))
+        } else {
+            Trust::Not("it does not decode to the original")
+        }
+    }
+}
+
 /// The original's digest, and its content if it was read and may be kept.
 fn original(
     shared: &Shared,
@@ -106,7 +118,7 @@ fn original(
     file: &FoundFile,
     cached: bool,
     effort: Effort,
-) -> Result<(Known, Option<Bytes>), Stop> {
+) -> Result<(Known, Option<Held>), Stop> {
     let coding = ContentCoding::Identity;
     if !may_change_unseen(&file.identity)
         && let Some(known) = shared.digests.get(&file.identity, coding)
@@ -116,8 +128,8 @@ fn original(
     let opened = files.open(&file.path, &file.identity, effort)?;
     // What will be sent from memory is read once, for that and for its hash.
     let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
-        let bytes = read(shared, &opened, effort)?;
-        (digest::of_bytes(&bytes), Some(bytes))
+        let content = read(shared, &opened, effort)?;
+        (digest::of_bytes(&content.bytes), Some(content))
     } else {
         (hash(shared, &opened, effort)?, None)
     };
@@ -141,6 +153,14 @@ fn sibling(
 ) -> Result<Trust, Stop> {
     let hash_up_to = shared.config.hash_up_to;
     let path = file.path_of(coding);
+    let known = files.view.known(&path);
+    if let Some(Known {
+        digest,
+        decoded: Some(decoded),
+    }) = known
+    {
+        return Ok(Trust::of(digest, Some(decoded) == original));
+    }
     let Some(original) = original else {
         if identity.modified < file.identity.modified {
             return Ok(Trust::Not("it is older than the original"));
@@ -177,11 +197,7 @@ fn sibling(
             known
         }
     };
-    if known.decoded == Some(original) {
-        Ok(Trust::Fits(Some(known.digest)))
-    } else {
-        Ok(Trust::Not("it does not decode to the original"))
-    }
+    Ok(Trust::of(known.digest, known.decoded == Some(original)))
 }
 
 /// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
@@ -226,8 +242,11 @@ impl<'a> Handles<'a> {
     }
 }
 
-/// The whole content of one version.
-pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Bytes, Stop> {
+/// The whole content of one version: what is in memory is shared, not copied.
+pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Held, Stop> {
+    if let Some(held) = Held::shared(&opened.reader) {
+        return Ok(held);
+    }
     let length = within_patience(opened, effort)?;
     let bytes = steady(opened, effort, |cursor: &mut Cursor<'_>| {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
@@ -235,7 +254,7 @@ pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<B
         Ok(bytes)
     })?;
     shared.counters.bytes_loaded.add(length);
-    Ok(bytes.into())
+    Ok(Held::kept(bytes.into()))
 }
 
 fn hash(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Digest, Stop> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::locate::{Found, FoundFile};
@@ -150,7 +149,7 @@ impl Entry {
                 let contents = offer.representations.iter();
                 let content: usize = contents
                     .filter_map(|r| r.content.as_ref())
-                    .map(Bytes::len)
+                    .map(|held| held.cost)
                     .sum();
                 (found + all - content, content)
             }
@@ -168,9 +167,10 @@ impl Entry {
         }
     }
 
-    /// The same without content that is longer than `most` bytes.
+    /// The same without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
-        let too_long = |r: &Representation| r.content.is_some() && r.length() > most;
+        let cost = |r: &Representation| r.content.as_ref().map_or(0, |held| held.cost);
+        let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
         let offer = match &self.resource {
             Resource::File(offer) if offer.representations.iter().any(|r| too_long(r)) => offer,
             _ => return Arc::clone(self),

@@ -112,7 +112,7 @@ pub(crate) fn steady<T>(
 fn empty_for(reader: &Reader) -> io::Result<Duration> {
     Ok(match reader {
         Reader::File(file) if file.metadata()?.blocks() > 0 => EMPTY_WITH_BLOCKS_FOR,
-        Reader::File(_) | Reader::Memory(_) => EMPTY_FOR,
+        Reader::File(_) | Reader::Memory(_) | Reader::Static(_) => EMPTY_FOR,
     })
 }
 

@@ -1,17 +1,26 @@
 //! Where files come from.
 
+pub mod conformance;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+
+pub use crate::digest::Known;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 
 /// A tree of files.
 ///
 /// Lookups that belong to one answer go through one [`View`], so that a tree that is replaced
 /// whole (a root that is a symbolic link) never gives half of the old and half of the new.
+///
+/// An [`Identity`] stands for one version of one file among all sources of an engine: two files
+/// have never the same, and a file that is replaced gets another. [`conformance`] checks that, and
+/// the rest of what is promised here and at [`View`].
 pub trait Source: Send + Sync + std::fmt::Debug + 'static {
     /// The tree as it is now.
     ///
@@ -21,7 +30,8 @@ pub trait Source: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// One state of a [`Source`]'s tree. Paths are relative, decoded, without dot segments, without
-/// leading or trailing slash; empty names the root.
+/// leading or trailing slash; empty names the root. There is nothing at any other path: see
+/// [`is_clean`].
 ///
 /// Every method fails with kind `WouldBlock` if it would wait and must not, with `NotFound` or
 /// `NotADirectory` if there is nothing (or nothing that may be seen) at the path, and with
@@ -39,12 +49,41 @@ pub trait View: Send + Sync {
     /// See [`View`]; `InvalidInput` if it is no regular file.
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened>;
 
-    /// The names in the directory at `path`, in any order. May wait.
+    /// The names in the directory at `path`, each once, in any order. May wait.
     ///
     /// # Errors
-    /// See [`View`].
+    /// See [`View`]; `NotADirectory` if it is a file.
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>>;
+
+    /// What the content of the file at `path` hashes to, if the source knows without reading it.
+    /// The engine believes it: it becomes the entity tag, and a precompressed sibling whose
+    /// `decoded` is the original's digest is sent in its place.
+    ///
+    /// Default: `None`, and the engine reads what it needs to know.
+    fn known(&self, path: &[u8]) -> Option<Known> {
+        let _ = path;
+        None
+    }
 }
+
+/// Whether a [`View`] may have something at `path`: relative, without NUL and without empty or dot
+/// segments. Empty is the root.
+pub fn is_clean(path: &[u8]) -> bool {
+    let mut segments = path.split(|&byte| byte == b'/');
+    path.is_empty()
+        || segments.all(|segment| !matches!(segment, b"" | b"." | b"..") && !segment.contains(&0))
+}
+
+/// A device number that no device has, another one each time: for the [`Identity`] of files that
+/// lie on none, so that no two sources have the same.
+pub fn new_device() -> u64 {
+    // Those of the system are small.
+    static NEXT: AtomicU64 = AtomicU64::new(EMBEDDED - 1);
+    NEXT.fetch_sub(1, Ordering::Relaxed)
+}
+
+/// The device of all files that are part of the program, which are told apart by their address.
+pub(crate) const EMBEDDED: u64 = u64::MAX;
 
 /// An opened file and what it was when it was opened.
 #[derive(Clone, Debug)]
@@ -63,8 +102,11 @@ pub struct Opened {
 pub enum Reader {
     /// A file of the operating system: can be sent without passing through memory.
     File(Arc<File>),
-    /// In memory.
+    /// In memory. Shared, never copied; what the engine keeps of it counts in full, for it may be
+    /// the last to hold it.
     Memory(Bytes),
+    /// Part of the program. Shared, never copied, and keeping it costs nothing.
+    Static(&'static [u8]),
 }
 
 impl Reader {
@@ -78,17 +120,8 @@ impl Reader {
                 Patience::MayWait => file.read_at(buffer, offset),
                 Patience::MustNotWait => salver_os::read_resident(file, buffer, offset),
             },
-            Reader::Memory(bytes) => {
-                let rest = usize::try_from(offset)
-                    .ok()
-                    .and_then(|offset| bytes.get(offset..));
-                let rest = rest.unwrap_or_default();
-                let count = rest.len().min(buffer.len());
-                if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
-                    to.copy_from_slice(from);
-                }
-                Ok(count)
-            }
+            Reader::Memory(bytes) => Ok(copy(bytes, offset, buffer)),
+            Reader::Static(bytes) => Ok(copy(bytes, offset, buffer)),
         }
     }
 
@@ -99,89 +132,19 @@ impl Reader {
     pub fn metadata(&self) -> io::Result<Option<Metadata>> {
         match self {
             Reader::File(file) => Metadata::of(file).map(Some),
-            Reader::Memory(_) => Ok(None),
+            Reader::Memory(_) | Reader::Static(_) => Ok(None),
         }
     }
 }
 
-/// What every [`Source`] must hold to; call it from a test of the implementation.
-pub mod conformance {
-    use super::{Kind, Patience, Source};
-
-    /// The files that `source` must hold for [`check`]: relative path and content.
-    pub const FILES: [(&str, &[u8]); 4] = [
-        ("a.txt", b"alpha"),
-        ("empty", b""),
-        ("sub/b.txt", b"beta"),
-        ("sub/deep/caf\u{e9}", b"gamma"),
-    ];
-
-    /// Checks a source that holds exactly [`FILES`].
-    ///
-    /// # Errors
-    /// The first rule that does not hold, in words.
-    pub fn check(source: &dyn Source) -> Result<(), String> {
-        let wait = Patience::MayWait;
-        let view = source
-            .view(wait)
-            .map_err(|error| format!("no view: {error}"))?;
-        for (path, content) in FILES {
-            let path_bytes = path.as_bytes();
-            let seen = view
-                .stat(path_bytes, wait)
-                .map_err(|e| format!("stat {path}: {e}"))?;
-            let opened = view
-                .open(path_bytes, wait)
-                .map_err(|e| format!("open {path}: {e}"))?;
-            if seen != opened.metadata || seen.kind != Kind::File {
-                return Err(format!("{path}: stat and open disagree, or it is no file"));
-            }
-            if u64::try_from(content.len()) != Ok(seen.identity.length) {
-                return Err(format!("{path}: wrong length {}", seen.identity.length));
-            }
-            for start in 0..=content.len() {
-                let mut buffer = vec![0; content.len() + 1];
-                let mut have = 0;
-                loop {
-                    let rest = buffer.get_mut(have..).unwrap_or_default();
-                    let offset = u64::try_from(start + have).map_err(|e| e.to_string())?;
-                    let read = opened.reader.read_at(rest, offset, wait);
-                    match read.map_err(|e| format!("read {path}: {e}"))? {
-                        0 => break,
-                        count => have += count,
-                    }
-                }
-                if buffer.get(..have) != content.get(start..) {
-                    return Err(format!("{path}: wrong bytes from {start}"));
-                }
-            }
-            match view.open(path_bytes, Patience::MustNotWait) {
-                Ok(again) if again.metadata == seen => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                other => return Err(format!("{path}: open without waiting gave {other:?}")),
-            }
-        }
-        for path in ["", "sub", "sub/deep"] {
-            match view.stat(path.as_bytes(), wait) {
-                Ok(metadata) if metadata.kind == Kind::Directory => {}
-                other => return Err(format!("{path:?} should be a directory: {other:?}")),
-            }
-            if view.open(path.as_bytes(), wait).is_ok() {
-                return Err(format!("{path:?}: a directory was opened as a file"));
-            }
-        }
-        for path in ["nothing", "sub/nothing", "a.txt/b", "nothing/at/all"] {
-            use std::io::ErrorKind::{NotADirectory, NotFound};
-            match view.stat(path.as_bytes(), wait) {
-                Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
-                other => return Err(format!("{path} should not be there: {other:?}")),
-            }
-        }
-        let mut names = view.list(b"sub").map_err(|e| format!("list sub: {e}"))?;
-        names.sort();
-        if names != [&b"b.txt"[..], b"deep"] {
-            return Err(format!("list sub: {names:?}"));
-        }
-        Ok(())
+/// Copies what there is from `offset`, as far as `buffer` has room; how much that was.
+fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let offset = usize::try_from(offset).ok();
+    let rest = offset.and_then(|offset| bytes.get(offset..));
+    let rest = rest.unwrap_or_default();
+    let count = rest.len().min(buffer.len());
+    if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+        to.copy_from_slice(from);
     }
+    count
 }

@@ -1,0 +1,55 @@
+//! What trees in memory have in common: files by path, directories that follow from them.
+
+use crate::source::{Identity, Kind, Metadata, Timestamp};
+
+/// The time of what has none.
+const NEVER: Timestamp = Timestamp {
+    seconds: 0,
+    nanoseconds: 0,
+};
+
+/// Of a file. No other may have this device and this inode: what is put in its place later is
+/// another file, so that it never changes.
+pub(crate) fn file(device: u64, inode: u64, length: usize, modified_unix_seconds: i64) -> Metadata {
+    let identity = Identity {
+        device,
+        inode,
+        length: u64::try_from(length).unwrap_or(u64::MAX),
+        modified: Timestamp {
+            seconds: modified_unix_seconds,
+            nanoseconds: 0,
+        },
+        changed: NEVER,
+    };
+    let kind = Kind::File;
+    Metadata { kind, identity }
+}
+
+/// Of a directory.
+pub(crate) fn directory(device: u64) -> Metadata {
+    let identity = Identity {
+        device,
+        inode: 0,
+        length: 0,
+        modified: NEVER,
+        changed: NEVER,
+    };
+    let kind = Kind::Directory;
+    Metadata { kind, identity }
+}
+
+/// What the paths of all files beneath the directory at `path` begin with.
+pub(crate) fn prefix(path: &[u8]) -> Vec<u8> {
+    match path {
+        b"" => Vec::new(),
+        path => [path, b"/"].concat(),
+    }
+}
+
+/// The first segments of sorted paths, each once: the names in their directory.
+pub(crate) fn names<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+    let first = |path: &'a [u8]| path.split(|&byte| byte == b'/').next().unwrap_or_default();
+    let mut names: Vec<&[u8]> = paths.map(first).collect();
+    names.dedup();
+    names.into_iter().map(<[u8]>::to_vec).collect()
+}

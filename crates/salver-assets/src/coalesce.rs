@@ -412,6 +412,27 @@ mod loom_tests {
     }
 
     #[test]
+    fn loom_what_is_forgotten_is_joined_by_nobody_and_ends_no_other() {
+        loom::model(|| {
+            let flights = Arc::new(Flights::<String, u32>::new(ABANDONED));
+            let Joined::First(old) = flights.join("k") else {
+                panic!()
+            };
+            let thread = thread::spawn(move || old.land(1));
+            flights.forget(|_| true);
+            let Joined::First(new) = flights.join("k") else {
+                panic!("what it gives may be outdated")
+            };
+            thread.join().unwrap();
+            let Joined::Later(waits) = flights.join("k") else {
+                panic!("the new one was ended by the old one")
+            };
+            new.land(2);
+            assert_eq!(block_on(waits), 2);
+        });
+    }
+
+    #[test]
     fn loom_a_leaving_waiter_races_with_landing() {
         loom::model(|| {
             let flights = Arc::new(Flights::<String, u32>::new(ABANDONED));

@@ -93,7 +93,37 @@ impl What {
     }
 }
 
-/// Whoever wants to know. Called by the thread that did it, holding no lock, before those who wait
+/// Whoever wants to know.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use salver_assets::{Config, Engine, Event, MemorySource, Mount, Observer, RequestPath};
+///
+/// #[derive(Debug, Default)]
+/// struct Changes(Mutex<Vec<Arc<str>>>);
+///
+/// impl Observer for Changes {
+///     fn observe(&self, event: Event) {
+///         if let (Event::Changed { path, .. } | Event::Invalidated { path, .. }, Ok(mut changes)) =
+///             (event, self.0.lock())
+///         {
+///             changes.push(path);
+///         }
+///     }
+/// }
+///
+/// let changes = Arc::new(Changes::default());
+/// let engine = Engine::new(Config {
+///     mounts: vec![Mount::tree("/", Arc::new(MemorySource::new()))],
+///     observer: Some(changes.clone()),
+///     ..Config::default()
+/// })?;
+/// engine.invalidate(&RequestPath::parse(b"/app.js")?);
+/// assert_eq!(&*changes.0.lock().unwrap()[0], "/app.js");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Called by the thread that did it, holding no lock, before those who wait
 /// for a load have its result: it must not wait for anything, and should be done in a moment.
 pub trait Observer: fmt::Debug + Send + Sync + 'static {
     /// Whether anybody listens. Asked before each event, so that none is made for nobody.

@@ -1,6 +1,7 @@
 //! The path of a request target, decoded once and free of anything that could lead elsewhere.
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// A decoded, normalised path: parsing it is the check.
 ///
@@ -26,6 +27,20 @@ pub enum PathError {
     /// An encoded `/` within a segment: syntactically right, but no file name holds one.
     EncodedSlash,
 }
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PathError::NotAbsolute => "it does not begin with /",
+            PathError::BadEscape => "it has a % without two hexadecimal digits",
+            PathError::Nul => "it holds a NUL",
+            PathError::AboveRoot => "it leads out of the root",
+            PathError::EncodedSlash => "it has an encoded / within a segment",
+        })
+    }
+}
+
+impl std::error::Error for PathError {}
 
 impl<'a> RequestPath<'a> {
     /// Decodes and normalises the path component of a request target, without its query.

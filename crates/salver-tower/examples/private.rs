@@ -8,7 +8,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
+use http::header::AUTHORIZATION;
 use salver_tower::Assets;
 
 /// What a real program asks its sessions about.
@@ -23,15 +23,10 @@ async fn download(
     if said.is_none_or(|said| said.as_bytes() != WORD) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let mut response = assets
+    assets
         .file(&name, request.method(), request.headers())
         .await
-        .into_response();
-    // Nobody between us and the client is to keep it.
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    response
+        .into_response()
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -41,7 +36,9 @@ async fn main() -> io::Result<()> {
         return Err(io::Error::other("usage: private DIR [PORT]"));
     };
     let port = arguments.next().unwrap_or_else(|| "8080".to_owned());
-    let assets = Assets::new(directory).map_err(io::Error::other)?;
+    // Nobody between us and the client is to keep them.
+    let assets = Assets::builder(directory).cache_control(|_| Some("private, no-cache"));
+    let assets = assets.build().map_err(io::Error::other)?;
     let app = Router::new()
         .route("/download/{*name}", get(download))
         .with_state(assets);

@@ -12,6 +12,7 @@ use salver_assets::{
 
 use crate::assets::Assets;
 use crate::error::Error;
+use crate::events::Hub;
 
 /// Makes [`Assets`]; each method says its default.
 #[derive(Clone, Debug)]
@@ -166,6 +167,25 @@ impl Builder {
     /// # Errors
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
     pub fn build(self) -> Result<Assets, Error> {
+        let config = self.config()?;
+        let events = Arc::new(Hub::default());
+        let engine = Engine::new(Config {
+            observer: Some(events.clone()),
+            ..config.clone()
+        });
+        let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
+        let engine = engine.map_err(Error::Setting)?;
+        Ok(Assets::from_engines(engine, whole, events))
+    }
+
+    /// [`Assets`] that only read whole files.
+    pub(crate) fn build_held(self) -> Result<Assets, Error> {
+        let engine = Engine::new(whole(self.config()?)).map_err(Error::Setting)?;
+        let nobody = Arc::default();
+        Ok(Assets::from_engines(engine.clone(), engine, nobody))
+    }
+
+    fn config(self) -> Result<Config, Error> {
         let Builder {
             root,
             mut config,
@@ -189,8 +209,19 @@ impl Builder {
         // No kernel sends from files here: what is read whole once is cheaper than a read for each
         // piece of it.
         config.sendfile_from = config.sendfile_from.max(config.cache_max_file);
-        Ok(Assets::from_engine(
-            Engine::new(config).map_err(Error::Setting)?,
-        ))
+        Ok(config)
+    }
+}
+
+/// The same files, each read whole within the load that all share who ask for it at one moment. Only
+/// its bytes are wanted: nothing is kept, negotiated or hashed.
+fn whole(config: Config) -> Config {
+    Config {
+        cache: false,
+        precompressed: Vec::new(),
+        hash_up_to: 0,
+        sendfile_from: u64::MAX,
+        cache_control: CacheControl::default(),
+        ..config
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use salver_assets::ConfigError;
+use salver_assets::{ConfigError, PathError};
 
 /// Why there are no [`Assets`](crate::Assets).
 #[derive(Debug)]
@@ -36,35 +36,42 @@ impl std::error::Error for Error {
 }
 
 /// Why a file was not [read](crate::Assets::read).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
+    /// The name can be no file's: it leads out of the directory, or holds a NUL. Nothing was looked at.
+    Name(PathError),
     /// There is no such file, or it is one that is not shown.
     NotFound,
     /// The path is a directory's.
     Directory,
-    /// There is one, but it cannot be had: too many loads wait (503), it does not come to rest (503),
-    /// or the system refuses (500).
-    Status(u16),
-    /// It changed, or the disk failed, while it was read.
-    Io(io::Error),
+    /// The system does not let this process read it.
+    Forbidden,
+    /// Not now: too many loads wait, too many files are open, or the file is rewritten all the time. Try
+    /// again.
+    Busy,
+    /// The storage failed, or the runtime ended: the log says more.
+    Failed,
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::NotFound => f.write_str("there is no such file"),
-            ReadError::Directory => f.write_str("it is a directory"),
-            ReadError::Status(status) => write!(f, "the file cannot be had now ({status})"),
-            ReadError::Io(error) => write!(f, "the file cannot be read: {error}"),
-        }
+        f.write_str(match self {
+            ReadError::Name(error) => return write!(f, "the name is no file's: {error}"),
+            ReadError::NotFound => "there is no such file",
+            ReadError::Directory => "it is a directory",
+            ReadError::Forbidden => "this process may not read the file",
+            ReadError::Busy => "the file cannot be had now: try again",
+            ReadError::Failed => "the file cannot be read: the log says why",
+        })
     }
 }
 
 impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            ReadError::Io(error) => Some(error),
-            ReadError::NotFound | ReadError::Directory | ReadError::Status(_) => None,
+            ReadError::Name(error) => Some(error),
+            _ => None,
         }
     }
 }

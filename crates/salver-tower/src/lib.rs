@@ -21,17 +21,25 @@
 //! # }
 //! ```
 //!
+//! Programs also [read](Assets::read) whole files - one read however many ask, [`Held`] does that
+//! for any directory -, [send single ones](Assets::file) from a handler, load
+//! [ahead](Assets::prewarm_prefix), [let go](Assets::invalidate) of what they have changed,
+//! [pause](Assets::pause) the cache, and [hear](Assets::events) what it does.
+//!
 //! It never blocks the runtime: what has to wait for a disk runs in Tokio's pool for blocking work,
 //! so it must be called within a Tokio runtime. It never copies what it has in memory: a body is a
-//! reference to it. It starts no thread of its own, writes no log, and adds no `Date`: that is the
+//! reference to it. It starts no thread of its own, logs by `tracing` alone, and adds no `Date`: that is the
 //! HTTP server's part. One [`Assets`] is cheap to clone, and all clones share one cache.
 #![forbid(unsafe_code)]
 
 mod assets;
 mod body;
 mod builder;
+mod control;
 mod error;
+mod events;
 mod fallback;
+mod held;
 mod loading;
 mod service;
 mod translate;
@@ -40,6 +48,11 @@ pub use assets::Assets;
 pub use body::Body;
 pub use builder::Builder;
 pub use error::{Error, ReadError};
+pub use events::{Events, Missed};
 pub use fallback::WithFallback;
-pub use salver_assets::{ContentCoding, MemorySource, Prewarmed, Source, Statistics, Symlinks};
+pub use held::Held;
+pub use salver_assets::{
+    ContentCoding, Event, LoadError, MemorySource, PathError, Prewarmed, Source, Statistics,
+    Symlinks, What,
+};
 pub use service::ResponseFuture;

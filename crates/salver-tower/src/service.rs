@@ -53,12 +53,12 @@ impl Assets {
         let query = uri.query().map(str::as_bytes);
         let path = uri.path().as_bytes();
         let request = translate::request(asked.method(), path, query, asked.headers());
-        ResponseFuture(match self.ask(&request) {
+        ResponseFuture(match self.ask(self.engine(), &request) {
             Asked::Plan(plan) => Inner::Ready(Some(translate::response(plan, path))),
             Asked::Later(pending) => {
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {
-                    let plan = assets.wait(&request, pending).await;
+                    let plan = assets.wait(assets.engine(), &request, pending).await;
                     translate::response(plan, &request.path)
                 }))
             }

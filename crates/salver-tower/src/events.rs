@@ -1,0 +1,99 @@
+//! What the cache does, for as many as want to know, and for nothing if nobody does.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use salver_assets::{Event, Observer};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+/// Events that are held for who is slow; what comes beyond pushes out the oldest.
+const HELD: usize = 1024;
+
+/// Hands each event of an engine to all who listen.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    /// Made when somebody wants to listen.
+    sender: OnceLock<broadcast::Sender<Event>>,
+    listening: Arc<AtomicUsize>,
+}
+
+impl Hub {
+    pub(crate) fn subscribe(&self) -> Events {
+        let sender = self.sender.get_or_init(|| broadcast::Sender::new(HELD));
+        let receiver = sender.subscribe();
+        self.listening.fetch_add(1, Ordering::Relaxed);
+        Events {
+            receiver,
+            listening: Arc::clone(&self.listening),
+        }
+    }
+}
+
+impl Observer for Hub {
+    fn is_listening(&self) -> bool {
+        self.listening.load(Ordering::Relaxed) > 0
+    }
+
+    fn observe(&self, event: Event) {
+        if let Some(sender) = self.sender.get() {
+            // It fails if the last one has just left.
+            let _ = sender.send(event);
+        }
+    }
+}
+
+/// What the cache does, from the moment at which [`Assets::events`](crate::Assets::events) was
+/// called.
+///
+/// The cache never waits for who listens: of 1,024 events that were not taken yet, a further one
+/// pushes out the oldest, and the next answer says how many were [`Missed`].
+#[derive(Debug)]
+pub struct Events {
+    receiver: broadcast::Receiver<Event>,
+    listening: Arc<AtomicUsize>,
+}
+
+impl Events {
+    /// The next event, as soon as there is one; `None` when all clones of the
+    /// [`Assets`](crate::Assets) are gone. Nothing is lost if it is dropped before its end, in a
+    /// `select!`, say.
+    pub async fn next(&mut self) -> Option<Result<Event, Missed>> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(Ok(event)),
+            Err(RecvError::Lagged(events)) => Some(Err(Missed { events })),
+            Err(RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event if there is one already.
+    pub fn try_next(&mut self) -> Option<Result<Event, Missed>> {
+        match self.receiver.try_recv() {
+            Ok(event) => Some(Ok(event)),
+            Err(TryRecvError::Lagged(events)) => Some(Err(Missed { events })),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.listening.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Who listens was slower than the cache: the oldest events were dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// So many.
+    pub events: u64,
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} events were missed", self.events)
+    }
+}
+
+impl std::error::Error for Missed {}

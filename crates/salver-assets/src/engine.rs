@@ -40,6 +40,8 @@ pub struct Now {
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
+    /// Whether unknown paths are answered by 404 whatever a mount's fallback is.
+    exact: bool,
 }
 
 /// What to do next for a request.
@@ -61,7 +63,17 @@ impl Engine {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         Ok(Engine {
             shared: Arc::new(Shared::new(config, Instant::now())?),
+            exact: false,
         })
+    }
+
+    /// The same engine for whoever asks about files and not on behalf of a browser: unknown paths
+    /// are 404 also where a mount has a [fallback](crate::Mount::with_fallback).
+    pub fn exact(&self) -> Self {
+        Engine {
+            shared: Arc::clone(&self.shared),
+            exact: true,
+        }
     }
 
     /// The first step for a request. Never waits, never does I/O; allocates nothing and takes no
@@ -431,6 +443,9 @@ impl Engine {
     }
 
     fn fallback_of(&self, path: &RequestPath<'_>) -> Option<Vec<u8>> {
+        if self.exact {
+            return None;
+        }
         match self.shared.mounts.place(path.as_bytes()) {
             Place::Within(mount, _) => self.shared.mounts.fallback(mount),
             Place::Redirect | Place::Nowhere => None,

@@ -34,7 +34,7 @@ const ACCEPT: &[u8] = b"br, zstd, gzip";
 impl Engine {
     /// Walks all trees and loads each file in the coding that a browser would get, until nine
     /// tenths of the cache are full. Waits for the disk: not for an event loop.
-    /// Nothing without a cache, and while it is paused.
+    /// Nothing without a cache, and while it is paused. The counters take each file for a request.
     pub fn prewarm(&self) -> Prewarmed {
         self.prewarm_where(b"/")
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Response};
-use salver_assets::{Asked, Engine, Pending, Request, ResponsePlan, Source, encode_path};
+use salver_assets::{Asked, Engine, Now, Pending, Request, ResponsePlan, Source, encode_path};
 
 use crate::body::Body;
 use crate::builder::Builder;
@@ -24,6 +24,8 @@ pub struct Assets {
 /// What all clones share besides the engine.
 #[derive(Debug)]
 struct Beside {
+    /// The same engine, for whoever reads files.
+    exact: Engine,
     /// Of the same files, keeping nothing: reads each whole, whatever its length.
     whole: Engine,
     loading: Loading,
@@ -52,17 +54,22 @@ impl Assets {
     /// `events` observes the engine.
     pub(crate) fn from_engines(engine: Engine, whole: Engine, events: Arc<Hub>) -> Self {
         Assets {
-            engine,
             beside: Arc::new(Beside {
-                whole,
+                exact: engine.exact(),
+                whole: whole.exact(),
                 loading: Loading::default(),
                 events,
             }),
+            engine,
         }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    pub(crate) fn exact(&self) -> &Engine {
+        &self.beside.exact
     }
 
     pub(crate) fn whole(&self) -> &Engine {
@@ -91,9 +98,13 @@ impl Assets {
 
     /// What can be answered now.
     pub(crate) fn ask(&self, engine: &Engine, request: &Request<'_>) -> Asked {
-        engine.ask(request, now(), |load| {
-            self.beside.loading.load(engine, load)
-        })
+        self.ask_at(engine, request, now())
+    }
+
+    fn ask_at(&self, engine: &Engine, request: &Request<'_>, now: Now) -> Asked {
+        // Nobody else here looks after the open files: no thread, no timer.
+        engine.sweep(now.instant);
+        engine.ask(request, now, |load| self.beside.loading.load(engine, load))
     }
 
     /// What is answered later.
@@ -121,4 +132,29 @@ pub(crate) fn target(path: &str) -> String {
     target.push('/');
     encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
     target
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn open_files_that_nobody_asks_for_are_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(directory.path().join("long")).unwrap();
+        file.set_len(3_000_000).unwrap();
+        let assets = Assets::new(directory.path()).unwrap();
+        let open = || assets.engine.statistics().open_files;
+        assets.plan(&assets.engine, &Request::get(b"/long")).await;
+        assert_eq!(open(), 1);
+        let now = now();
+        for (later, left) in [(1, 1), (20, 0)] {
+            let instant = now.instant + Duration::from_secs(later);
+            let request = Request::get(b"/%00");
+            assets.ask_at(&assets.engine, &request, Now { instant, ..now });
+            assert_eq!(open(), left, "after {later} s");
+        }
+    }
 }

@@ -28,6 +28,7 @@ impl Assets {
     /// | `blog/`, and nothing for the directory itself | its index, if it has one |
     /// | `../etc/passwd`, `a/../../b`; a NUL in it | [`ReadError::Name`], before anything is looked at |
     /// | `%2e%2e/x`, `..\x` | files of just these names: nothing is decoded, and a backslash is a letter |
+    /// | a file that is not there, also with [`Builder::spa`] | [`ReadError::NotFound`] |
     /// | `.env`, a link that leads out | [`ReadError::NotFound`], unless the [`Builder`] says otherwise |
     ///
     /// # Errors
@@ -36,7 +37,7 @@ impl Assets {
         let target = target(path);
         RequestPath::parse(target.as_bytes()).map_err(ReadError::Name)?;
         let request = Request::get(target.as_bytes());
-        let mut plan = self.plan(self.engine(), &request).await;
+        let mut plan = self.plan(self.exact(), &request).await;
         if let Content::File(_) = plan.content {
             // Too long to be kept: others who ask now are to share more than its handle.
             Blocking.discard(plan.content);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Gate, until};
+use http::{HeaderMap, Method};
 use salver_assets::DirectorySource;
 use salver_tower::{Assets, Held, PathError, ReadError, Symlinks};
 use tokio::task::JoinHandle;
@@ -168,6 +169,21 @@ async fn long_reads_of_one_moment_are_one() {
     gate.insert("long", b"short");
     assert_eq!(held.read("long").await.unwrap(), "short");
     assert_eq!(held.statistics().entries, 0);
+}
+
+#[tokio::test]
+async fn the_page_of_an_application_is_no_file_that_is_not_there() {
+    let gate = Gate::new(&[("index.html", b"home"), ("page", b"page")]);
+    let assets = Assets::from_source(gate).spa("index.html").build();
+    let assets = assets.unwrap();
+    let none = HeaderMap::new();
+    for _ in 0..2 {
+        let answer = assets.file("some/where", &Method::GET, &none).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(assets.read("some/where").await, Err(ReadError::NotFound));
+        assert_eq!(assets.read("page").await.unwrap(), "page");
+        assert_eq!(assets.read("").await.unwrap(), "home");
+    }
 }
 
 #[tokio::test]

@@ -23,11 +23,11 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
         loop {
             let (consumed, event) = connection.receive(&limits, &carry, 0, &mut scratch, &mut out);
             let stream = match event {
-                Event::Request { stream, request } => {
+                Event::Request { stream, request, .. } => {
                     assert!(matches!(request.path.first(), Some(b'/' | b'*')) || request.refusal.is_some());
                     stream
                 }
-                Event::Cancelled { .. } | Event::Again => 0,
+                Event::Content { .. } | Event::Cancelled { .. } | Event::Again => 0,
                 Event::Incomplete => {
                     carry.drain(..consumed);
                     assert!(carry.len() < HEADER + LONGEST);

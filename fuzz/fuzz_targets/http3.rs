@@ -12,7 +12,7 @@ fn read(input: &[u8], step: usize) -> (Vec<Vec<u8>>, bool) {
     let mut heads = Vec::new();
     for mut piece in input.chunks(step) {
         loop {
-            match stream.receive(&limits, &mut piece, &mut section) {
+            match stream.receive(&limits, &mut piece, &mut section, None) {
                 Ok(Event::Incomplete) => break,
                 Ok(Event::Head) => {
                     let lines: usize = section.iter().map(|(name, value)| name.len() + value.len() + 32).sum();

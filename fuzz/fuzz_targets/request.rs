@@ -36,12 +36,12 @@ fn tight() -> Limits {
 /// What the bytes amount to if they come in pieces of lengths that `piece` chooses.
 fn events(input: &[u8], limits: &Limits, piece: &mut dyn FnMut(usize) -> usize) -> Vec<String> {
     let mut connection = Connection::new();
-    let mut seen = Vec::new();
+    let (mut seen, mut content) = (Vec::new(), Vec::new());
     let (mut start, mut end) = (0, 0);
     while end < input.len() {
         end += piece(input.len() - end);
         loop {
-            let (consumed, event) = connection.receive(limits, &input[start..end]);
+            let (consumed, event) = connection.receive(limits, &input[start..end], Some(&mut content));
             assert!(consumed <= end - start);
             start += consumed;
             match event {
@@ -67,7 +67,10 @@ fn events(input: &[u8], limits: &Limits, piece: &mut dyn FnMut(usize) -> usize) 
                     assert_eq!(kept.borrow(), head, "keeping a head loses nothing");
                     seen.push(format!("body of {head:?}"));
                 }
-                Event::BodyEnd => seen.push("end of body".to_owned()),
+                Event::BodyEnd => {
+                    seen.push(format!("body {}", content.escape_ascii()));
+                    content.clear();
+                }
                 Event::Refuse(refusal) => {
                     assert!((400..=599).contains(&refusal.status), "{refusal:?}");
                     assert_eq!(connection.phase(), Phase::Closed);

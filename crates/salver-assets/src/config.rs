@@ -10,6 +10,7 @@ use crate::cache_control::CacheControl;
 use crate::events::Observer;
 use crate::path::RequestPath;
 use crate::source::Source;
+use crate::strategy::{Transport, cache_max_file};
 
 /// A source and where it appears.
 #[derive(Clone, Debug)]
@@ -118,7 +119,7 @@ impl Default for Config {
             index: vec!["index.html".to_owned()],
             precompressed: ContentCoding::CODED.to_vec(),
             cache_size: 256 * 1024 * 1024,
-            cache_max_file: 64 * 1024,
+            cache_max_file: cache_max_file(Transport::KernelSends),
             cache: true,
             revalidate: Duration::from_secs(1),
             dotfiles: false,

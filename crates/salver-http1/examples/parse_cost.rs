@@ -135,7 +135,7 @@ fn read(head: &[u8], rounds: u32) {
     let limits = Limits::default();
     let mut connection = Connection::new();
     for _ in 0..rounds {
-        let outcome = connection.receive(black_box(&limits), black_box(head));
+        let outcome = connection.receive(black_box(&limits), black_box(head), None);
         assert_eq!(outcome.0, head.len());
         match black_box(&outcome.1) {
             Event::Request(head) if head.persistent => {}

@@ -1,4 +1,4 @@
-//! Finds the end of a message body. The content is counted and dropped.
+//! Finds the end of a message body, and what of it is content.
 
 use crate::chunked::{Part, State};
 use crate::error::{ParseError, Refusal};
@@ -8,7 +8,7 @@ use crate::limits::Limits;
 /// More digits than a chunk size of 64 bits has are refused, zeros or not.
 const MAX_SIZE_DIGITS: u8 = 16;
 
-/// Skips one message body.
+/// Reads one message body.
 #[derive(Debug)]
 pub struct BodyDecoder {
     coding: Coding,
@@ -46,21 +46,28 @@ impl BodyDecoder {
         }
     }
 
-    /// Skips what of `input` belongs to the body. Returns how many bytes that is, and whether the
-    /// body is now whole; if it is not, all of `input` was skipped. What follows a whole body is
-    /// never touched.
+    /// Reads what of `input` belongs to the body. Returns how many bytes that is, and whether the
+    /// body is now whole; if it is not, all of `input` was read. What follows a whole body is
+    /// never touched. Content is appended to `content`, without the chunked coding, or dropped.
     ///
     /// # Errors
     /// For the chunked coding (RFC 9112 section 7.1): 400 for wrong syntax or too long extensions,
     /// 413 for more content than [`Limits::max_body`], 431 for too many trailers. After an error the
     /// decoder must not be used again.
-    pub fn skip(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
+    pub fn read(
+        &mut self,
+        input: &[u8],
+        mut content: Option<&mut Vec<u8>>,
+    ) -> Result<(usize, bool), Refusal> {
         let mut rest = input;
         loop {
             match self.coding {
                 Coding::Chunked(State::Done) => return Ok((input.len() - rest.len(), true)),
                 Coding::Identity | Coding::Chunked(State::Data) => {
-                    rest = self.skip_content(rest);
+                    let run = self.take_content(&mut rest);
+                    if let Some(content) = &mut content {
+                        content.extend_from_slice(run);
+                    }
                     if self.remaining > 0 {
                         return Ok((input.len(), false));
                     }
@@ -80,17 +87,19 @@ impl BodyDecoder {
         }
     }
 
-    fn skip_content<'b>(&mut self, input: &'b [u8]) -> &'b [u8] {
+    /// What `input` begins with that is content; the rest is left.
+    fn take_content<'b>(&mut self, input: &mut &'b [u8]) -> &'b [u8] {
         // A length that doesn't fit into usize is longer than any slice.
         let wanted = usize::try_from(self.remaining).unwrap_or(usize::MAX);
         match input.split_at_checked(wanted) {
-            Some((_, rest)) => {
+            Some((content, rest)) => {
                 self.remaining = 0;
-                rest
+                *input = rest;
+                content
             }
             None => {
                 self.remaining -= input.len() as u64;
-                &[]
+                std::mem::take(input)
             }
         }
     }
@@ -152,10 +161,12 @@ mod tests {
         let mut decoder = BodyDecoder::new(length, &LIMITS);
         let mut total = 0;
         for piece in pieces {
-            let (consumed, whole) = decoder.skip(piece).map_err(|refusal| refusal.status)?;
+            let (consumed, whole) = decoder
+                .read(piece, None)
+                .map_err(|refusal| refusal.status)?;
             total += consumed;
             if whole {
-                assert_eq!(decoder.skip(b"more").unwrap(), (0, true));
+                assert_eq!(decoder.read(b"more", None).unwrap(), (0, true));
                 return Ok(Some(total));
             }
             assert_eq!(consumed, piece.len());
@@ -429,7 +440,8 @@ mod tests {
     }
 
     /// A chunked body of any chunks, extensions and trailers that fit the bounds.
-    fn body() -> impl Strategy<Value = Vec<u8>> {
+    /// And the content that it carries.
+    fn body() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
         let extension = "( ?; ?[a-z]{1,3}(=([a-z]{1,3}|\"[a-z ;,]{0,4}\"))?)?";
         let chunk = (
             proptest::collection::vec(any::<u8>(), 1..12),
@@ -442,8 +454,9 @@ mod tests {
             proptest::collection::vec(trailer, 0..3),
         )
             .prop_map(|(chunks, trailers)| {
-                let mut body = Vec::new();
+                let (mut body, mut content) = (Vec::new(), Vec::new());
                 for (data, extension, upper) in chunks {
+                    content.extend_from_slice(&data);
                     let size = format!("{:x}", data.len());
                     let size = if upper { size.to_uppercase() } else { size };
                     body.extend_from_slice(format!("{size}{extension}\r\n").as_bytes());
@@ -453,7 +466,7 @@ mod tests {
                 body.extend_from_slice(b"0\r\n");
                 body.extend_from_slice(trailers.concat().as_bytes());
                 body.extend_from_slice(b"\r\n");
-                body
+                (body, content)
             })
     }
 
@@ -461,16 +474,24 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_valid_body_ends_where_it_ends(body in body(), next in any::<[u8; 4]>()) {
+        fn any_valid_body_ends_where_it_ends((body, content) in body(), next in any::<[u8; 4]>()) {
             let limits = Limits { max_head: 1000, ..LIMITS };
             let input = [body.as_slice(), &next].concat();
-            let skipped = BodyDecoder::new(BodyLength::Chunked, &limits).skip(&input);
-            prop_assert_eq!(skipped, Ok((body.len(), true)));
+            let mut read = Vec::new();
+            let mut decoder = BodyDecoder::new(BodyLength::Chunked, &limits);
+            prop_assert_eq!(decoder.read(&input, Some(&mut read)), Ok((body.len(), true)));
+            prop_assert_eq!(&read, &content);
+            read.clear();
+            let mut decoder = BodyDecoder::new(BodyLength::Chunked, &limits);
+            for byte in body.chunks(1) {
+                prop_assert_eq!(decoder.read(byte, Some(&mut read)).map(|(count, _)| count), Ok(1));
+            }
+            prop_assert_eq!(read, content);
         }
 
         #[test]
         fn pieces_make_no_difference(
-            mut body in body(),
+            (mut body, _) in body(),
             wrong in proptest::option::of((any::<usize>(), any::<u8>())),
             at in any::<usize>(),
         ) {

@@ -24,7 +24,7 @@ pub enum Event<'b> {
         /// Whether [`CONTINUE`](crate::CONTINUE) is to be sent first: the client waits for it.
         send_continue: bool,
     },
-    /// The body of the request that was given with [`Event::Body`] has been skipped.
+    /// The body of the request that was given with [`Event::Body`] has come whole.
     BodyEnd,
     /// Send this answer and close: the connection is finished.
     Refuse(Refusal),
@@ -37,7 +37,7 @@ pub enum Phase {
     Idle,
     /// Some bytes of a head have come.
     Head,
-    /// A body is being skipped.
+    /// A body is awaited.
     Body,
     /// No further request will be read.
     Closed,
@@ -119,13 +119,19 @@ impl Connection {
     /// request. With [`Event::Incomplete`] fewer than `limits.max_head` bytes are left over, so that
     /// a buffer of that size always has room for more. On a closed connection all input is consumed.
     ///
-    /// `limits` should be the same in each call.
+    /// `limits` should be the same in each call. What comes of a request's content is appended to
+    /// `content`, or dropped.
     #[inline]
-    pub fn receive<'b>(&mut self, limits: &Limits, input: &'b [u8]) -> (usize, Event<'b>) {
+    pub fn receive<'b>(
+        &mut self,
+        limits: &Limits,
+        input: &'b [u8],
+        content: Option<&mut Vec<u8>>,
+    ) -> (usize, Event<'b>) {
         // A request is written where the caller finds it: a head is large, and to move it once costs
         // about a tenth of reading it.
         let mut outcome = (0, Event::Request(RequestHead::blank()));
-        self.receive_into(limits, input, &mut outcome);
+        self.receive_into(limits, input, content, &mut outcome);
         outcome
     }
 
@@ -135,12 +141,13 @@ impl Connection {
         &mut self,
         limits: &Limits,
         input: &'b [u8],
+        content: Option<&mut Vec<u8>>,
         (consumed, event): &mut (usize, Event<'b>),
     ) {
         let Event::Request(head) = event else {
             return;
         };
-        let step = self.advance(limits, input, head);
+        let step = self.advance(limits, input, content, head);
         let (length, step) = step.unwrap_or_else(|refusal| {
             self.state = State::Closed;
             (input.len(), Step::Refuse(refusal))
@@ -164,6 +171,7 @@ impl Connection {
         &mut self,
         limits: &Limits,
         input: &'b [u8],
+        content: Option<&mut Vec<u8>>,
         head: &mut RequestHead<'b>,
     ) -> Result<(usize, Step), Refusal> {
         match &mut self.state {
@@ -184,7 +192,7 @@ impl Connection {
             State::Body {
                 decoder,
                 persistent,
-            } => match decoder.skip(input)? {
+            } => match decoder.read(input, content)? {
                 (consumed, false) => Ok((consumed, Step::Incomplete)),
                 (consumed, true) => {
                     self.state = State::after_request(*persistent);
@@ -333,7 +341,7 @@ mod tests {
         let limits = Limits::default();
         let mut connection = Connection::new();
         let mut check = |input: &[u8], consumed: usize, event: &str, phase: Phase| {
-            let (actual, got) = connection.receive(&limits, input);
+            let (actual, got) = connection.receive(&limits, input, None);
             let got = format!("{got:?}");
             assert!(got.starts_with(event), "{got}");
             assert_eq!(
@@ -361,7 +369,7 @@ mod tests {
         check(&whole, whole.len(), "Incomplete", Phase::Closed);
         connection = Connection::new();
         let mut check = |input: &[u8], event: &str, phase: Phase| {
-            let (consumed, got) = connection.receive(&limits, input);
+            let (consumed, got) = connection.receive(&limits, input, None);
             assert!(format!("{got:?}").starts_with(event), "{got:?}");
             assert_eq!((consumed, connection.phase()), (input.len(), phase));
         };
@@ -380,15 +388,18 @@ mod tests {
         let mut connection = Connection::new();
         for _ in 0..3 {
             for _ in 0..MAX_EMPTY_LINES {
-                assert_eq!(connection.receive(&limits, b"\r\n"), (2, Event::Incomplete));
+                assert_eq!(
+                    connection.receive(&limits, b"\r\n", None),
+                    (2, Event::Incomplete)
+                );
             }
-            let (consumed, event) = connection.receive(&limits, &whole);
+            let (consumed, event) = connection.receive(&limits, &whole, None);
             assert!(consumed == whole.len() && matches!(event, Event::Request(_)));
         }
         for _ in 0..MAX_EMPTY_LINES {
-            connection.receive(&limits, b"\n");
+            connection.receive(&limits, b"\n", None);
         }
-        let (_, event) = connection.receive(&limits, b"\n");
+        let (_, event) = connection.receive(&limits, b"\n", None);
         assert!(
             matches!(event, Event::Refuse(Refusal { status: 400, .. })),
             "{event:?}"
@@ -419,7 +430,7 @@ mod tests {
             for step in [input.len(), 1, 7] {
                 let mut connection = Connection::new();
                 let refused = reads(&input, step).find_map(|end| {
-                    match connection.receive(&limits, &input[..end]) {
+                    match connection.receive(&limits, &input[..end], None) {
                         (0, Event::Incomplete) => None,
                         (_, Event::Refuse(refusal)) => Some(refusal.status),
                         other => panic!("{other:?}"),

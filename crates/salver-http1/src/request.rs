@@ -32,6 +32,30 @@ pub struct RequestHead<'b> {
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 section
     /// 10.1.1). Never set without a body.
     pub expect_continue: bool,
+    /// All of it as it came.
+    pub raw: RawHead<'b>,
+}
+
+/// A head as it came, from its request line to its empty line. Its syntax has been checked.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RawHead<'b>(&'b [u8]);
+
+impl<'b> RawHead<'b> {
+    /// The method, whether it is a known one or not.
+    pub fn method_token(self) -> &'b [u8] {
+        let end = self.0.iter().position(|byte| *byte == b' ');
+        end.and_then(|end| self.0.get(..end)).unwrap_or_default()
+    }
+
+    /// Name and value of each field line, in their order, also of those that nobody here reads.
+    pub fn field_lines(self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+        let lines = self.0.split(|byte| *byte == b'\n').skip(1);
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = line.split_at_checked(colon)?;
+            Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
+        })
+    }
 }
 
 impl RequestHead<'_> {
@@ -46,6 +70,7 @@ impl RequestHead<'_> {
             fields: RequestFields::default(),
             body: BodyLength::None,
             expect_continue: false,
+            raw: RawHead::default(),
         }
     }
 
@@ -67,9 +92,11 @@ impl RequestHead<'_> {
             fields: self.fields.into_owned(),
             body: self.body,
             expect_continue: self.expect_continue,
+            raw: RawHead::default(),
         };
         OwnedRequestHead {
             head,
+            raw: self.raw.0.to_vec(),
             path: asks_path.then_some(path),
             query,
         }
@@ -79,8 +106,9 @@ impl RequestHead<'_> {
 /// A request head that owns its bytes; see [`RequestHead::into_owned`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedRequestHead {
-    /// `target` holds only in the absence of `path`.
+    /// `target` holds only in the absence of `path`, and `raw` is elsewhere.
     head: RequestHead<'static>,
+    raw: Vec<u8>,
     path: Option<Vec<u8>>,
     query: Option<Vec<u8>>,
 }
@@ -98,6 +126,7 @@ impl OwnedRequestHead {
         RequestHead {
             target,
             fields: self.head.fields.reborrow(),
+            raw: RawHead(&self.raw),
             ..self.head
         }
     }
@@ -191,7 +220,9 @@ pub(crate) fn parse_head<'b>(
     head.body = framing::body_length(&control, version, limits)?;
     head.expect_continue = control.expects_continue(version)? && head.body != BodyLength::None;
     head.persistent = control.is_persistent(version);
-    Ok(Some(window.len() - section.len() + length))
+    let length = window.len() - section.len() + length;
+    head.raw = RawHead(window.get(..length).unwrap_or_default());
+    Ok(Some(length))
 }
 
 #[cfg(test)]
@@ -233,6 +264,7 @@ mod tests {
             },
             body: BodyLength::Sized(3),
             expect_continue: true,
+            raw: RawHead(&input[2..]),
         };
         let head = head(input, &Limits::default());
         assert_eq!(head, expected);
@@ -243,6 +275,18 @@ mod tests {
         let next = [input.as_slice(), b"xyzGET /"].concat();
         let pipelined = parse(&next, &Limits::default());
         assert_eq!(pipelined, Ok(Some((expected, input.len()))));
+    }
+
+    #[test]
+    fn all_field_lines_are_there() {
+        let input = b"PROPFIND /a HTTP/1.1\r\nHost: a\nX-Time:\t12:30 \r\nEmpty:\r\n\r\n";
+        let head = head(input, &Limits::default());
+        assert_eq!(head.raw.method_token(), b"PROPFIND");
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"Host", b"a"), (b"X-Time", b"12:30"), (b"Empty", b"")];
+        assert!(head.raw.field_lines().eq(expected));
+        let owned = head.clone().into_owned();
+        assert!(owned.borrow().raw.field_lines().eq(expected));
     }
 
     #[test]

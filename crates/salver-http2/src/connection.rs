@@ -27,16 +27,25 @@ pub enum Event<'s, T> {
     Incomplete,
     /// Nothing that the caller need know: call again with what is left.
     Again,
+    /// Content of a request that is not whole yet; for who has a use for it. Each piece comes once.
+    Content {
+        /// Its stream.
+        stream: u32,
+        /// The next piece of the content.
+        content: &'s [u8],
+    },
     /// Answer this: by [`Connection::respond`], now or later.
     Request {
         /// Its stream.
         stream: u32,
         /// The request.
         request: Request<'s>,
+        /// The last piece of its content.
+        content: &'s [u8],
     },
-    /// The answer of a stream is not wanted any more, or cannot be had.
+    /// A request is withdrawn, or its answer is not wanted any more, or cannot be had.
     Cancelled {
-        /// The stream, whose request was given.
+        /// The stream.
         stream: u32,
         /// What its answer was made of, if it was on its way.
         content: Option<T>,
@@ -209,7 +218,7 @@ impl<T> Connection<T> {
     pub fn receive<'s>(
         &mut self,
         limits: &Limits,
-        input: &[u8],
+        input: &'s [u8],
         second: u64,
         scratch: &'s mut Scratch,
         out: &mut Vec<u8>,
@@ -243,12 +252,14 @@ impl<T> Connection<T> {
         let event = match done {
             Done::Incomplete => Event::Incomplete,
             Done::Closed(stream, content) => Event::Cancelled { stream, content },
-            Done::Held(stream, request) => Event::Request {
+            Done::Content(stream, content) => Event::Content { stream, content },
+            Done::Held(stream, request, content) => Event::Request {
                 stream,
                 request: *request,
+                content,
             },
             Done::Head(stream, ends) => match scratch.head.request() {
-                Ok(request) => self.open(limits, stream, ends, &scratch.head, request),
+                Ok(request) => self.open(limits, stream, ends, &scratch.head, request, out),
                 Err(Malformed) => {
                     let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
                     match self.give_up(limits, second, fault, out) {
@@ -262,7 +273,11 @@ impl<T> Connection<T> {
         (consumed, event)
     }
 
-    fn read(&mut self, call: &mut Call<'_>, input: &[u8]) -> Result<(usize, Done<T>), Fault> {
+    fn read<'i>(
+        &mut self,
+        call: &mut Call<'_>,
+        input: &'i [u8],
+    ) -> Result<(usize, Done<'i, T>), Fault> {
         if self.preface < PREFACE.len() {
             let expected = PREFACE.get(self.preface..).unwrap_or_default();
             let count = expected.len().min(input.len());
@@ -324,12 +339,12 @@ impl<T> Connection<T> {
         second: u64,
         fault: Fault,
         out: &mut Vec<u8>,
-    ) -> Done<T> {
+    ) -> Done<'static, T> {
         let code = match fault {
             Fault::Stream(stream, code) if self.patience.spend(limits, second) => {
                 return match self.reset(stream, code, out) {
-                    Some(closed) if closed.is_known() => Done::Closed(stream, content(closed)),
-                    _ => Done::Frame,
+                    Some(closed) => Done::Closed(stream, content(closed)),
+                    None => Done::Frame,
                 };
             }
             Fault::Stream(..) => ErrorCode::ENHANCE_YOUR_CALM,
@@ -378,16 +393,17 @@ fn content<T>(stream: Stream<T>) -> Option<T> {
 
 /// What one frame amounts to.
 #[derive(Debug)]
-enum Done<T> {
+enum Done<'i, T> {
     Incomplete,
     /// Nothing that the caller need know.
     Frame,
-    /// A stream whose request is known to the caller was reset.
+    /// A stream was reset.
     Closed(u32, Option<T>),
+    Content(u32, &'i [u8]),
     /// A field section that opens a stream, and whether it ends the client's side. It is in the
     /// scratch.
     Head(u32, bool),
-    Held(u32, Box<Request<'static>>),
+    Held(u32, Box<Request<'static>>, &'i [u8]),
     Ended,
 }
 

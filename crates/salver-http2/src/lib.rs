@@ -22,7 +22,7 @@
 //! let input = [&PREFACE[..], settings, b"\0\0\x14\x01\x05\0\0\0\x01", head].concat();
 //! let (consumed, event) = connection.receive(&limits, &input, 0, &mut scratch, &mut out);
 //! assert_eq!(consumed, input.len());
-//! let Event::Request { stream: 1, request } = event else { panic!("{event:?}") };
+//! let Event::Request { stream: 1, request, .. } = event else { panic!("{event:?}") };
 //! assert_eq!(&*request.path, b"/");
 //! ```
 #![forbid(unsafe_code)]
@@ -43,6 +43,6 @@ pub use error::ErrorCode;
 pub use frame::PREFACE;
 pub use limits::Limits;
 pub use priority::Priority;
-pub use request::Request;
+pub use request::{Lines, Request};
 pub use response::{RenderedHead, render_fields};
 pub use streams::Turn;

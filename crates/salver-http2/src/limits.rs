@@ -18,6 +18,10 @@ pub struct Limits {
     /// Frames that lead to nothing - PING, SETTINGS, resets, empty ones - that may come at once;
     /// default 1,000. A tenth of them is allowed again each second.
     pub max_idle_frames: u32,
+    /// Whether requests are for a program, not for files alone: then all their
+    /// [lines](crate::Request::lines) are kept, and whoever asks before sending content (Expect) is
+    /// told to go on. Default: no.
+    pub for_program: bool,
 }
 
 impl Default for Limits {
@@ -29,6 +33,7 @@ impl Default for Limits {
             max_body: 1 << 20,
             max_streams: 128,
             max_idle_frames: 1000,
+            for_program: false,
         }
     }
 }

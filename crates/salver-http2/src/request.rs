@@ -20,8 +20,34 @@ pub struct Request<'s> {
     pub query: Option<Cow<'s, [u8]>>,
     /// The fields that select and condition a representation.
     pub fields: RequestFields<'s>,
+    /// All lines of its head, if they are [kept](crate::Limits::for_program).
+    pub lines: Lines<'s>,
     /// Something is wrong with it that is said by a status: that, and a sentence for people.
     pub refusal: Option<(u16, &'static str)>,
+}
+
+/// Field lines in their order, those of pseudo-fields among them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lines<'s> {
+    text: Cow<'s, [u8]>,
+    places: Cow<'s, [(Place, Place)]>,
+}
+
+impl Lines<'_> {
+    /// Name and value of each line; names of pseudo-fields begin with a colon.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let text = |place: &Place| self.text.get(place.clone()).unwrap_or_default();
+        self.places
+            .iter()
+            .map(move |(name, value)| (text(name), text(value)))
+    }
+
+    fn into_owned(self) -> Lines<'static> {
+        Lines {
+            text: Cow::Owned(self.text.into_owned()),
+            places: Cow::Owned(self.places.into_owned()),
+        }
+    }
 }
 
 impl Request<'_> {
@@ -32,6 +58,7 @@ impl Request<'_> {
             path: Cow::Owned(self.path.into_owned()),
             query: self.query.map(|query| Cow::Owned(query.into_owned())),
             fields: self.fields.into_owned(),
+            lines: self.lines.into_owned(),
             refusal: self.refusal,
         }
     }
@@ -53,8 +80,9 @@ pub(crate) struct Head {
     path: Option<Place>,
     authority: Option<Place>,
     host: Option<Place>,
-    /// Fields of [`RequestFields`]: name and value.
+    /// Name and value of the fields of [`RequestFields`], or of all lines.
     fields: Vec<(Place, Place)>,
+    has_all: bool,
     has_scheme: bool,
     content_length: Option<u64>,
     pub(crate) expects_continue: bool,
@@ -100,6 +128,10 @@ impl Head {
         }
         if self.malformed {
             return;
+        }
+        if limits.for_program && self.refusal.is_none() {
+            self.has_all = true;
+            self.keep_line(name, value);
         }
         if let Some(name) = name.strip_prefix(b":") {
             self.malformed = self.has_fields || self.add_pseudo(limits, name, value).is_err();
@@ -174,13 +206,17 @@ impl Head {
                 self.priority = Some(start..self.text.len());
             }
             _ => {
-                if RequestFields::default().slot(name).is_some() {
-                    let name = self.keep(name);
-                    let value = self.keep(value);
-                    self.fields.push((name, value));
+                if !self.has_all && RequestFields::default().slot(name).is_some() {
+                    self.keep_line(name, value);
                 }
             }
         }
+    }
+
+    fn keep_line(&mut self, name: &[u8], value: &[u8]) {
+        let name = self.keep(name);
+        let value = self.keep(value);
+        self.fields.push((name, value));
     }
 
     fn keep(&mut self, value: &[u8]) -> Place {
@@ -270,6 +306,13 @@ impl Head {
             path: Cow::Borrowed(path),
             query: query.map(Cow::Borrowed),
             fields,
+            lines: match self.has_all {
+                true => Lines {
+                    text: Cow::Borrowed(&self.text),
+                    places: Cow::Borrowed(&self.fields),
+                },
+                false => Lines::default(),
+            },
             refusal: refusal.or_else(|| self.check_authority()),
         })
     }

@@ -55,7 +55,7 @@ impl<T> Stream<T> {
 /// How far it is.
 #[derive(Debug)]
 pub(crate) enum State<T> {
-    /// The request's content is being skipped.
+    /// The request's content is awaited.
     Receiving(Box<Incoming>),
     /// The request is known to the caller, its answer is not here.
     Answering,

@@ -60,7 +60,8 @@ impl Default for RequestStream {
 }
 
 impl RequestStream {
-    /// Reads what came. The head, once it is whole, goes into `section`.
+    /// Reads what came. The head, once it is whole, goes into `section`; content is appended to
+    /// `content`, or dropped.
     ///
     /// # Errors
     /// What ends the stream or the connection. What still comes is not to be read then.
@@ -69,6 +70,7 @@ impl RequestStream {
         limits: &Limits,
         input: &mut &[u8],
         section: &mut FieldSection,
+        mut content: Option<&mut Vec<u8>>,
     ) -> Result<Event, StreamFailure> {
         while let Some(part) = self.frames.next(input) {
             let payload = match part {
@@ -83,6 +85,9 @@ impl RequestStream {
                 Part::Payload(payload) => payload,
             };
             if self.using != Use::Section {
+                if let Some(content) = content.as_mut().filter(|_| self.using == Use::Count) {
+                    content.extend_from_slice(payload);
+                }
                 continue;
             }
             if !self.frames.is_whole() {
@@ -214,6 +219,15 @@ mod tests {
 
     /// How many lines the head had.
     fn played(stream: &[u8], step: usize, announced: Option<u64>) -> Result<usize, StreamFailure> {
+        read(stream, step, announced, None)
+    }
+
+    fn read(
+        stream: &[u8],
+        step: usize,
+        announced: Option<u64>,
+        mut content: Option<&mut Vec<u8>>,
+    ) -> Result<usize, StreamFailure> {
         let (mut request, mut section) = (RequestStream::default(), FieldSection::default());
         let limits = Limits {
             max_body: 100,
@@ -221,7 +235,9 @@ mod tests {
         };
         let mut lines = 0;
         for mut piece in stream.chunks(step) {
-            while request.receive(&limits, &mut piece, &mut section)? == Event::Head {
+            while request.receive(&limits, &mut piece, &mut section, content.as_deref_mut())?
+                == Event::Head
+            {
                 lines = section.iter().count();
                 request.announce(announced);
             }
@@ -292,6 +308,26 @@ mod tests {
         for wrong in [0, 4, 6] {
             let failure = played(&stream, 1, Some(wrong)).unwrap_err();
             assert!(matches!(failure, StreamFailure::Refused(refusal) if refusal.status == 400));
+        }
+    }
+
+    #[test]
+    fn content_is_what_the_frames_of_data_hold() {
+        let trailers = frame(HEADERS, b"\0\0\x21a\x01b");
+        let unknown = || frame(0x21, b"x");
+        let frames = [
+            unknown(),
+            head(),
+            frame(DATA, b"12345"),
+            unknown(),
+            frame(DATA, b""),
+            frame(DATA, b"6"),
+            trailers,
+        ];
+        for step in [1, 2, 7, 1000] {
+            let mut content = Vec::new();
+            read(&frames.concat(), step, Some(6), Some(&mut content)).unwrap();
+            assert_eq!(content, b"123456", "{step}");
         }
     }
 

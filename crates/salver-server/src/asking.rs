@@ -1,9 +1,25 @@
-//! From a request to a plan, for every protocol: what has to wait for a disk goes to the loader.
+//! From a request to a plan, for every protocol: what has to wait for a disk goes to the loader, and
+//! what the files have no answer to goes to a handler.
+//!
+//! ```text
+//!            no guard, answered ───────────────────────────────────────► Plan
+//! request ──►    │ guarded                                               ▲
+//!                ▼              it proceeds            404, or not read  │ it proceeds
+//!              guard ─────────────────────────► files ──────────────► handler
+//!                └───── its reply: a response, or a file ◄───────────────┘
+//! ```
 
-pub(crate) use salver_assets::Asked;
-use salver_assets::{Method, Now, Pending, Request, ResponsePlan};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use salver_assets::{
+    Content, Method, Now, Pending, Request, RequestFields, ResponsePlan, encode_path,
+};
 
 use crate::context::Context as Loop;
+use crate::handler::{self, Handler, Reply};
 
 /// What is to be done, whatever it was called.
 pub(crate) fn method(sent: salver_http1::Method) -> Method {
@@ -19,22 +35,148 @@ pub(crate) fn method(sent: salver_http1::Method) -> Method {
     }
 }
 
-/// Asks the engine. Loads that do not have to wait are performed here.
-pub(crate) fn ask(shared: &Loop, request: &Request<'_>, now: Now) -> Asked {
+/// What asking gave.
+pub(crate) enum Asked {
+    /// The answer.
+    Plan(ResponsePlan),
+    /// It comes later.
+    Later(Awaited),
+}
+
+/// A plan that waits for a load, or for a handler.
+pub(crate) type Awaited = Pin<Box<dyn Future<Output = ResponsePlan>>>;
+
+/// The request as handlers are given it; `None` if it cannot be.
+type Given = Option<http::Request<Bytes>>;
+
+/// Finds the answer. Loads that do not have to wait are performed here. `given` is called if there
+/// are handlers that may be asked.
+pub(crate) fn ask(
+    shared: &Rc<Loop>,
+    request: &Request<'_>,
+    given: impl FnOnce() -> Given,
+    now: Now,
+) -> Asked {
+    let handlers = &shared.common.handlers;
+    let case = |request: &Request<'_>| Case {
+        shared: Rc::clone(shared),
+        request: request.clone().into_owned(),
+    };
+    if handlers.guard(&request.path).is_some() {
+        return Asked::Later(Box::pin(case(request).guarded(given())));
+    }
+    match ask_engine(shared, request, now) {
+        salver_assets::Asked::Plan(plan) => match handlers.other(is_read(request), &plan) {
+            None => Asked::Plan(plan),
+            Some(_) => Asked::Later(Box::pin(case(request).unanswered(plan, given()))),
+        },
+        salver_assets::Asked::Later(pending) => {
+            let given = (!handlers.is_empty()).then(given);
+            let case = case(request);
+            Asked::Later(Box::pin(async move {
+                let plan = case.wait(&case.request, pending).await;
+                match given {
+                    None => plan,
+                    Some(given) => case.unanswered(plan, given).await,
+                }
+            }))
+        }
+    }
+}
+
+fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::Asked {
     let common = &*shared.common;
     common.engine.ask(request, now, |load| {
         common.loader.load(&common.engine, load);
     })
 }
 
-/// The plan for a request whose answer comes later.
-pub(crate) async fn wait_for_plan(
-    shared: &Loop,
-    request: &Request<'_>,
-    pending: Pending,
-) -> ResponsePlan {
-    let common = &*shared.common;
-    let clock = || shared.clock.now();
-    let hand_over = |load| common.loader.load(&common.engine, load);
-    common.engine.wait(request, pending, clock, hand_over).await
+/// Whether a request is one for what files give.
+fn is_read(request: &Request<'_>) -> bool {
+    matches!(request.method, Method::Get | Method::Head)
+}
+
+/// A request that is not answered at once.
+struct Case {
+    shared: Rc<Loop>,
+    request: Request<'static>,
+}
+
+impl Case {
+    /// Its path has a guard.
+    async fn guarded(self, given: Given) -> ResponsePlan {
+        if let Some(guard) = self.shared.common.handlers.guard(&self.request.path)
+            && let Some(plan) = self.call(guard, given.clone()).await
+        {
+            return plan;
+        }
+        let plan = self.files(&self.request).await;
+        self.unanswered(plan, given).await
+    }
+
+    /// The files say `plan`; what they have no answer to is for a handler.
+    async fn unanswered(self, plan: ResponsePlan, given: Given) -> ResponsePlan {
+        let handlers = &self.shared.common.handlers;
+        let Some(handler) = handlers.other(is_read(&self.request), &plan) else {
+            return plan;
+        };
+        self.call(handler, given).await.unwrap_or(plan)
+    }
+
+    /// What a handler answers; `None` if it leaves that to the files.
+    async fn call(&self, handler: &Handler, given: Given) -> Option<ResponsePlan> {
+        let Some(given) = given else {
+            let text =
+                "Bad Request: the target or the method has a form that no program here reads";
+            return Some(self.without_content_for_head(ResponsePlan::error(400, text, vec![])));
+        };
+        match handler::call(handler, given).await {
+            Reply::Proceed => None,
+            Reply::Response(response) => {
+                Some(self.without_content_for_head(handler::plan(response)))
+            }
+            Reply::File { path, fields } => {
+                let mut target = String::with_capacity(path.len() + 1);
+                target.push('/');
+                encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
+                let mut request = Request {
+                    path: target.into_bytes().into(),
+                    query: None,
+                    ..self.request.clone()
+                };
+                if !is_read(&request) {
+                    // Conditions and ranges are about what the method does, not about the file.
+                    let accept_encoding = request.fields.accept_encoding.take();
+                    request.method = Method::Get;
+                    request.fields = RequestFields {
+                        accept_encoding,
+                        ..RequestFields::default()
+                    };
+                }
+                Some(handler::extended(self.files(&request).await, &fields))
+            }
+        }
+    }
+
+    fn without_content_for_head(&self, mut plan: ResponsePlan) -> ResponsePlan {
+        if self.request.method == Method::Head {
+            plan.content = Content::Empty;
+        }
+        plan
+    }
+
+    /// What the files say.
+    async fn files(&self, request: &Request<'_>) -> ResponsePlan {
+        match ask_engine(&self.shared, request, self.shared.clock.now()) {
+            salver_assets::Asked::Plan(plan) => plan,
+            salver_assets::Asked::Later(pending) => self.wait(request, pending).await,
+        }
+    }
+
+    async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
+        let common = &*self.shared.common;
+        let clock = || self.shared.clock.now();
+        let hand_over = |load| common.loader.load(&common.engine, load);
+        common.engine.wait(request, pending, clock, hand_over).await
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) async fn answer_and_close(
     whole: bool,
 ) -> io::Result<()> {
     let mut answer = Vec::new();
-    let fields = plan.fields().iter().map(|(name, value)| (*name, &**value));
+    let fields = plan.fields().map(|(name, value)| (name, &**value));
     write_head(&mut answer, plan.status, date, fields, Persistence::Close);
     if let Content::Memory(text) = &plan.content
         && whole

@@ -11,6 +11,7 @@ use salver_http1::Limits;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
+use crate::handler::{Handlers, Held, Holding};
 use crate::http1::Ready;
 use crate::loader::Loader;
 use crate::occasional::Occasional;
@@ -24,6 +25,9 @@ pub(crate) struct Common {
     pub(crate) settings: Settings,
     pub(crate) loader: Loader,
     pub(crate) passing: Passing,
+    pub(crate) handlers: Handlers,
+    /// The content of requests that handlers are to have.
+    pub(crate) holding: Holding,
     pub(crate) said: Said,
     connections: AtomicUsize,
     started: Instant,
@@ -48,10 +52,12 @@ impl Drop for Seat {
 }
 
 impl Common {
-    pub(crate) fn new(engine: Engine, settings: Settings) -> Arc<Self> {
+    pub(crate) fn new(engine: Engine, settings: Settings, handlers: Handlers) -> Arc<Self> {
         Arc::new(Common {
             loader: Loader::new(settings.loader_threads, settings.loader_queue),
             passing: Passing::default(),
+            handlers,
+            holding: Holding::new(settings.max_held),
             engine,
             settings,
             said: Said {
@@ -70,6 +76,11 @@ impl Common {
         let taken = self.connections.fetch_add(1, Ordering::Relaxed);
         let seat = Seat(Arc::clone(self));
         (taken < self.settings.max_connections).then_some(seat)
+    }
+
+    /// Room for the content of a request, if anybody is to have it.
+    pub(crate) fn hold(&self) -> Option<Held> {
+        (!self.handlers.is_empty()).then(|| self.holding.begin())
     }
 
     /// Says in the log that there is no seat.
@@ -114,12 +125,20 @@ const INPUT: usize = 16 * 1024;
 
 impl Context {
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
+        let max_body = common.settings.max_body;
         Rc::new(Context {
-            common,
             clock: Clock::new(),
             deadlines: Rc::default(),
-            limits: Limits::default(),
-            http2_limits: salver_http2::Limits::default(),
+            limits: Limits {
+                max_body,
+                ..Limits::default()
+            },
+            http2_limits: salver_http2::Limits {
+                max_body,
+                for_program: !common.handlers.is_empty(),
+                ..salver_http2::Limits::default()
+            },
+            common,
             draining: Cell::new(false),
             scratch: RefCell::new(Scratch {
                 input: vec![0; INPUT].into_boxed_slice(),

@@ -32,9 +32,10 @@ use crate::context::{Context as Loop, Seat};
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
+use crate::handler::{Held, Peer};
 pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
-use crate::http1::translate::{method, push_content, push_head, request};
+use crate::http1::translate::{given, method, push_content, push_head, request};
 use crate::http2;
 use crate::outbox::{ENOUGH, Outbox};
 use crate::stream::Stream;
@@ -54,8 +55,8 @@ pub(crate) struct Connection<S> {
     carries_more: bool,
     /// Answers that the socket had no room for.
     unsent: Option<Box<Outbox>>,
-    /// The request whose body is being skipped.
-    held: Option<Box<OwnedRequestHead>>,
+    /// The request whose body is awaited.
+    held: Option<Box<Waiting>>,
     deadline: Deadline,
     /// For which phase the deadline was set.
     waits_in: Phase,
@@ -64,6 +65,13 @@ pub(crate) struct Connection<S> {
     /// section 9.6).
     ends: bool,
     seat: Seat,
+}
+
+/// A request whose body is awaited.
+struct Waiting {
+    head: OwnedRequestHead,
+    /// What has come of it, if anybody is to have it.
+    content: Option<Held>,
 }
 
 /// How a turn ends.
@@ -318,13 +326,23 @@ impl<S: Stream> Connection<S> {
             if rest.is_empty() {
                 return (at, Flow::NeedsInput);
             }
-            let (consumed, event) = self.parser.receive(&self.shared.limits, rest);
+            let content = self.held.as_mut().and_then(|held| held.content.as_mut());
+            let content = content.map(Held::buffer);
+            let (consumed, event) = self.parser.receive(&self.shared.limits, rest, content);
             at += consumed;
+            if self.is_too_much() {
+                let plan = ResponsePlan::error(503, "Service Unavailable", vec![]);
+                self.push_head(outbox, &plan, Persistence::Close);
+                if !self.is_head(rest) {
+                    push_content(outbox, &plan);
+                }
+                return (input.len(), Flow::Ends);
+            }
             let flow = match event {
                 Event::Incomplete => return (at, Flow::NeedsInput),
                 Event::Request(head) => {
                     let alone = at == input.len() && outbox.is_empty();
-                    self.answer(head, outbox, alone.then_some(&mut *ready), now)
+                    self.answer(head, None, outbox, alone.then_some(&mut *ready), now)
                 }
                 Event::Body {
                     head,
@@ -332,26 +350,28 @@ impl<S: Stream> Connection<S> {
                 } => {
                     let method = method(&head);
                     let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
-                    if send_continue && refused {
+                    let content = self.shared.common.hold();
+                    if send_continue && refused && content.is_none() {
                         // The client asked whether to send the body; it need not (RFC 9110
                         // section 10.1.1), and if it does all the same nobody reads it.
                         let head = RequestHead {
                             persistent: false,
                             ..head
                         };
-                        self.answer(head, outbox, None, now);
+                        self.answer(head, None, outbox, None, now);
                         return (input.len(), Flow::Ends);
                     }
                     if send_continue {
                         outbox.write(|buffer| buffer.extend_from_slice(CONTINUE));
                     }
-                    self.held = Some(Box::new(head.into_owned()));
+                    let head = head.into_owned();
+                    self.held = Some(Box::new(Waiting { head, content }));
                     None
                 }
-                Event::BodyEnd => self
-                    .held
-                    .take()
-                    .and_then(|held| self.answer(held.borrow(), outbox, None, now)),
+                Event::BodyEnd => self.held.take().and_then(|held| {
+                    let Waiting { head, content } = *held;
+                    self.answer(head.borrow(), content, outbox, None, now)
+                }),
                 Event::Refuse(refusal) => {
                     let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
                     self.push_head(outbox, &plan, Persistence::Close);
@@ -374,9 +394,15 @@ impl<S: Stream> Connection<S> {
     /// (RFC 9112 section 6.3). `input` begins with it, unless its head was taken before its body.
     fn is_head(&self, input: &[u8]) -> bool {
         match &self.held {
-            Some(held) => method(&held.borrow()) == Method::Head,
+            Some(held) => method(&held.head.borrow()) == Method::Head,
             None => input.trim_ascii_start().starts_with(b"HEAD "),
         }
+    }
+
+    /// Whether there is no room for the content that has come.
+    fn is_too_much(&mut self) -> bool {
+        let content = self.held.as_mut().and_then(|held| held.content.as_mut());
+        content.is_some_and(|content| content.count().is_err())
     }
 
     /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is
@@ -384,18 +410,18 @@ impl<S: Stream> Connection<S> {
     fn answer(
         &self,
         head: RequestHead<'_>,
+        content: Option<Held>,
         outbox: &mut Outbox,
         ready: Option<&mut Ready>,
         now: Now,
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
+        let (raw, version) = (head.raw, head.version);
         let request = request(head);
-        let plan = match ask(&self.shared, &request, now) {
+        let given = || given(version, raw, &request, content, Peer::of(&self.stream));
+        let plan = match ask(&self.shared, &request, given, now) {
             Asked::Plan(plan) => plan,
-            Asked::Later(pending) => {
-                let answer = Answer::Awaited(request.into_owned(), pending);
-                return Some(slow(answer, persistence));
-            }
+            Asked::Later(plan) => return Some(slow(Answer::Awaited(plan), persistence)),
         };
         if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
             && let Some(number) = ready.find(&plan, &self.shared.clock.date(), &self.front)

@@ -16,7 +16,6 @@
 
 mod translate;
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -26,12 +25,13 @@ use salver_assets::{Content, Now, ResponsePlan};
 use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
 
-use crate::asking::{Asked, ask, wait_for_plan};
+use crate::asking::{Asked, Awaited, ask};
 use crate::context::{Context as Loop, Scratch, Seat};
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
-use crate::http2::translate::{refused, rendered, request};
+use crate::handler::{Full, Held, Peer};
+use crate::http2::translate::{given, refused, rendered, request};
 use crate::outbox::{ENOUGH, Outbox};
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
@@ -39,9 +39,6 @@ use crate::transmit::{expect_progress, poll_send, poll_unsent};
 
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
-
-/// A plan that waits for a load.
-type Awaited = Pin<Box<dyn Future<Output = ResponsePlan>>>;
 
 type Protocol = salver_http2::Connection<Reading>;
 
@@ -57,8 +54,10 @@ pub(crate) struct Connection<S> {
     carries_more: bool,
     /// Frames that the socket had no room for.
     unsent: Option<Box<Outbox>>,
-    /// Answers that wait for a load, by stream.
+    /// Answers that wait for a load or a handler, by stream.
     awaited: Vec<(u32, Awaited)>,
+    /// The content of requests that are not whole, by stream, if anybody is to have it.
+    contents: Vec<(u32, Held)>,
     deadline: Deadline,
     /// For which state of the protocol the deadline was set.
     waits_in: (Phase, u64),
@@ -95,6 +94,7 @@ impl<S: Stream> Connection<S> {
             carries_more: false,
             unsent: Some(Box::new(outbox)),
             awaited: Vec::new(),
+            contents: Vec::new(),
             deadline,
             ends: false,
             _seat: seat,
@@ -244,11 +244,24 @@ impl<S: Stream> Connection<S> {
                 }
                 Event::Cancelled { stream, content } => {
                     self.awaited.retain(|(awaited, _)| *awaited != stream);
+                    self.take_content(stream);
                     if let Some(reading) = content {
                         reading.end(&Loading(&shared.common));
                     }
                 }
-                Event::Request { stream, request } => self.answer(stream, request, outbox, now),
+                Event::Content { stream, content } => {
+                    if self.hold(stream, content).is_err() {
+                        self.refuse(stream, outbox);
+                    }
+                }
+                Event::Request {
+                    stream,
+                    request,
+                    content,
+                } => match self.hold(stream, content) {
+                    Ok(()) => self.answer(stream, request, outbox, now),
+                    Err(Full) => self.refuse(stream, outbox),
+                },
             }
             if outbox.left() > ENOUGH {
                 self.carries_more = true;
@@ -264,18 +277,47 @@ impl<S: Stream> Connection<S> {
         outbox: &mut Outbox,
         now: Now,
     ) {
+        let content = self.take_content(stream);
         if let Some(plan) = refused(&asked) {
             return self.respond(stream, plan, outbox);
         }
-        let request = request(asked);
-        match ask(&self.shared, &request, now) {
+        let (request, lines) = request(asked);
+        let given = || given(&lines, &request, content, Peer::of(&self.stream));
+        match ask(&self.shared, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),
-            Asked::Later(pending) => {
-                let (shared, request) = (Rc::clone(&self.shared), request.into_owned());
-                let plan = async move { wait_for_plan(&shared, &request, pending).await };
-                self.awaited.push((stream, Box::pin(plan)));
-            }
+            Asked::Later(plan) => self.awaited.push((stream, plan)),
         }
+    }
+
+    /// Keeps a piece of a request's content, if anybody is to have it.
+    fn hold(&mut self, stream: u32, piece: &[u8]) -> Result<(), Full> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let known = self.contents.iter_mut().find(|(of, _)| *of == stream);
+        let held = match known {
+            Some((_, held)) => held,
+            None => {
+                let Some(held) = self.shared.common.hold() else {
+                    return Ok(());
+                };
+                &mut self.contents.push_mut((stream, held)).1
+            }
+        };
+        held.buffer().extend_from_slice(piece);
+        held.count()
+    }
+
+    fn take_content(&mut self, stream: u32) -> Option<Held> {
+        let place = self.contents.iter().position(|(of, _)| *of == stream)?;
+        Some(self.contents.swap_remove(place).1)
+    }
+
+    /// There is no room for the content of a request.
+    fn refuse(&mut self, stream: u32, outbox: &mut Outbox) {
+        self.take_content(stream);
+        let plan = ResponsePlan::error(503, "Service Unavailable", vec![]);
+        self.respond(stream, plan, outbox);
     }
 
     fn respond(&mut self, stream: u32, mut plan: ResponsePlan, outbox: &mut Outbox) {
@@ -300,7 +342,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Answers what waited for a load that has ended.
+    /// Answers what waited for a load or a handler that has ended.
     fn answer_awaited(&mut self, context: &mut Context<'_>, outbox: &mut Outbox) {
         let mut place = 0;
         while let Some((stream, plan)) = self.awaited.get_mut(place) {

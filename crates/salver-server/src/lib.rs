@@ -8,22 +8,45 @@
 //! threads otherwise. It never holds a buffer for an idle connection, never sends a byte that
 //! `transmit.rs` does not send, and never writes a line to the log for each of many events.
 //!
-//! ```no_run
-//! use std::sync::Arc;
-//! use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
-//! use salver_server::{Server, Settings};
+//! A program has one in a few lines. [`Builder`] says what each method means; a handler answers what
+//! is no file, and a guard decides who gets some of the files.
 //!
-//! let config = Config::default();
-//! let site = DirectorySource::open("site".as_ref(), Symlinks::Beneath, config.revalidate)?;
-//! let engine = Engine::new(Config { mounts: vec![Mount::tree("/", Arc::new(site))], ..config })?;
-//! let server = Server::bind(engine, Settings::default())?;
-//! println!("serving on http://{}", server.addresses()[0]);
-//! server.run()?;
+//! ```
+//! use http::{Request, Response};
+//! use bytes::Bytes;
+//! use salver_server::{Reply, Server};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let site = directory.path();
+//! let server = Server::builder()
+//!     .directory("/", site)
+//!     .listen(([127, 0, 0, 1], 0))
+//!     .guard("/private", async |request: Request<Bytes>| {
+//!         match request.headers().get("authorization") {
+//!             Some(_) => Reply::Proceed,
+//!             None => Response::builder().status(401).body("").unwrap_or_default().into(),
+//!         }
+//!     })
+//!     .handler(async |request: Request<Bytes>| match request.uri().path() {
+//!         "/api/hello" => Response::new("hello").into(),
+//!         "/latest" => Reply::file("/releases/2.0.tar.gz"),
+//!         _ => Reply::Proceed,
+//!     })
+//!     .on_ready(|ready| {
+//!         println!("serving on http://{}", ready.addresses[0]);
+//!         ready.handle.shutdown();
+//!     })
+//!     .build()?;
+//! server.serve()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Where more of HTTP is the program's own - streams, layers, routers - `salver-tower` has the same
+//! engine for axum and hyper.
 #![forbid(unsafe_code)]
 
 mod asking;
+mod builder;
 mod clock;
 mod closing;
 mod context;
@@ -31,6 +54,7 @@ mod deadlines;
 mod ending;
 mod entrance;
 mod front;
+mod handler;
 mod http1;
 mod http2;
 mod http3;
@@ -49,8 +73,10 @@ pub mod tls;
 mod transmit;
 mod worker;
 
+pub use builder::{BuildError, Builder};
+pub use handler::{Peer, Reply};
 pub use listener::BindError;
 pub use salver_os::use_small_pages;
-pub use server::Server;
+pub use server::{Ready, Server};
 pub use settings::{Settings, TlsSettings};
 pub use shutdown::Handle;

@@ -111,7 +111,7 @@ mod tests {
     fn check(request: &str, port: u16, status: u16, expected: Option<&str>, whole: bool) {
         let found = answer(request.as_bytes(), &Limits::default(), port);
         let (plan, with_content) = found.unwrap();
-        let location = plan.fields().iter().find(|(name, _)| *name == "Location");
+        let location = plan.fields().find(|(name, _)| *name == "Location");
         let location = location.map(|(_, value)| str::from_utf8(value).unwrap());
         assert_eq!((plan.status, location), (status, expected), "{request:?}");
         assert_eq!(with_content, whole, "{request:?}");

@@ -3,10 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use salver_assets::Engine;
 
+use crate::builder::Builder;
 use crate::context::Common;
+use crate::handler::Handlers;
 use crate::http3::Sockets;
 use crate::listener::{BindError, Listeners};
 use crate::settings::Settings;
@@ -22,12 +25,30 @@ const FILES_SHARE: u64 = 8;
 
 /// A server that is bound and not yet running.
 pub struct Server {
-    common: Arc<Common>,
+    engine: Engine,
+    settings: Settings,
+    handlers: Handlers,
     listeners: Listeners,
     /// For each worker what HTTP/3 is served with, if it is.
     quic: Vec<Option<Sockets>>,
     handle: Handle,
+    on_ready: Option<OnReady>,
 }
+
+/// Where a server that accepts connections on every worker is found, and how it is ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Ready {
+    /// Where it listens without TLS, with real port numbers.
+    pub addresses: Vec<SocketAddr>,
+    /// Where it listens with TLS, with real port numbers.
+    pub tls_addresses: Vec<SocketAddr>,
+    /// Ends it.
+    pub handle: Handle,
+}
+
+/// What is called when a server is ready.
+pub(crate) type OnReady = Box<dyn FnOnce(Ready) + Send>;
 
 /// Tries to find a port that is free over TCP and over UDP, where any will do.
 const TRIES: usize = 16;
@@ -50,7 +71,12 @@ fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<Sockets>>), Bi
 }
 
 impl Server {
-    /// Binds the addresses; connections queue in the kernel until [`run`](Self::run). Raises the
+    /// A server from what a program says of it: directories, handlers, addresses.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Binds the addresses; connections queue in the kernel until [`serve`](Self::serve). Raises the
     /// process's limit on descriptors as far as it may, and lowers `max_connections` to what that
     /// allows.
     ///
@@ -71,13 +97,26 @@ impl Server {
         }
         settings.workers = settings.workers.max(1);
         let (listeners, quic) = bind_all(&settings)?;
-        let common = Common::new(engine, settings);
         Ok(Server {
-            common,
+            engine,
+            settings,
+            handlers: Handlers::default(),
             listeners,
             quic,
             handle: Handle::new(),
+            on_ready: None,
         })
+    }
+
+    /// Has a program take part.
+    pub(crate) fn extend(&mut self, handlers: Handlers, on_ready: Option<OnReady>) {
+        self.handlers = handlers;
+        self.on_ready = on_ready;
+    }
+
+    /// What decides about files: to fill its cache, to have it look anew, to count.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// Where it listens without TLS, with real port numbers.
@@ -100,41 +139,63 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Serves until [`Handle::shut_down`], on as many threads as there are workers.
+    /// Serves until [`Handle::shutdown`], on as many threads as there are workers. Blocks the
+    /// thread that calls it: within an async program, call it on one of its own.
     ///
     /// # Errors
     /// If a loop cannot be set up; the others are then ended too.
-    pub fn run(self) -> io::Result<()> {
+    pub fn serve(self) -> io::Result<()> {
+        let ready = Ready {
+            addresses: self.addresses().to_vec(),
+            tls_addresses: self.tls_addresses().to_vec(),
+            handle: self.handle(),
+        };
         let Server {
-            common,
+            engine,
+            settings,
+            handlers,
             listeners,
             quic,
             handle,
+            on_ready,
         } = self;
+        let common = Common::new(engine, settings, handlers);
         // Looks at the files of certificates until all workers have ended.
         let tls = common.settings.tls.as_ref();
         let certificates = tls.map(|tls| tls.handshakes.certificates().clone());
         let _watch = certificates.map(tls::watch).transpose()?;
         let mut workers = Vec::new();
         let mut result = Ok(());
+        let (accepts, accepting) = channel();
         let sockets = listeners.workers.into_iter().zip(quic);
         for (number, (listeners, quic)) in sockets.enumerate() {
             let (common, stage, ends) = (Arc::clone(&common), handle.watch(), handle.clone());
+            let accepts = accepts.clone();
             let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
             let started = worker.spawn(move || {
-                let result = worker::run(listeners, quic, common, stage);
+                let accepts = move || {
+                    let _ = accepts.send(());
+                };
+                let result = worker::run(listeners, quic, common, stage, accepts);
                 if result.is_err() {
-                    ends.shut_down();
+                    ends.shutdown();
                 }
                 result
             });
             match started {
                 Ok(worker) => workers.push(worker),
                 Err(error) => {
-                    handle.shut_down();
+                    handle.shutdown();
                     result = Err(error);
                 }
             }
+        }
+        drop(accepts);
+        // One that cannot be set up never says so.
+        if accepting.iter().take(workers.len()).count() == workers.len()
+            && let Some(on_ready) = on_ready
+        {
+            on_ready(ready);
         }
         for worker in workers {
             let ended = worker.join();

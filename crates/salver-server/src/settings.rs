@@ -40,6 +40,12 @@ pub struct Settings {
     pub loader_threads: usize,
     /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
     pub loader_queue: usize,
+    /// Length of the content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
+    pub max_body: u64,
+    /// Content of requests that is held at once for handlers, in bytes and of all requests;
+    /// beyond, requests with content are answered 503. Without handlers none is held. Default:
+    /// 64 MiB.
+    pub max_held: u64,
     /// Whether the page cache is asked before content leaves a file from the loop. Off, a cold file
     /// blocks its whole loop: only for showing what the check is worth. Default: on.
     pub check_residency: bool,
@@ -76,6 +82,8 @@ impl Default for Settings {
             grace: Duration::from_secs(10),
             loader_threads: 64,
             loader_queue: 4096,
+            max_body: 1024 * 1024,
+            max_held: 64 * 1024 * 1024,
             check_residency: true,
         }
     }

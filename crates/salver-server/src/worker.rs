@@ -34,7 +34,8 @@ const REFUSAL: Duration = Duration::from_secs(1);
 /// Clients that are being told so at the same time; beyond, connections are just closed.
 const REFUSALS: usize = 128;
 
-/// Runs one loop on this thread until the server is drained.
+/// Runs one loop on this thread until the server is drained. Calls `accepts` once it accepts
+/// connections.
 ///
 /// # Errors
 /// If the loop cannot be set up.
@@ -43,12 +44,13 @@ pub(crate) fn run(
     quic: Option<Sockets>,
     common: Arc<Common>,
     stage: watch::Receiver<Stage>,
+    accepts: impl FnOnce(),
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .on_thread_unpark(clock::note_wait)
         .build_local(LocalOptions::default())?;
-    runtime.block_on(serve(listeners, quic, common, stage))
+    runtime.block_on(serve(listeners, quic, common, stage, accepts))
 }
 
 async fn serve(
@@ -56,6 +58,7 @@ async fn serve(
     quic: Option<Sockets>,
     common: Arc<Common>,
     mut stage: watch::Receiver<Stage>,
+    accepts: impl FnOnce(),
 ) -> io::Result<()> {
     let context = Context::new(common);
     let mut accepting = Vec::new();
@@ -78,6 +81,7 @@ async fn serve(
         let listener = TcpListener::from_std(listener)?;
         accepting.push(spawn_local(accept(Rc::clone(&context), listener, entrance)));
     }
+    accepts();
     let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
     while *stage.borrow_and_update() == Stage::Running {
         tokio::select! {

@@ -54,7 +54,7 @@ fn answers_under_way_are_finished_and_nothing_is_begun() {
     let mut idle = Client::new(server.address);
     assert_eq!(idle.get("/a").content, b"alpha");
     assert_eq!(fresh.get("/a").content, b"alpha");
-    server.handle.shut_down();
+    server.handle.shutdown();
     idle.ends();
     fresh.ends();
     until("new connections are refused", || refuses(&server));
@@ -75,7 +75,7 @@ fn a_request_that_has_begun_is_the_last() {
         "Expect: 100-continue\r\nContent-Length: 5\r\n",
     ));
     assert_eq!(client.head().status, 100);
-    server.handle.shut_down();
+    server.handle.shutdown();
     until("new connections are refused", || refuses(&server));
     client.send("12345".to_owned() + &get("/a"));
     let answer = client.answer();
@@ -93,10 +93,10 @@ fn the_second_call_ends_at_once() {
     let site = site();
     let server = Running::over(site.root(), patient(), Config::default());
     let mut slow = stalled(&server);
-    server.handle.shut_down();
+    server.handle.shutdown();
     until("new connections are refused", || refuses(&server));
     assert!(!server.has_ended());
-    server.handle.shut_down();
+    server.handle.shutdown();
     server.result().unwrap();
     assert!(slow.rest().0.len() < LARGE);
 }
@@ -110,7 +110,7 @@ fn grace_ends() {
     };
     let server = Running::over(site.root(), settings, Config::default());
     let mut slow = stalled(&server);
-    server.handle.shut_down();
+    server.handle.shutdown();
     server.result().unwrap();
     assert!(slow.rest().0.len() < LARGE);
 }
@@ -130,7 +130,7 @@ fn a_server_with_nothing_to_do_ends_on_all_its_threads() {
         for client in &mut idle {
             assert_eq!(client.get("/a").content, b"alpha");
         }
-        server.handle.shut_down();
+        server.handle.shutdown();
         for client in &mut idle {
             client.ends();
         }

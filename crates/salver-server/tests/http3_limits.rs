@@ -156,7 +156,7 @@ fn answers_under_way_are_finished_and_nothing_is_begun() {
         let mut slow = session.send("GET", "/large", &[]).await;
         assert_eq!(head(&mut slow).await.status(), 200);
         let quiet = server.plain().await;
-        server.running.handle.shut_down();
+        server.running.handle.shutdown();
         assert_eq!(closed(&quiet).await, Some(raw::H3_NO_ERROR));
         let refused = server.try_connect(TransportConfig::default()).await;
         assert!(matches!(
@@ -200,7 +200,7 @@ fn grace_ends() {
         let (_send, mut receive) = send(&quic, &get("/large", &[])).await;
         let mut begun = [0; 100];
         within(receive.read_exact(&mut begun)).await.unwrap();
-        server.running.handle.shut_down();
+        server.running.handle.shutdown();
         assert_eq!(closed(&quic).await, Some(raw::H3_NO_ERROR));
     });
     until("the server ends", || server.running.has_ended());

@@ -246,7 +246,7 @@ fn the_end_of_the_server_waits_for_no_handshake() {
     let mut begun = Client::new(server.address);
     begun.send(b"\x16\x03\x01");
     let start = Instant::now();
-    server.handle.shut_down();
+    server.handle.shutdown();
     assert_eq!(begun.rest().0, b"");
     idle.ends();
     server.result().unwrap();

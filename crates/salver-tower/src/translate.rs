@@ -62,11 +62,11 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
     let mut response = Response::new(Body::new(content));
     *response.status_mut() =
         StatusCode::from_u16(plan.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let lines = || plan.fields().iter().filter_map(line);
+    let lines = || plan.fields().filter_map(line);
     let kept: Option<&Lines> = plan
         .prepared()
         .and_then(|prepared| prepared.head(Protocol::Library, || lines().collect()));
-    let mut headers = HeaderMap::with_capacity(plan.fields().len());
+    let mut headers = HeaderMap::with_capacity(plan.fields().size_hint().1.unwrap_or_default());
     match kept {
         Some(kept) => headers.extend(kept.iter().cloned()),
         None => headers.extend(lines()),
@@ -80,7 +80,7 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
     response
 }
 
-fn line((name, value): &(&'static str, Bytes)) -> Option<(HeaderName, HeaderValue)> {
+fn line((name, value): (&str, &Bytes)) -> Option<(HeaderName, HeaderValue)> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     let value = HeaderValue::from_maybe_shared(value.clone()).ok()?;
     Some((name, value))

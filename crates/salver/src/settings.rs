@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use salver_assets::source::Kind;
+use salver_assets::strategy::{self, Transport};
 use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
 
 use crate::failure::Failure;
@@ -206,14 +207,12 @@ impl Settings {
     }
 }
 
-/// Without TLS `sendfile` is as cheap as memory from some 50 KiB on; with it every byte passes through
-/// the process anyway. Measured over the arena's files: 7.5 us of CPU per request instead of 8.1 in
-/// HTTP/2, 15.5 instead of 15.8 in HTTP/1.1.
 fn cache_max_file(flags: &ServeFlags) -> u64 {
-    let default = match flags.tls.is_wanted() {
-        true => 256 * 1024,
-        false => Config::default().cache_max_file,
+    let transport = match flags.tls.is_wanted() {
+        true => Transport::PassesThrough,
+        false => Transport::KernelSends,
     };
+    let default = strategy::cache_max_file(transport);
     flags.cache_max_file.unwrap_or(default)
 }
 

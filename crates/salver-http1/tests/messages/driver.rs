@@ -10,7 +10,7 @@ pub(crate) fn events(limits: &Limits, pieces: &[&[u8]]) -> Vec<String> {
     for piece in pieces {
         buffer.extend_from_slice(piece);
         loop {
-            let (consumed, event) = connection.receive(limits, &buffer);
+            let (consumed, event) = connection.receive(limits, &buffer, None);
             let text = text(&event);
             let is_final = matches!(event, Event::Incomplete);
             buffer.drain(..consumed);

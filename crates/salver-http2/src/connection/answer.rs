@@ -3,6 +3,7 @@
 use super::{Connection, content};
 use crate::error::ErrorCode;
 use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
+use crate::hpack::push_status;
 use crate::response::RenderedHead;
 use crate::streams::{State, Turn};
 
@@ -25,15 +26,9 @@ impl<T> Connection<T> {
         if self.has_ended || self.streams.get(stream).is_none() {
             return Some(content);
         }
-        let resize = std::mem::take(&mut self.resize);
         let ends = if length == 0 { flag::END_STREAM } else { 0 };
-        let block = usize::from(resize) + head.len() + more.len();
         let at = out.len();
-        push_header(out, block, kind::HEADERS, flag::END_HEADERS | ends, stream);
-        if resize {
-            // A table of no bytes (RFC 7541 section 6.3).
-            out.push(0x20);
-        }
+        let block = self.push_headers(stream, head.len() + more.len(), ends, out);
         head.write(out, date);
         out.extend_from_slice(more);
         if block > LONGEST {
@@ -51,6 +46,26 @@ impl<T> Connection<T> {
         }
         self.streams.enqueue_id(stream);
         None
+    }
+
+    /// Says that the content of a request may be sent: 100 Continue (RFC 9110 section 10.1.1).
+    pub(super) fn go_on(&mut self, stream: u32, out: &mut Vec<u8>) {
+        let mut status = Vec::new();
+        push_status(&mut status, 100);
+        self.push_headers(stream, status.len(), 0, out);
+        out.extend_from_slice(&status);
+    }
+
+    /// Begins a HEADERS frame for `length` bytes; how many its field block has.
+    fn push_headers(&mut self, stream: u32, length: usize, flags: u8, out: &mut Vec<u8>) -> usize {
+        let resize = std::mem::take(&mut self.resize);
+        let block = usize::from(resize) + length;
+        push_header(out, block, kind::HEADERS, flag::END_HEADERS | flags, stream);
+        if resize {
+            // A table of no bytes (RFC 7541 section 6.3).
+            out.push(0x20);
+        }
+        block
     }
 
     /// Whose turn it is to send content; `None` if nobody can, or may, now.

@@ -1,4 +1,4 @@
-//! The content of requests: nobody has a use for it, so it is counted and dropped.
+//! The content of requests: counted, and given to who has a use for it.
 
 use super::{Call, Closed, Connection, Done};
 use crate::error::{ErrorCode, Fault};
@@ -9,11 +9,11 @@ use crate::streams::State;
 const WINDOW_STEP: u32 = 32 * 1024;
 
 impl<T> Connection<T> {
-    pub(super) fn data(
+    pub(super) fn data<'i>(
         &mut self,
         call: &mut Call<'_>,
-        frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+        frame: &Frame<'i>,
+    ) -> Result<Done<'i, T>, Fault> {
         if frame.stream == 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
@@ -59,26 +59,26 @@ impl<T> Connection<T> {
         }
         if incoming.received > call.limits.max_body {
             incoming.request.refusal = Some((413, "The content is too large"));
-            return Ok(self.answer_held(frame.stream));
+            return Ok(self.answer_held(frame.stream, &[]));
         }
         if ends {
-            return Ok(self.answer_held(frame.stream));
+            return Ok(self.answer_held(frame.stream, content));
         }
         if taken > 0 {
             push_number(call.out, kind::WINDOW_UPDATE, frame.stream, taken);
         }
-        Ok(Done::Frame)
+        Ok(Done::Content(frame.stream, content))
     }
 
-    /// The request whose content has come.
-    pub(super) fn answer_held(&mut self, id: u32) -> Done<T> {
+    /// The request whose content has come, with the last piece of it.
+    pub(super) fn answer_held<'i>(&mut self, id: u32, content: &'i [u8]) -> Done<'i, T> {
         let Some(stream) = self.streams.get(id) else {
             return Done::Frame;
         };
         match std::mem::replace(&mut stream.state, State::Answering) {
             State::Receiving(incoming) => {
                 self.progress += 1;
-                Done::Held(id, Box::new(incoming.request))
+                Done::Held(id, Box::new(incoming.request), content)
             }
             other => {
                 stream.state = other;

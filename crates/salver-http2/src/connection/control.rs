@@ -14,7 +14,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         self.spend(call)?;
         if frame.stream == 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
@@ -41,15 +41,15 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         frame.number()?;
         if frame.stream == 0 || frame.stream > self.last {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         self.spend(call)?;
         Ok(match self.streams.close(frame.stream) {
-            Some(closed) if closed.is_known() => Done::Closed(frame.stream, content(closed)),
-            _ => Done::Frame,
+            Some(closed) => Done::Closed(frame.stream, content(closed)),
+            None => Done::Frame,
         })
     }
 
@@ -57,7 +57,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
@@ -104,7 +104,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
@@ -123,7 +123,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
@@ -139,7 +139,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         let increment = frame.number()? & MOST;
         // What answers content that was sent is no idle talk.
         match self.credit.checked_sub(1) {
@@ -181,7 +181,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         self.spend(call)?;
         let (stream, value) = frame
             .payload

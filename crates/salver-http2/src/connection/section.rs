@@ -15,7 +15,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         // Section 5.1.1: clients open odd streams.
         if frame.stream.is_multiple_of(2) {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
@@ -49,7 +49,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         let Some(mut block) = self.block.take() else {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         };
@@ -74,7 +74,7 @@ impl<T> Connection<T> {
         call: &mut Call<'_>,
         block: &Block,
         bytes: &[u8],
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         let mut scratch = std::mem::take(call.scratch);
         let done = self.decoded(call, block, bytes, &mut scratch);
         *call.scratch = scratch;
@@ -87,7 +87,7 @@ impl<T> Connection<T> {
         block: &Block,
         bytes: &[u8],
         scratch: &mut Scratch,
-    ) -> Result<Done<T>, Fault> {
+    ) -> Result<Done<'static, T>, Fault> {
         let Scratch { head, text } = scratch;
         head.clear();
         self.decoder
@@ -127,6 +127,7 @@ impl<T> Connection<T> {
         ends: bool,
         head: &Head,
         request: Request<'s>,
+        out: &mut Vec<u8>,
     ) -> Event<'s, T> {
         let early = self.priorities.iter().position(|(stream, _)| *stream == id);
         let priority = match early {
@@ -140,7 +141,12 @@ impl<T> Connection<T> {
                 .refusal
                 .get_or_insert((413, "The content is too large"));
         }
-        if !ends && !head.expects_continue && request.refusal.is_none() {
+        // Files need no content: who asks whether to send it is answered at once.
+        let wants_content = limits.for_program || !head.expects_continue;
+        if !ends && wants_content && request.refusal.is_none() {
+            if head.expects_continue {
+                self.go_on(id, out);
+            }
             let incoming = Incoming {
                 request: request.into_owned(),
                 expected,
@@ -157,11 +163,17 @@ impl<T> Connection<T> {
         Event::Request {
             stream: id,
             request,
+            content: &[],
         }
     }
 
     /// A field section on a stream that is, or was, open.
-    fn trailers(&mut self, call: &Call<'_>, block: &Block, head: &Head) -> Result<Done<T>, Fault> {
+    fn trailers(
+        &mut self,
+        call: &Call<'_>,
+        block: &Block,
+        head: &Head,
+    ) -> Result<Done<'static, T>, Fault> {
         let id = block.stream;
         let (closed, was_opened) = (self.on_closed(id), self.opened & self.bit(id) != 0);
         let Some(stream) = self.streams.get(id) else {
@@ -187,6 +199,6 @@ impl<T> Connection<T> {
         if is_wrong || is_short {
             return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
         }
-        Ok(self.answer_held(id))
+        Ok(self.answer_held(id, &[]))
     }
 }

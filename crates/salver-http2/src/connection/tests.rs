@@ -105,11 +105,22 @@ impl Client {
                 }
                 Event::Again => continue,
                 Event::Cancelled { stream, content } => format!("cancelled {stream} {content:?}"),
-                Event::Request { stream, request } => {
+                Event::Content { stream, content } => {
+                    format!("{} of {stream}", content.escape_ascii())
+                }
+                Event::Request {
+                    stream,
+                    request,
+                    content,
+                } => {
                     let refusal = request.refusal.map(|(status, _)| format!(" {status}"));
                     let path = String::from_utf8_lossy(&request.path).into_owned();
+                    let more = match content {
+                        [] => String::new(),
+                        content => format!(" with {}", content.escape_ascii()),
+                    };
                     format!(
-                        "{:?} {path} on {stream}{}",
+                        "{:?} {path} on {stream}{}{more}",
                         request.method,
                         refusal.unwrap_or_default()
                     )
@@ -293,27 +304,27 @@ fn content_waits_for_both_windows() {
 }
 
 #[test]
-fn content_of_requests_is_counted_and_dropped() {
-    let data = |flags, stream, length| frame(kind::DATA, flags, stream, &vec![0; length]);
+fn content_of_requests_is_counted() {
+    let data = |flags, stream, length| frame(kind::DATA, flags, stream, &vec![b'x'; length]);
     let end = flag::END_STREAM;
     check(
         &[post(1, &[]), data(0, 1, 5), data(end, 1, 0)],
-        &["Get / on 1"],
+        &["xxxxx of 1", "Get / on 1"],
         &["WINDOW_UPDATE 1 5"],
     );
     check(
         &[post(1, &[("content-length", "5")]), data(end, 1, 5)],
-        &["Get / on 1"],
+        &["Get / on 1 with xxxxx"],
         &[],
     );
     check(
         &[post(1, &[("content-length", "5")]), data(end, 1, 4)],
-        &[],
+        &["cancelled 1 None"],
         &["RST_STREAM 1 1"],
     );
     check(
         &[post(1, &[("content-length", "5")]), data(0, 1, 6)],
-        &[],
+        &["cancelled 1 None"],
         &["RST_STREAM 1 1"],
     );
     check(
@@ -335,17 +346,17 @@ fn content_of_requests_is_counted_and_dropped() {
     );
     check(
         &[post(1, &[]), trailers(flag::END_HEADERS, &[("x", "y")])],
-        &[],
+        &["cancelled 1 None"],
         &["RST_STREAM 1 1"],
     );
     check(
         &[post(1, &[]), trailers(ALL, &[(":path", "/")])],
-        &[],
+        &["cancelled 1 None"],
         &["RST_STREAM 1 1"],
     );
     check(
         &[post(1, &[("content-length", "1")]), trailers(ALL, &[])],
-        &[],
+        &["cancelled 1 None"],
         &["RST_STREAM 1 1"],
     );
     // What is behind the end.
@@ -362,11 +373,10 @@ fn content_of_requests_is_counted_and_dropped() {
     );
     let mut client = Client::new();
     client.send(&post(1, &[]));
-    let mut events = Vec::new();
-    for _ in 0..65 {
-        events.extend(client.send(&data(0, 1, 16_384)));
+    for _ in 0..64 {
+        assert_eq!(client.send(&data(0, 1, 16_384)).len(), 1);
     }
-    assert_eq!(events, ["Get / on 1 413"]);
+    assert_eq!(client.send(&data(0, 1, 16_384)), ["Get / on 1 413"]);
     client.said();
     client.respond(1, 0);
     assert_eq!(client.said(), ["HEADERS 1 end", "RST_STREAM 1 0"]);
@@ -387,6 +397,56 @@ fn who_expects_to_be_told_is_answered_at_once() {
         &["Get / on 1"],
         &[],
     );
+}
+
+#[test]
+fn a_program_is_given_all_lines_and_all_content() {
+    let mut client = Client::new();
+    client.limits.for_program = true;
+    let more = [
+        ("expect", "100-continue"),
+        ("cookie", "a=b"),
+        ("range", "x"),
+        ("cookie", "c"),
+    ];
+    client.send(&settings(&[(setting::HEADER_TABLE_SIZE, 0)]));
+    client.said();
+    assert_eq!(client.send(&post(1, &more)).len(), 0);
+    let mut status = Vec::new();
+    let mut decoder = crate::hpack::Decoder::new();
+    let decoded = decoder.decode(&client.out[9..], &mut Vec::new(), |line| {
+        status.extend_from_slice(line.value);
+    });
+    assert!(decoded.is_ok() && status == b"100");
+    assert_eq!(client.said(), ["HEADERS 1"]);
+    assert_eq!(client.send(&frame(kind::DATA, 0, 1, b"ab")), ["ab of 1"]);
+    let Client {
+        connection,
+        limits,
+        scratch,
+        out,
+    } = &mut client;
+    let end = frame(kind::DATA, flag::END_STREAM, 1, b"c");
+    let (_, event) = connection.receive(limits, &end, SECOND, scratch, out);
+    let Event::Request {
+        stream: 1,
+        request,
+        content: b"c",
+    } = event
+    else {
+        panic!("{event:?}")
+    };
+    let expected = GET.iter().chain(&more);
+    let expected = expected.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    assert!(request.lines.iter().eq(expected));
+    assert_eq!(request.fields.range.as_deref(), Some(&b"x"[..]));
+    // Of what comes whole nothing is copied.
+    let end = frame(kind::HEADERS, ALL, 3, &block(&GET));
+    let (_, event) = connection.receive(limits, &end, SECOND, scratch, out);
+    let Event::Request { request, .. } = event else {
+        panic!("{event:?}")
+    };
+    assert_eq!(request.lines.iter().count(), GET.len());
 }
 
 #[test]
@@ -490,7 +550,7 @@ proptest! {
                         break;
                     }
                     Event::Request { stream, .. } => Some(stream),
-                    Event::Cancelled { .. } | Event::Again => None,
+                    Event::Content { .. } | Event::Cancelled { .. } | Event::Again => None,
                 };
                 carry.drain(..consumed);
                 if let Some(stream) = stream {

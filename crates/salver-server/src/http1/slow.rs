@@ -4,12 +4,12 @@
 use std::io;
 use std::rc::Rc;
 
-use salver_assets::{Pending, Request, ResponsePlan};
+use salver_assets::ResponsePlan;
 use salver_http1::Persistence;
 
 use super::Connection;
 use super::translate::push_head;
-use crate::asking::wait_for_plan;
+use crate::asking::Awaited;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::transmit::Transmission;
@@ -24,7 +24,7 @@ pub(super) struct Slow {
 
 pub(super) enum Answer {
     Ready(ResponsePlan),
-    Awaited(Request<'static>, Pending),
+    Awaited(Awaited),
 }
 
 impl<S: Stream> Connection<S> {
@@ -49,10 +49,10 @@ impl<S: Stream> Connection<S> {
         };
         let plan = match answer {
             Answer::Ready(plan) => plan,
-            Answer::Awaited(request, pending) => {
+            Answer::Awaited(plan) => {
                 // The answers before it need not wait for this one.
                 transmission.flush().await?;
-                let plan = wait_for_plan(&shared, &request, pending).await;
+                let plan = plan.await;
                 let date = &shared.clock.date();
                 push_head(
                     &mut transmission.outbox,

@@ -1,10 +1,12 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
+use bytes::Bytes;
 use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
-use salver_http1::{Persistence, RenderedHead, RequestHead, Target, write_head};
+use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
 use crate::front::Front;
+use crate::handler::{self, Held, Peer};
 use crate::outbox::Outbox;
 
 /// What is to be done, whatever it was called.
@@ -27,6 +29,23 @@ pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
     }
 }
 
+/// The request as handlers are given it.
+pub(super) fn given(
+    version: Version,
+    raw: RawHead<'_>,
+    asked: &Request<'_>,
+    content: Option<Held>,
+    peer: Option<Peer>,
+) -> Option<http::Request<Bytes>> {
+    let version = match version {
+        Version::Http10 => http::Version::HTTP_10,
+        Version::Http11 => http::Version::HTTP_11,
+    };
+    let method = (&b":method"[..], raw.method_token());
+    let lines = std::iter::once(method).chain(raw.field_lines());
+    handler::given(version, asked, lines, content, peer)
+}
+
 /// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
 pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
     let render = || RenderedHead::new(plan.status, fields(plan));
@@ -34,7 +53,7 @@ pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
 }
 
 fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
-    plan.fields().iter().map(|(name, value)| (*name, &**value))
+    plan.fields().map(|(name, value)| (name, &**value))
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

@@ -8,18 +8,19 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, VarInt};
-use salver_assets::{Content, Method, Pending, Request, ResponsePlan};
+use salver_assets::{Content, Method, Request, ResponsePlan};
 use salver_http3::{
-    CONTINUE, Code, Event, RequestHead, RequestStream, StreamFailure, Urgency, write_data_header,
+    CONTINUE, Code, Event, FieldSection, RequestHead, RequestStream, StreamFailure, Urgency,
+    write_data_header,
 };
 
-use super::Loop;
 use super::connection::{Connection, code};
 use super::patience::Patience;
-use super::translate::{push_head, request};
+use super::translate::{given, push_head, request};
 use super::turns::Turn;
-use crate::asking::{Asked, ask, wait_for_plan};
+use crate::asking::{Asked, ask};
 use crate::ending::report;
+use crate::handler::Held;
 use crate::transmit::reading::{Loading, Reading};
 
 /// What is read from a file at a time.
@@ -38,8 +39,8 @@ pub(super) struct Exchange {
     send: SendStream,
     receive: RecvStream,
     stream: RequestStream,
-    /// The request whose content is being skipped.
-    held: Option<Request<'static>>,
+    /// The request whose content is awaited.
+    held: Option<Waiting>,
     /// What came too early to be read.
     next: Option<Bytes>,
     is_head: bool,
@@ -59,6 +60,8 @@ enum Failure {
     Request(StreamFailure),
     /// The client took too long to send it.
     Late,
+    /// There is no room for its content.
+    Full,
     /// The client does not want it any more, or is gone.
     Gone,
     /// The client takes nothing.
@@ -73,10 +76,11 @@ impl<F: Into<StreamFailure>> From<F> for Failure {
     }
 }
 
-/// What asking gave.
-enum Answer {
-    Ready(ResponsePlan),
-    Awaited(Request<'static>, Pending),
+/// A request whose content is awaited.
+struct Waiting {
+    request: Request<'static>,
+    /// For handlers, if there are any: all lines of its head, and its content.
+    more: Option<(FieldSection, Held)>,
 }
 
 impl Exchange {
@@ -107,8 +111,11 @@ impl Exchange {
                 let _ = self.receive.stop(code(refusal.code()));
                 sent
             }
-            Err(Failure::Late) => {
-                let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
+            Err(failure @ (Failure::Late | Failure::Full)) => {
+                let plan = match failure {
+                    Failure::Late => ResponsePlan::error(408, "Request Timeout", vec![]),
+                    _ => ResponsePlan::error(503, "Service Unavailable", vec![]),
+                };
                 let sent = self.send(self.without_content_for_head(plan)).await;
                 let _ = self.receive.stop(code(Code::NoError));
                 sent
@@ -122,7 +129,7 @@ impl Exchange {
             }
             Failure::Request(StreamFailure::Stream(why)) => why,
             Failure::Request(StreamFailure::Refused(refusal)) => refusal.code(),
-            Failure::Late | Failure::Gone => Code::RequestCancelled,
+            Failure::Late | Failure::Full | Failure::Gone => Code::RequestCancelled,
             Failure::Stalled => {
                 report(
                     &self.connection.shared.context.common,
@@ -149,32 +156,37 @@ impl Exchange {
 
     /// The plan of the answer.
     async fn answer(&mut self) -> Result<ResponsePlan, Failure> {
-        let answer = poll_fn(|context| self.poll_request(context)).await?;
-        match answer {
-            Answer::Ready(plan) => Ok(plan),
-            Answer::Awaited(request, pending) => {
-                let context = &self.connection.shared.context;
-                Ok(wait_for_plan(context, &request, pending).await)
-            }
-        }
+        let asked = poll_fn(|context| self.poll_request(context)).await?;
+        Ok(match asked {
+            Asked::Plan(plan) => plan,
+            Asked::Later(plan) => plan.await,
+        })
     }
 
     /// Reads until there is a whole request, and asks.
-    fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Answer, Failure>> {
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Asked, Failure>> {
         let shared = Rc::clone(&self.connection.shared);
         let mut section = shared.section.borrow_mut();
         loop {
             let Some(bytes) = ready!(self.poll_piece(context))? else {
                 self.stream.end()?;
                 let incomplete = StreamFailure::Stream(Code::RequestIncomplete);
-                let request = self.held.take().ok_or(incomplete)?;
-                return Poll::Ready(Ok(ask_now(&shared, request)));
+                let Waiting { request, more } = self.held.take().ok_or(incomplete)?;
+                let (section, content) = more.unzip();
+                let section = section.unwrap_or_default();
+                return Poll::Ready(Ok(self.ask(&section, &request, content)));
             };
             let mut input = &*bytes;
             loop {
+                let mut more = self.held.as_mut().and_then(|held| held.more.as_mut());
+                let content = more.as_mut().map(|(_, content)| content.buffer());
+                let limits = &shared.limits;
                 let received = self
                     .stream
-                    .receive(&shared.limits, &mut input, &mut section);
+                    .receive(limits, &mut input, &mut section, content);
+                if more.is_some_and(|(_, content)| content.count().is_err()) {
+                    return Poll::Ready(Err(Failure::Full));
+                }
                 match received {
                     Ok(Event::Head) => {}
                     Ok(Event::Incomplete) => break,
@@ -196,15 +208,16 @@ impl Exchange {
                 let request = request(head);
                 self.is_head = request.method == Method::Head;
                 let refused = matches!(request.method, Method::NotAllowed | Method::NotImplemented);
-                if expects && refused {
+                let content = shared.context.common.hold();
+                if expects && refused && content.is_none() {
                     // The client asked whether to send the content; it need not (RFC 9110 section
                     // 10.1.1), and if it does all the same nobody reads it.
-                    return Poll::Ready(Ok(ask_now(&shared, request)));
+                    return Poll::Ready(Ok(self.ask(&section, &request, None)));
                 }
                 // Nearly always the end has come with the head, and nothing is copied.
                 if input.is_empty() && self.has_ended(context) {
                     self.stream.end()?;
-                    return Poll::Ready(Ok(ask_now(&shared, request)));
+                    return Poll::Ready(Ok(self.ask(&section, &request, None)));
                 }
                 if expects {
                     // A few bytes, for which there is room at the beginning of a stream; who does
@@ -212,9 +225,21 @@ impl Exchange {
                     let mut going_on = [Bytes::from_static(CONTINUE)];
                     let _ = pin!(self.send.write_chunks(&mut going_on)).poll(context);
                 }
-                self.held = Some(request.into_owned());
+                self.held = Some(Waiting {
+                    request: request.into_owned(),
+                    more: content.map(|content| (section.clone(), content)),
+                });
             }
         }
+    }
+
+    /// Asks for the answer to a whole request.
+    fn ask(&self, section: &FieldSection, request: &Request<'_>, content: Option<Held>) -> Asked {
+        let connection = &self.connection;
+        let context = &connection.shared.context;
+        let address = || connection.quic.remote_address();
+        let given = || given(section, request, content, address());
+        ask(context, request, given, context.clock.now())
     }
 
     /// What comes next of the request; `None` at its end.
@@ -386,12 +411,5 @@ impl Exchange {
         let timeout = shared.context.common.settings.send_timeout;
         let progress = || self.connection.sent();
         self.patience.is_over(shared, context, timeout, progress)
-    }
-}
-
-fn ask_now(shared: &Loop, request: Request<'_>) -> Answer {
-    match ask(&shared.context, &request, shared.context.clock.now()) {
-        Asked::Plan(plan) => Answer::Ready(plan),
-        Asked::Later(pending) => Answer::Awaited(request.into_owned(), pending),
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn serve_if_child() {
     };
     let server = bind(root.as_ref(), settings, Config::default());
     let (address, handle) = (server.addresses()[0], server.handle());
-    let thread = std::thread::spawn(|| server.run());
+    let thread = std::thread::spawn(|| server.serve());
     // It serves as soon as it accepts.
     assert!(super::client::is_served(address, "/"));
     if let Ok(spare) = std::env::var(SPARE) {
@@ -109,7 +109,7 @@ pub(crate) fn serve_if_child() {
         println!("address={address}");
     }
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-    handle.shut_down();
-    handle.shut_down();
+    handle.shutdown();
+    handle.shutdown();
     thread.join().unwrap().unwrap();
 }

@@ -111,7 +111,7 @@ impl Running {
             server.redirect_addresses(),
         ];
         let (address, handle) = (places.concat()[0], server.handle());
-        let thread = Some(std::thread::spawn(|| server.run()));
+        let thread = Some(std::thread::spawn(|| server.serve()));
         Running {
             address,
             handle,
@@ -140,8 +140,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             // At the second call nothing is waited for.
-            self.handle.shut_down();
-            self.handle.shut_down();
+            self.handle.shutdown();
+            self.handle.shutdown();
             let _ = thread.join();
         }
     }

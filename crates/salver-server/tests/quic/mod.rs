@@ -17,7 +17,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::RootCertStore;
 use salver_assets::{Config, Engine, MemorySource, Mount, Source};
 use salver_server::tls::{CertificateFiles, Certificates, Handshakes};
-use salver_server::{Server, Settings, TlsSettings};
+use salver_server::{Builder, Server, Settings, TlsSettings};
 
 use crate::common::{PATIENCE, Running, Site, bind, settings, trusting};
 
@@ -40,29 +40,28 @@ impl Served {
     }
 
     pub(crate) fn with(site: &Site, settings: Settings, config: Config) -> Self {
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(vec![HOST.to_owned()]).unwrap();
-        let files = tempfile::tempdir().unwrap();
-        let pair = CertificateFiles {
-            certificate: files.path().join("certificate.pem"),
-            key: files.path().join("key.pem"),
-        };
-        std::fs::write(&pair.certificate, cert.pem()).unwrap();
-        std::fs::write(&pair.key, signing_key.serialize_pem()).unwrap();
-        let mut roots = RootCertStore::empty();
-        roots.add(cert.der().clone()).unwrap();
-        let certificates = Certificates::read(vec![pair]).unwrap();
-        let tls = TlsSettings {
-            handshakes: Handshakes::new(certificates).unwrap(),
-            addresses: vec!["127.0.0.1:0".parse().unwrap()],
-            redirects: vec![],
-            hsts: None,
-        };
+        let (tls, roots, files) = tls();
         let settings = Settings {
             tls: Some(tls),
             ..settings
         };
         let server = bind(site.root(), settings.clone(), config);
+        Served::start(server, settings, roots, files)
+    }
+
+    /// As a program builds it, with TLS.
+    pub(crate) fn of(builder: Builder) -> Self {
+        let (tls, roots, files) = tls();
+        let server = builder.tls(tls).build().unwrap();
+        Served::start(server, settings(), roots, files)
+    }
+
+    fn start(
+        server: Server,
+        settings: Settings,
+        roots: RootCertStore,
+        files: tempfile::TempDir,
+    ) -> Self {
         Served {
             address: server.tls_addresses()[0],
             running: Running::start(server),
@@ -147,6 +146,29 @@ impl Served {
         let connecting = endpoint.connect_with(config, self.address, HOST).unwrap();
         within(connecting).await
     }
+}
+
+/// What a server needs for TLS at any free port, who trusts it, and where its files lie.
+fn tls() -> (TlsSettings, RootCertStore, tempfile::TempDir) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(vec![HOST.to_owned()]).unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let pair = CertificateFiles {
+        certificate: files.path().join("certificate.pem"),
+        key: files.path().join("key.pem"),
+    };
+    std::fs::write(&pair.certificate, cert.pem()).unwrap();
+    std::fs::write(&pair.key, signing_key.serialize_pem()).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(cert.der().clone()).unwrap();
+    let certificates = Certificates::read(vec![pair]).unwrap();
+    let tls = TlsSettings {
+        handshakes: Handshakes::new(certificates).unwrap(),
+        addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        redirects: vec![],
+        hsts: None,
+    };
+    (tls, roots, files)
 }
 
 /// At any free port.

@@ -82,7 +82,7 @@ pub(crate) async fn outcome(mut receive: RecvStream) -> Result<(u16, Vec<u8>), O
         ..Limits::default()
     };
     let mut rest = &bytes[..];
-    let event = frames.receive(&limits, &mut rest, &mut section);
+    let event = frames.receive(&limits, &mut rest, &mut section, None);
     assert_eq!(event, Ok(Event::Head));
     let (_, status) = section.iter().find(|(name, _)| name == b":status").unwrap();
     let status = std::str::from_utf8(status).unwrap().parse().unwrap();

@@ -60,7 +60,9 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
                     continue;
                 };
                 announce(&settings, &server, prewarmed);
-                start("salver-server", &events, move || Event::Ended(server.run()))?;
+                start("salver-server", &events, move || {
+                    Event::Ended(server.serve())
+                })?;
             }
             // Nothing is under way before it runs.
             Event::Signal if server.is_some() => return Ok(()),
@@ -73,7 +75,7 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
                     ));
                 }
                 stopping = true;
-                handle.shut_down();
+                handle.shutdown();
             }
             Event::Ended(result) => {
                 if settings.statistics {

@@ -98,7 +98,11 @@ fn what_ends_a_stream() {
         &["Get / on 1", "cancelled 1 None"],
         &[],
     );
-    check(&[post(1, &[]), number(kind::RST_STREAM, 1, 8)], &[], &[]);
+    check(
+        &[post(1, &[]), number(kind::RST_STREAM, 1, 8)],
+        &["cancelled 1 None"],
+        &[],
+    );
     check(
         &[frame(kind::HEADERS, ALL, 1, &block(&GET[1..]))],
         &[],

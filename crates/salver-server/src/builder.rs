@@ -1,0 +1,261 @@
+//! A server from what a program says of it.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use salver_assets::strategy::{Transport, cache_max_file};
+use salver_assets::{Config, ConfigError, DirectorySource, Engine, Mount, Symlinks};
+
+use crate::handler::{Handlers, Reply};
+use crate::listener::BindError;
+use crate::server::{OnReady, Ready, Server};
+use crate::settings::{Settings, TlsSettings};
+
+/// Makes a [`Server`]; each method says what holds without it.
+#[must_use = "a builder does nothing until it builds"]
+pub struct Builder {
+    config: Option<Config>,
+    settings: Settings,
+    /// `None` until one is named.
+    addresses: Option<Vec<SocketAddr>>,
+    places: Vec<Place>,
+    symlinks: Symlinks,
+    fallbacks: Vec<(String, String)>,
+    handlers: Handlers,
+    bad_guard: Option<String>,
+    on_ready: Option<OnReady>,
+}
+
+/// What is served somewhere.
+enum Place {
+    Directory(String, PathBuf),
+    Mount(Mount),
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Builder {
+            config: None,
+            settings: Settings::default(),
+            addresses: None,
+            places: Vec::new(),
+            symlinks: Symlinks::default(),
+            fallbacks: Vec::new(),
+            handlers: Handlers::default(),
+            bad_guard: None,
+            on_ready: None,
+        }
+    }
+
+    /// Serves the files beneath `path` beneath `prefix`: `/` or `/static`, say. May be said for
+    /// several; of those that fit a request the longest prefix wins. Without any mount there are no
+    /// files, and all is for the [`handler`](Self::handler).
+    pub fn directory(mut self, prefix: &str, path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref().to_owned();
+        self.places.push(Place::Directory(prefix.to_owned(), path));
+        self
+    }
+
+    /// Serves whatever a mount has: a tree in memory or in the program itself, one file, a directory
+    /// without the cache.
+    pub fn mount(mut self, mount: Mount) -> Self {
+        self.places.push(Place::Mount(mount));
+        self
+    }
+
+    /// Answers unknown paths beneath the directory at `prefix` that do not look like a file with
+    /// `file` and 200, as single-page applications need. Otherwise they are the
+    /// [`handler`](Self::handler)'s, or 404.
+    pub fn spa(mut self, prefix: &str, file: &str) -> Self {
+        self.fallbacks.push((prefix.to_owned(), file.to_owned()));
+        self
+    }
+
+    /// Which symlinks are followed in each [`directory`](Self::directory). Default: those whose
+    /// target stays beneath it.
+    pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
+        self.symlinks = symlinks;
+        self
+    }
+
+    /// The engine's settings: index, codings, cache, revalidation. Its mounts are kept. Default:
+    /// [`Config::default`], and with TLS alone what [`cache_max_file`] says of it.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = Some(config);
+        self
+    }
+
+    /// The server's settings: workers, limits, protocols. Addresses that are named by
+    /// [`listen`](Self::listen), and [`tls`](Self::tls), replace those in them.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Listens at an address without TLS; may be said for several. Port 0 takes any free one.
+    /// Default: 127.0.0.1:8080, and none if there is [`tls`](Self::tls).
+    pub fn listen(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.addresses.get_or_insert_default().push(address.into());
+        self
+    }
+
+    /// Listens with TLS. Default: nowhere.
+    pub fn tls(mut self, tls: TlsSettings) -> Self {
+        self.addresses.get_or_insert_default();
+        self.settings.tls = Some(tls);
+        self
+    }
+
+    /// Has `handler` asked about what is no file: paths for which the files' answer is 404, and
+    /// methods other than GET and HEAD on any path. It is given the whole request, with its content
+    /// (up to [`Settings::max_body`]) and a [`Peer`](crate::Peer) in its extensions.
+    ///
+    /// It runs on the loop that received the request: it must not block, but may wait, for as long
+    /// as it likes: give it a time limit of its own, and work that blocks to
+    /// `tokio::task::spawn_blocking`. It is dropped if the client of HTTP/2 withdraws the request.
+    /// If it panics, the answer is 500.
+    pub fn handler<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
+        R: Future<Output: Into<Reply>> + 'static,
+    {
+        self.handlers.set_other(handler);
+        self
+    }
+
+    /// Has `handler` asked first about every request beneath `prefix`, file or not:
+    /// [`Reply::Proceed`] lets the files answer. May be said for several prefixes; the longest that
+    /// fits is asked. The path is compared as it becomes a file's: decoded and without dot segments.
+    /// See [`handler`](Self::handler) for how it runs.
+    pub fn guard<F, R>(mut self, prefix: &str, handler: F) -> Self
+    where
+        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
+        R: Future<Output: Into<Reply>> + 'static,
+    {
+        if self.handlers.add_guard(prefix, handler).is_err() {
+            self.bad_guard.get_or_insert_with(|| prefix.to_owned());
+        }
+        self
+    }
+
+    /// Calls `callback` once every worker accepts connections, on the thread that
+    /// [serves](Server::serve), which goes on when it returns. Default: nobody is told.
+    pub fn on_ready(mut self, callback: impl FnOnce(Ready) + Send + 'static) -> Self {
+        self.on_ready = Some(Box::new(callback));
+        self
+    }
+
+    /// Opens the directories and binds the addresses; connections queue until
+    /// [`Server::serve`].
+    ///
+    /// # Errors
+    /// The first thing that cannot work, and what to do.
+    pub fn build(self) -> Result<Server, BuildError> {
+        if let Some(prefix) = self.bad_guard {
+            return Err(BuildError::Prefix("guard", prefix));
+        }
+        let mut settings = self.settings;
+        if let Some(addresses) = self.addresses {
+            settings.addresses = addresses;
+        }
+        let mut config = self.config.unwrap_or_else(|| Config {
+            cache_max_file: cache_max_file(match settings.addresses.is_empty() {
+                true => Transport::PassesThrough,
+                false => Transport::KernelSends,
+            }),
+            ..Config::default()
+        });
+        let mut fallbacks = self.fallbacks;
+        for place in self.places {
+            config.mounts.push(match place {
+                Place::Mount(mount) => mount,
+                Place::Directory(prefix, path) => {
+                    let source = DirectorySource::open(&path, self.symlinks, config.revalidate);
+                    let source = source.map_err(|error| BuildError::Directory(path, error))?;
+                    let mount = Mount::tree(&prefix, Arc::new(source));
+                    let fallback = fallbacks.iter().position(|(of, _)| *of == prefix);
+                    match fallback.map(|place| fallbacks.swap_remove(place)) {
+                        Some((_, file)) => mount.with_fallback(&file),
+                        None => mount,
+                    }
+                }
+            });
+        }
+        if let Some((prefix, _)) = fallbacks.pop() {
+            return Err(BuildError::Prefix("spa", prefix));
+        }
+        if config.mounts.is_empty() && !self.handlers.is_empty() {
+            // Nothing is a file: all is for the handlers.
+            let nothing = Arc::new(salver_assets::MemorySource::new());
+            config.mounts.push(Mount::tree("/", nothing));
+        }
+        let engine = Engine::new(config).map_err(BuildError::Setting)?;
+        let mut server = Server::bind(engine, settings).map_err(BuildError::Address)?;
+        server.extend(self.handlers, self.on_ready);
+        Ok(server)
+    }
+
+    /// Builds, and serves until [`Handle::shutdown`](crate::Handle::shutdown).
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Server::serve`].
+    pub fn serve(self) -> Result<(), BuildError> {
+        self.build()?.serve().map_err(BuildError::Loop)
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A directory cannot be opened.
+    Directory(PathBuf, io::Error),
+    /// A setting of the engine cannot be used.
+    Setting(ConfigError),
+    /// The method of this name was given a prefix that is none: no absolute path for `guard`, or
+    /// for `spa` none where a directory is.
+    Prefix(&'static str, String),
+    /// An address cannot be listened on.
+    Address(BindError),
+    /// A loop cannot be set up.
+    Loop(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Directory(path, error) => {
+                write!(f, "cannot serve {}: {error}", path.display())
+            }
+            BuildError::Setting(error) => error.fmt(f),
+            BuildError::Prefix("spa", prefix) => {
+                write!(
+                    f,
+                    "spa({prefix:?}): no directory is served there; name its prefix"
+                )
+            }
+            BuildError::Prefix(method, prefix) => {
+                write!(f, "{method}({prefix:?}): no absolute path such as /private")
+            }
+            BuildError::Address(error) => error.fmt(f),
+            BuildError::Loop(error) => write!(f, "a loop cannot be set up: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Directory(_, error) | BuildError::Loop(error) => Some(error),
+            BuildError::Setting(error) => Some(error),
+            BuildError::Address(error) => Some(error),
+            BuildError::Prefix(..) => None,
+        }
+    }
+}

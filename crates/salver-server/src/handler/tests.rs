@@ -1,0 +1,72 @@
+//! Which handler a path has, and what of an answer is sent.
+
+use super::*;
+
+fn handlers(guards: &[&str]) -> Handlers {
+    let mut handlers = Handlers::default();
+    for (number, prefix) in guards.iter().enumerate() {
+        let reply = move |_| std::future::ready(Reply::file(number.to_string()));
+        assert!(handlers.add_guard(prefix, reply).is_ok(), "{prefix}");
+    }
+    handlers
+}
+
+/// The number of the guard that is asked.
+fn asked(handlers: &Handlers, path: &str) -> Option<String> {
+    let guard = handlers.guard(path.as_bytes())?;
+    let mut reply = guard(Request::new(Bytes::new()));
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    match reply.as_mut().poll(context) {
+        Poll::Ready(Reply::File { path, .. }) => Some(path),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_longest_prefix_is_asked_however_the_path_is_written() {
+    let handlers = handlers(&["/a", "/a/b/", "/c d"]);
+    let check = |path: &str, expected: Option<&str>| {
+        assert_eq!(asked(&handlers, path).as_deref(), expected, "{path}");
+    };
+    check("/a", Some("0"));
+    check("/a/", Some("0"));
+    check("/a/x", Some("0"));
+    check("/a/b", Some("1"));
+    check("/a/b/c", Some("1"));
+    check("/a/bc", Some("0"));
+    check("/ab", None);
+    check("/", None);
+    check("/%61/x", Some("0"));
+    check("/x/../a/x", Some("0"));
+    check("/x/%2E%2e/a", Some("0"));
+    check("/a/../x", None);
+    check("/c%20d/e", Some("2"));
+    check("/..", None);
+    check("*", None);
+    assert_eq!(asked(&self::handlers(&["/"]), "/x").as_deref(), Some("0"));
+    assert!(
+        Handlers::default()
+            .add_guard("a", async |_| Reply::Proceed)
+            .is_err()
+    );
+}
+
+#[test]
+fn fields_of_the_connection_are_not_the_handlers() {
+    let response = Response::builder()
+        .status(200)
+        .header("connection", "close")
+        .header("transfer-encoding", "chunked")
+        .header("date", "now")
+        .header("content-length", "9")
+        .header("x-own", "1")
+        .body(Bytes::from_static(b"abc"))
+        .unwrap();
+    let plan = plan(response);
+    let fields: Vec<_> = plan.fields().collect();
+    let own = [
+        ("Content-Length", &Bytes::from_static(b"3")),
+        ("x-own", &Bytes::from_static(b"1")),
+    ];
+    assert_eq!(fields, own);
+}

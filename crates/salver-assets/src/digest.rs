@@ -185,7 +185,7 @@ fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Option<Diges
             if first & 0x7f == 0x11 {
                 return None;
             }
-            let digest = digest(&mut brotli::Decompressor::new(&mut source, 1))?;
+            let digest = digest(&mut brotli_decompressor::Decompressor::new(&mut source, 1))?;
             source.buffer().is_empty().then_some(digest)
         }
         ContentCoding::Zstd => {

@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 use super::{Held, Peer, belongs_to_connection};
 
 /// Makes it of all lines of its head, those of pseudo-fields among them: names that begin with a
-/// colon. `None` if its target or its method cannot be said in the types of the `http` crate.
+/// colon. `None` if it cannot be said in the types of the `http` crate.
 pub(crate) fn given<'a>(
     version: Version,
     asked: &salver_assets::Request<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn given<'a>(
         Some(query) => [&*asked.path, b"?", query].concat(),
         None => asked.path.to_vec(),
     };
-    *request.uri_mut() = Uri::try_from(target).ok()?;
+    *request.uri_mut() = uri(&target)?;
     let mut authority = None;
     for (name, value) in lines {
         match name {
@@ -51,4 +51,24 @@ pub(crate) fn given<'a>(
         request.extensions_mut().insert(peer);
     }
     Some(request)
+}
+
+/// The target as a URI. Bytes that have no place there mean the same as their escapes to whoever
+/// sends them.
+fn uri(target: &[u8]) -> Option<Uri> {
+    if let Ok(uri) = Uri::try_from(target) {
+        return Some(uri);
+    }
+    let mut escaped = String::with_capacity(target.len() + 32);
+    for &byte in target {
+        let odd = matches!(
+            byte,
+            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+        );
+        match byte.is_ascii_graphic() && !odd {
+            true => escaped.push(char::from(byte)),
+            false => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Uri::try_from(escaped).ok()
 }

@@ -70,3 +70,22 @@ fn fields_of_the_connection_are_not_the_handlers() {
     ];
     assert_eq!(fields, own);
 }
+
+#[test]
+fn any_target_is_given() {
+    let check = |path: &str, query: Option<&str>, expected: &str| {
+        let mut asked = salver_assets::Request::get(path.as_bytes());
+        asked.query = query.map(|query| query.as_bytes().into());
+        let lines = [(&b":method"[..], &b"X-OWN"[..]), (b":authority", b"a")];
+        let given = given(http::Version::HTTP_2, &asked, lines.into_iter(), None, None).unwrap();
+        assert_eq!(given.uri(), expected);
+        assert_eq!(
+            (given.method().as_str(), &given.headers()["host"]),
+            ("X-OWN", &"a".parse().unwrap())
+        );
+    };
+    check("/a%20b", None, "/a%20b");
+    check("/a", Some(""), "/a?");
+    check("/a\"b\\", Some("<\u{e9}>"), "/a%22b%5C?%3C%C3%A9%3E");
+    check("*", None, "*");
+}

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -155,11 +155,7 @@ impl Certified {
     /// Serves `root` with further flags; returns when it listens.
     pub fn start(root: &Path, args: &[&str]) -> Certified {
         let files = tempfile::tempdir().unwrap();
-        let names = [SERVER_NAME.to_owned(), "localhost".to_owned()];
-        let own = rcgen::generate_simple_self_signed(names).unwrap();
-        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| files.path().join(name));
-        fs::write(&certificate, own.cert.pem()).unwrap();
-        fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+        let [certificate, key] = certify(files.path());
         let mut command = salver();
         command
             .arg("serve")
@@ -186,6 +182,17 @@ impl Certified {
             Endpoint::bare(self.server.addr, protocol).unwrap()
         }
     }
+}
+
+/// Writes a certificate for the server's name and its key into `directory`: both files.
+pub fn certify(directory: &Path) -> [PathBuf; 2] {
+    let names = [SERVER_NAME.to_owned(), "localhost".to_owned()];
+    let own = rcgen::generate_simple_self_signed(names).unwrap();
+    let files = ["certificate.pem", "key.pem"].map(|name| directory.join(name));
+    let [certificate, key] = &files;
+    fs::write(certificate, own.cert.pem()).unwrap();
+    fs::write(key, own.signing_key.serialize_pem()).unwrap();
+    files
 }
 
 /// A new connection.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
+use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
     CacheControl, Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks,
 };
@@ -43,7 +44,8 @@ impl Builder {
         Builder {
             root,
             config: Config {
-                cache_max_file: 256 * 1024,
+                // No kernel sends from files here.
+                cache_max_file: cache_max_file(Transport::PassesThrough),
                 ..Config::default()
             },
             symlinks: Symlinks::default(),

@@ -55,4 +55,4 @@ pub use salver_assets::{
     ContentCoding, Event, LoadError, MemorySource, PathError, Prewarmed, Source, Statistics,
     Symlinks, What,
 };
-pub use service::ResponseFuture;
+pub use service::{FileService, ResponseFuture};

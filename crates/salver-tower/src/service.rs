@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use salver_assets::Asked;
 use tower_service::Service;
 
-use crate::assets::Assets;
+use crate::assets::{Assets, target};
 use crate::body::Body;
 use crate::translate;
 
@@ -51,7 +52,16 @@ impl Assets {
     pub(crate) fn respond<B>(&self, asked: &Request<B>) -> ResponseFuture {
         let uri = asked.uri();
         let query = uri.query().map(str::as_bytes);
-        let path = uri.path().as_bytes();
+        self.respond_with(asked, uri.path().as_bytes(), query)
+    }
+
+    /// The answer to a request, as if its target were another.
+    fn respond_with<B>(
+        &self,
+        asked: &Request<B>,
+        path: &[u8],
+        query: Option<&[u8]>,
+    ) -> ResponseFuture {
         let request = translate::request(asked.method(), path, query, asked.headers());
         ResponseFuture(match self.ask(self.engine(), &request) {
             Asked::Plan(plan) => Inner::Ready(Some(translate::response(plan, path))),
@@ -63,6 +73,50 @@ impl Assets {
                 }))
             }
         })
+    }
+}
+
+/// One file as a service, whatever a request's path is: [`Assets::file_service`]. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct FileService {
+    assets: Assets,
+    target: Arc<str>,
+}
+
+impl Assets {
+    /// A service that answers every request with one file, as `ServeFile` does: `path` is as for
+    /// [`file`](Self::file).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), salver_tower::Error> {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let dist = directory.path();
+    /// let assets = salver_tower::Assets::new(dist)?;
+    /// let app: axum::Router =
+    ///     axum::Router::new().route_service("/favicon.ico", assets.file_service("icons/16.ico"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn file_service(&self, path: &str) -> FileService {
+        FileService {
+            assets: self.clone(),
+            target: target(path).into(),
+        }
+    }
+}
+
+impl<B> Service<Request<B>> for FileService {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> ResponseFuture {
+        let FileService { assets, target } = self;
+        assets.respond_with(&request, target.as_bytes(), None)
     }
 }
 

@@ -118,6 +118,30 @@ async fn a_fallback_is_asked_about_what_is_not_here() {
 }
 
 #[tokio::test]
+async fn a_route_is_one_file_whatever_its_path() {
+    let site = Site::new(&[("icons/a b.svg", b"<svg/>"), ("index.html", b"home")]);
+    let assets = site.assets();
+    let mut app: Router = Router::new()
+        .route_service("/favicon.ico", assets.file_service("icons/a b.svg"))
+        .route_service("/gone", assets.file_service("gone.txt"))
+        .nest_service("/app", assets.file_service("/index.html"));
+    for (method, target, status, content) in [
+        ("GET", "/favicon.ico?v=1", 200, "<svg/>"),
+        ("HEAD", "/favicon.ico", 200, ""),
+        ("POST", "/favicon.ico", 405, "405 Method Not Allowed\n"),
+        ("GET", "/gone", 404, "404 Not Found\n"),
+        ("GET", "/app/some/route", 200, "home"),
+    ] {
+        let (found, fields, body) = ask(&mut app, request(method, target)).await;
+        let expected = (status, content.as_bytes());
+        assert_eq!((found.as_u16(), &*body), expected, "{method} {target}");
+        if content == "<svg/>" {
+            assert_eq!(fields["content-type"], "image/svg+xml");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_handler_sends_one_file_with_its_ranges() {
     let site = Site::new(&[("reports/a b%.txt", b"0123456789")]);
     let assets = site.assets();

@@ -4,7 +4,7 @@ use salver_semantics::field::{is_token, list, trim_ows};
 
 use crate::error::ParseError;
 use crate::fields::Control;
-use crate::limits::Limits;
+use crate::limits::{Limits, check_body};
 use crate::request_line::Version;
 
 /// What follows a head.
@@ -33,9 +33,7 @@ pub(crate) fn body_length(
         (Some(value), None) => transfer_encoding(value).map(|()| BodyLength::Chunked),
         (None, Some(value)) => match content_length(value)? {
             0 => Ok(BodyLength::None),
-            length => limits
-                .check_body(length)
-                .map(|()| BodyLength::Sized(length)),
+            length => check_body(limits, length).map(|()| BodyLength::Sized(length)),
         },
     }
 }

@@ -163,7 +163,7 @@ impl<T> Connection<T> {
 
     /// Appends what this side sends first.
     pub fn begin(&self, limits: &Limits, out: &mut Vec<u8>) {
-        let max_head = u32::try_from(limits.max_head).unwrap_or(u32::MAX);
+        let max_head = u32::try_from(limits.request.max_head).unwrap_or(u32::MAX);
         push_settings(
             out,
             &[

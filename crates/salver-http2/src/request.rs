@@ -118,9 +118,9 @@ impl Head {
         self.lines += 1;
         // RFC 9113 section 6.5.2.
         self.size += name.len() + value.len() + 32;
-        if self.lines > limits.max_fields {
+        if self.lines > limits.request.max_fields {
             self.refuse(431, "Too many field lines");
-        } else if self.size > limits.max_head {
+        } else if self.size > limits.request.max_head {
             self.refuse(431, "The field section is too large");
         }
         if !valid {
@@ -155,7 +155,7 @@ impl Head {
                 is_new
             }
             b"scheme" => !std::mem::replace(&mut self.has_scheme, true),
-            b"path" if value.len() > limits.max_target => {
+            b"path" if value.len() > limits.request.max_target => {
                 self.refuse(414, "The request target is too long");
                 self.path.replace(0..0).is_none()
             }

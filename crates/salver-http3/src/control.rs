@@ -1,11 +1,11 @@
 //! The control stream (RFC 9114 sections 6.2.1 and 7.2).
 
+use crate::Limits;
 use crate::error::{Code, ConnectionError};
 use crate::frame::{
     CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
     PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
 };
-use crate::limits::Limits;
 use crate::priority::Urgency;
 use crate::varint;
 

@@ -14,7 +14,6 @@
 mod control;
 mod error;
 mod frame;
-mod limits;
 mod priority;
 mod qpack;
 mod request;
@@ -26,10 +25,10 @@ mod varint;
 
 pub use control::{Control, ControlEvent, goaway, settings};
 pub use error::{Code, ConnectionError, Refusal, StreamFailure};
-pub use limits::Limits;
 pub use priority::Urgency;
 pub use request::{RequestHead, Target};
 pub use request_stream::{Event, RequestStream};
 pub use response::{CONTINUE, Fields, RenderedHead, write_data_header, write_head};
+pub use salver_semantics::RequestLimits as Limits;
 pub use section::FieldSection;
 pub use streams::{Instructions, PeerStreams, StreamKind};

@@ -5,7 +5,7 @@ pub(crate) mod static_table;
 
 use salver_http2::hpack::{huffman, integer};
 
-use crate::limits::Limits;
+use crate::Limits;
 use crate::section::FieldSection;
 
 /// Why a field section is not read.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use salver_semantics::field::{list, trim_ows};
 use salver_semantics::{Authority, Method, RequestFields, authority};
 
+use crate::Limits;
 use crate::error::Refusal;
-use crate::limits::Limits;
 use crate::priority::Urgency;
 use crate::section::FieldSection;
 

@@ -1,11 +1,11 @@
 //! A request stream (RFC 9114 section 4.1): one field section, content, perhaps trailers.
 
+use crate::Limits;
 use crate::error::{Code, ConnectionError, Refusal, StreamFailure};
 use crate::frame::{
     CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
     PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
 };
-use crate::limits::Limits;
 use crate::qpack;
 use crate::section::FieldSection;
 

@@ -87,8 +87,8 @@ fn end(out: &mut Vec<u8>, section: &[u8], date: &[u8; 29], more: &Fields) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
     use crate::frame::{Frames, Part};
-    use crate::limits::Limits;
     use crate::section::FieldSection;
 
     /// The lines of one frame with a head.

@@ -25,6 +25,7 @@ pub mod validator;
 mod fingerprint;
 mod method;
 pub mod request_fields;
+mod request_limits;
 
 pub use authority::Authority;
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
@@ -38,4 +39,5 @@ pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,
 };
 pub use request_fields::RequestFields;
+pub use request_limits::RequestLimits;
 pub use validator::{EntityTag, Validators, entity_tags};

@@ -125,16 +125,16 @@ const INPUT: usize = 16 * 1024;
 
 impl Context {
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
-        let max_body = common.settings.max_body;
+        let limits = Limits {
+            max_body: common.settings.max_body,
+            ..Limits::default()
+        };
         Rc::new(Context {
             clock: Clock::new(),
             deadlines: Rc::default(),
-            limits: Limits {
-                max_body,
-                ..Limits::default()
-            },
+            limits,
             http2_limits: salver_http2::Limits {
-                max_body,
+                request: limits,
                 for_program: !common.handlers.is_empty(),
                 ..salver_http2::Limits::default()
             },

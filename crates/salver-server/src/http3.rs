@@ -100,19 +100,13 @@ impl Serving {
     /// # Errors
     /// If the sockets cannot be used from this loop.
     pub(crate) fn start(sockets: Sockets, context: &Rc<Context>) -> io::Result<Self> {
-        let limits = &context.limits;
         let tls = context.common.settings.tls.as_ref();
         let fields = tls.map(fields_over_tls).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
         let shared = Rc::new(Loop {
             context: Rc::clone(context),
             deadlines: Rc::default(),
-            limits: Limits {
-                max_head: limits.max_head,
-                max_target: limits.max_target,
-                max_fields: limits.max_fields,
-                max_body: limits.max_body,
-            },
+            limits: context.limits,
             front: Fields::new(fields),
             section: RefCell::default(),
             handshakes: sockets.handshakes(),

@@ -57,7 +57,7 @@ impl<T> Connection<T> {
             // Section 8.1.1.
             return Err(Fault::Stream(frame.stream, ErrorCode::PROTOCOL_ERROR));
         }
-        if incoming.received > call.limits.max_body {
+        if incoming.received > call.limits.request.max_body {
             incoming.request.refusal = Some((413, "The content is too large"));
             return Ok(self.answer_held(frame.stream, &[]));
         }

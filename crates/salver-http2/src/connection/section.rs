@@ -57,7 +57,7 @@ impl<T> Connection<T> {
             self.spend(call)?;
         }
         block.bytes.extend_from_slice(frame.payload);
-        if block.bytes.len() > call.limits.max_head.saturating_mul(BLOCK_FACTOR) {
+        if block.bytes.len() > call.limits.request.max_head.saturating_mul(BLOCK_FACTOR) {
             return Err(ErrorCode::ENHANCE_YOUR_CALM.into());
         }
         if !frame.has(flag::END_HEADERS) {
@@ -136,7 +136,7 @@ impl<T> Connection<T> {
         };
         let expected = head.content_length();
         let mut request = request;
-        if expected.is_some_and(|length| length > limits.max_body) {
+        if expected.is_some_and(|length| length > limits.request.max_body) {
             request
                 .refusal
                 .get_or_insert((413, "The content is too large"));

@@ -11,6 +11,7 @@ use salver_assets::{
     CacheControl, Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks,
 };
 
+use crate::asking::Shared;
 use crate::assets::Assets;
 use crate::error::Error;
 use crate::events::Hub;
@@ -177,14 +178,14 @@ impl Builder {
         });
         let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
         let engine = engine.map_err(Error::Setting)?;
-        Ok(Assets::from_engines(engine, whole, events))
+        Ok(Assets::from_shared(Shared::new(engine, &whole, events)))
     }
 
     /// [`Assets`] that only read whole files.
     pub(crate) fn build_held(self) -> Result<Assets, Error> {
         let engine = Engine::new(whole(self.config()?)).map_err(Error::Setting)?;
-        let nobody = Arc::default();
-        Ok(Assets::from_engines(engine.clone(), engine, nobody))
+        let shared = Shared::new(engine.clone(), &engine, Arc::default());
+        Ok(Assets::from_shared(shared))
     }
 
     fn config(self) -> Result<Config, Error> {

@@ -37,7 +37,7 @@ impl Assets {
     /// # Errors
     /// If the runtime ends meanwhile.
     pub async fn prewarm_prefix(&self, prefix: &str) -> std::io::Result<Prewarmed> {
-        let engine = self.engine().clone();
+        let engine = self.shared().serving.engine.clone();
         let prefix = target(prefix);
         let prewarm =
             move || at(&prefix, |prefix| engine.prewarm_prefix(prefix)).unwrap_or_default();
@@ -54,19 +54,21 @@ impl Assets {
     /// afterwards gets it. The same holds for [`invalidate_prefix`](Self::invalidate_prefix) and
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
-        let _ = at(&target(path), |path| self.engine().invalidate(path));
+        let _ = at(&target(path), |path| {
+            self.shared().serving.engine.invalidate(path)
+        });
     }
 
     /// Lets go of what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
         let _ = at(&target(prefix), |prefix| {
-            self.engine().invalidate_prefix(prefix);
+            self.shared().serving.engine.invalidate_prefix(prefix);
         });
     }
 
     /// Lets go of everything that is cached.
     pub fn clear(&self) {
-        self.engine().clear();
+        self.shared().serving.engine.clear();
     }
 
     /// From now on nothing is taken from the cache and nothing is put into it: each request is
@@ -93,23 +95,23 @@ impl Assets {
     /// # }
     /// ```
     pub fn pause(&self) {
-        self.engine().pause_cache();
+        self.shared().serving.engine.pause_cache();
     }
 
     /// The cache is used again. What was last looked at longer ago than
     /// [`Builder::revalidate`](crate::Builder::revalidate) is compared with the disk before it is sent.
     pub fn resume(&self) {
-        self.engine().resume_cache();
+        self.shared().serving.engine.resume_cache();
     }
 
     /// Whether the cache is [paused](Self::pause).
     pub fn is_paused(&self) -> bool {
-        self.engine().is_paused()
+        self.shared().serving.engine.is_paused()
     }
 
     /// Hits, loads and the like since the start, and what the cache holds now.
     pub fn statistics(&self) -> Statistics {
-        self.engine().statistics()
+        self.shared().serving.engine.statistics()
     }
 
     /// What the cache does from now on: what it loads, finds changed, lets go of; which loads failed
@@ -144,7 +146,7 @@ impl Assets {
     ///
     /// There may be any number of receivers; without one it costs nothing.
     pub fn events(&self) -> Events {
-        self.hub().subscribe()
+        self.shared().events.subscribe()
     }
 }
 

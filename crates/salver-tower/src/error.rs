@@ -47,8 +47,8 @@ pub enum ReadError {
     Directory,
     /// The system does not let this process read it.
     Forbidden,
-    /// Not now: too many loads wait, too many files are open, or the file is rewritten all the time. Try
-    /// again.
+    /// Not now: too many files are open, the file is rewritten all the time, or a request had begun its
+    /// load and too many of those wait. Try again.
     Busy,
     /// The storage failed, or the runtime ended: the log says more.
     Failed,

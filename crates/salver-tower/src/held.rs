@@ -19,7 +19,8 @@ impl Assets {
     /// together, and not kept.
     ///
     /// A caller that goes away takes nothing from the others, whoever asked first. An error is given
-    /// to all who shared the read, and the next call tries anew.
+    /// to all who shared the read, and the next call tries anew. Of many different files at most 64
+    /// are read at once, the others wait.
     ///
     /// | name | what it is |
     /// | --- | --- |
@@ -37,11 +38,11 @@ impl Assets {
         let target = target(path);
         RequestPath::parse(target.as_bytes()).map_err(ReadError::Name)?;
         let request = Request::get(target.as_bytes());
-        let mut plan = self.plan(self.exact(), &request).await;
+        let mut plan = self.shared().exact.plan(&request).await;
         if let Content::File(_) = plan.content {
             // Too long to be kept: others who ask now are to share more than its handle.
             Blocking.discard(plan.content);
-            plan = self.plan(self.whole(), &request).await;
+            plan = self.shared().whole.plan(&request).await;
         }
         match (plan.status, plan.content) {
             (200, Content::Memory(bytes)) => Ok(bytes),

@@ -32,6 +32,7 @@
 //! HTTP server's part. One [`Assets`] is cheap to clone, and all clones share one cache.
 #![forbid(unsafe_code)]
 
+mod asking;
 mod assets;
 mod body;
 mod builder;

@@ -5,45 +5,77 @@ use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
 use salver_assets::{Content, Engine, FileContent, HttpDate, Load, Now, Outcome, Patience};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Loads that may wait at once; further ones are answered 503. Tokio's queue has no bound.
-const MOST: usize = 1024;
+/// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
+/// bound.
+const FOR_REQUESTS: usize = 1024;
 
-/// How many loads wait.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Loading(Arc<AtomicUsize>);
+/// Loads for the program's own reads that may wait at once; further ones wait for their turn, which
+/// takes no thread. More than so many at once make no disk faster.
+const FOR_READS: usize = 64;
+
+/// Performs loads, so many at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Loading {
+    places: Arc<Semaphore>,
+    when_full: WhenFull,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WhenFull {
+    Refuse,
+    Queue,
+}
 
 impl Loading {
-    /// Performs a load where it may wait, and finishes it; one that finds no place fails.
-    pub(crate) fn load(&self, engine: &Engine, load: Load) {
-        if self.0.fetch_add(1, Ordering::Relaxed) >= MOST {
-            self.0.fetch_sub(1, Ordering::Relaxed);
-            return engine.finish(load, Outcome::overloaded());
+    /// A client that is told to come back is better than a queue without end.
+    pub(crate) fn for_requests() -> Self {
+        Loading {
+            places: Arc::new(Semaphore::new(FOR_REQUESTS)),
+            when_full: WhenFull::Refuse,
         }
-        let place = Place(Arc::clone(&self.0));
-        let engine = engine.clone();
-        // If the runtime ends before, the load is dropped, and fails for all who wait for it.
-        tokio::task::spawn_blocking(move || {
-            let _place = place;
-            let outcome = load.perform(Patience::MayWait, Instant::now());
-            engine.finish(load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
-        });
+    }
+
+    /// A program knows itself how much it asks for.
+    pub(crate) fn for_reads() -> Self {
+        Loading {
+            places: Arc::new(Semaphore::new(FOR_READS)),
+            when_full: WhenFull::Queue,
+        }
+    }
+
+    /// Performs a load where it may wait, and finishes it.
+    pub(crate) fn load(&self, engine: &Engine, load: Load) {
+        let places = Arc::clone(&self.places);
+        match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
+            (Ok(place), _) => perform(engine.clone(), load, place),
+            (Err(_), WhenFull::Refuse) => engine.finish(load, Outcome::overloaded()),
+            (Err(_), WhenFull::Queue) => {
+                let engine = engine.clone();
+                tokio::spawn(async move {
+                    if let Ok(place) = places.acquire_owned().await {
+                        perform(engine, load, place);
+                    }
+                });
+            }
+        }
     }
 }
 
-/// Free again when dropped, whatever became of the load.
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+/// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
+/// free again whatever became of the load.
+fn perform(engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+    tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let outcome = load.perform(Patience::MayWait, Instant::now());
+        engine.finish(load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
+    });
 }
 
 /// Reads content in the same pool.

@@ -63,12 +63,12 @@ impl Assets {
         query: Option<&[u8]>,
     ) -> ResponseFuture {
         let request = translate::request(asked.method(), path, query, asked.headers());
-        ResponseFuture(match self.ask(self.engine(), &request) {
+        ResponseFuture(match self.shared().serving.ask(&request) {
             Asked::Plan(plan) => Inner::Ready(Some(translate::response(plan, path))),
             Asked::Later(pending) => {
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {
-                    let plan = assets.wait(assets.engine(), &request, pending).await;
+                    let plan = assets.shared().serving.wait(&request, pending).await;
                     translate::response(plan, &request.path)
                 }))
             }

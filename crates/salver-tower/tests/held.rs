@@ -113,6 +113,34 @@ async fn what_was_invalidated_while_it_is_read_is_not_kept() {
     assert_eq!(assets.statistics().loads, 2);
 }
 
+#[tokio::test]
+async fn many_different_files_wait_for_their_turn_and_hold_up_no_request() {
+    const FILES: usize = 3000;
+    let names: Vec<String> = (0..FILES).map(|number| format!("f{number}")).collect();
+    let files: Vec<_> = names
+        .iter()
+        .map(|name| (&**name, name.as_bytes()))
+        .collect();
+    let (gate, assets) = gated(&files);
+    gate.close();
+    let read = |name: &String| {
+        let (assets, name) = (assets.clone(), name.clone());
+        tokio::spawn(async move { assets.read(&name).await })
+    };
+    let reads: Vec<Reading> = names.iter().map(read).collect();
+    until(|| gate.waiting() == 64).await;
+    let request = tokio::spawn({
+        let assets = assets.clone();
+        async move { assets.file("none", &Method::GET, &HeaderMap::new()).await }
+    });
+    until(|| gate.waiting() == 65).await;
+    gate.open();
+    assert_eq!(request.await.unwrap().status(), 404);
+    for (read, name) in reads.into_iter().zip(&names) {
+        assert_eq!(read.await.unwrap().unwrap(), *name);
+    }
+}
+
 /// A real file, which is kept open and not in memory.
 #[tokio::test]
 async fn long_files_are_shared_too() {

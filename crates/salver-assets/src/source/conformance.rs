@@ -1,4 +1,4 @@
-//! What every [`Source`] must hold to. Call it from a test of the implementation.
+//! What every [`Source`](super::Source) must hold to. Call it from a test of the implementation.
 //!
 //! ```
 //! use salver_assets::MemorySource;

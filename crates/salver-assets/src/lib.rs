@@ -1,34 +1,14 @@
-//! The engine of Salver: from a request to a plan of its answer.
+#![doc = include_str!("../README.md")]
 //!
-//! [`Engine::begin`] says what to do for a request: carry out a [`ResponsePlan`], perform a
-//! [`Load`], or wait for somebody else's. It keeps what was loaded in memory within a budget,
-//! notices when files change, and has each cold file loaded once however many ask for it.
+//! # Where to begin
 //!
-//! The engine never opens a socket, never waits, and starts no thread: who performs a load, and
-//! where, is the driver's choice. A path becomes a file only through a [`Source`]; a file becomes
-//! bytes on a wire only in the driver. It never sends what it has not proved to be one version of
-//! one file under its validators.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use std::time::Instant;
-//! use salver_assets::*;
-//!
-//! let files = MemorySource::new();
-//! files.insert("index.html", "<h1>Hello</h1>", 0);
-//! let config = Config { mounts: vec![Mount::tree("/", Arc::new(files))], ..Config::default() };
-//! let engine = Engine::new(config)?;
-//!
-//! let now = Now { instant: Instant::now(), date: HttpDate::from_unix_seconds(1_000_000) };
-//! let request = Request::get(b"/");
-//! let Step::Load(load, _) = engine.begin(&request, now) else { panic!("nothing is cached yet") };
-//! let outcome = load.perform(Patience::MayWait, now.instant).unwrap_or_else(|_| panic!("may wait"));
-//! engine.finish(load, outcome);
-//!
-//! let Step::Respond(plan) = engine.begin(&request, now) else { panic!("now it is") };
-//! assert_eq!(plan.status, 200);
-//! # Ok::<(), ConfigError>(())
-//! ```
+//! - A **driver** calls [`Engine::begin`], which says what to do: carry out a [`ResponsePlan`], perform a
+//!   [`Load`] and [finish](Engine::finish) it, or wait for somebody else's. [`Engine::ask`] and
+//!   [`Engine::wait`] do that for async drivers, and [`reading`] reads the content of a plan in pieces.
+//! - A **source** of files implements [`Source`] and [`View`], and [`source::conformance`] checks it. Here
+//!   are [`DirectorySource`], [`MemorySource`] and [`EmbeddedSource`].
+//! - [`Config`] has all settings with their units and defaults. A [`LoadError`] says who must act, and
+//!   which status a client gets.
 #![forbid(unsafe_code)]
 
 mod accept;

@@ -1,25 +1,10 @@
-//! HTTP/1.1 messages (RFC 9112) for a server, without I/O.
+#![doc = include_str!("../README.md")]
 //!
-//! Bytes that were received go in, events come out: a request to answer, a body that
-//! follows, a refusal. Bytes to send are written into a buffer that the caller owns.
+//! # Where to begin
 //!
-//! This crate never touches a socket, a file, a clock or a thread, never waits, never keeps a
-//! reference to the limits it was given, and never guesses where a message ends: where the framing
-//! is in doubt the answer is a [`Refusal`], after which the connection is closed. It never holds
-//! the content of a request either: that is counted, and given to who has a use for it.
-//!
-//! ```
-//! use salver_http1::{Connection, Event, Limits, Target};
-//!
-//! let limits = Limits::default();
-//! let mut connection = Connection::new();
-//! let input = b"GET /app.js?v=1 HTTP/1.1\r\nHost: example.org\r\n\r\n";
-//! let (consumed, event) = connection.receive(&limits, input, None);
-//! assert_eq!(consumed, input.len());
-//! let Event::Request(head) = event else { panic!("{event:?}") };
-//! assert_eq!(head.target, Target::Path { path: b"/app.js", query: Some(b"v=1") });
-//! assert!(head.persistent);
-//! ```
+//! [`Connection::receive`] takes what came and says in an [`Event`] what it was, or in a [`Refusal`] why
+//! the connection ends. [`write_head`] writes the head of an answer, [`RenderedHead`] one that is used
+//! often. [`Limits`] has what a client may send, in bytes, and the defaults.
 #![forbid(unsafe_code)]
 
 mod body;

@@ -1,14 +1,11 @@
-//! HTTP/3 streams (RFC 9114) and QPACK (RFC 9204) for a server, without I/O.
+#![doc = include_str!("../README.md")]
 //!
-//! QUIC has given order and flow control to each stream already; what is left is to divide the
-//! bytes of a stream into frames, and field sections into fields. Bytes of a stream go in, events
-//! come out; bytes to send are written into a buffer that the caller owns.
+//! # Where to begin
 //!
-//! This crate never touches a socket, a file, a clock or a thread, and never waits. It never holds
-//! more of a stream than one field section within its limits: content is counted and dropped, what
-//! it does not know is skipped as it comes. It never uses the dynamic table of QPACK, so that no
-//! stream ever waits for another one and no client has a say in what the server remembers: the
-//! heads of answers are encoded once and then only copied.
+//! [`RequestStream::receive`] takes what came on a request's stream, [`PeerStreams`] keeps track of the
+//! others that a client opens. [`RenderedHead`] is the head of an answer. A [`StreamFailure`] says whether
+//! the answer is a status, or the stream or the connection ends. [`Limits`] has what a client may send, in
+//! bytes, and the defaults.
 #![forbid(unsafe_code)]
 
 mod control;

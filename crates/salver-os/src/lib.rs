@@ -1,8 +1,10 @@
-//! The system calls that serving files needs and std lacks, behind safe functions.
+#![doc = include_str!("../README.md")]
 //!
-//! This crate never decides anything about HTTP, never keeps state between calls (except which
-//! calls the kernel knows and which mounts are local), and never blocks where it is told that it must not. It is the only
-//! crate of the workspace that may use `unsafe`.
+//! # Where to begin
+//!
+//! [`Directory`] opens files so that no link leads out; [`residency()`] asks the page cache;
+//! [`send_file`] sends without a copy; [`listen`] makes a listening socket. [`Patience`] says whether a
+//! call may wait. Errors are those of the system, as [`std::io::Error`].
 
 mod beneath;
 mod locality;

@@ -1,12 +1,10 @@
-//! HTTP semantics (RFC 9110, RFC 9111) for static content, as pure values.
+#![doc = include_str!("../README.md")]
 //!
-//! What a field value means, which precondition holds, which bytes a range selects, which content
-//! coding a client prefers: each answer is a function of its arguments alone.
+//! # Where to begin
 //!
-//! This crate never touches a file, a socket or a clock: whoever knows the time passes it in as an
-//! [`HttpDate`]. It never fails loudly either. Every field value comes from a stranger, so each
-//! parser takes raw bytes, never panics, and says "ignore it" in its return type where RFC 9110
-//! says so.
+//! [`AcceptEncoding`] chooses a coding, [`Preconditions`] decide between 200, 304 and 412, and
+//! [`evaluate_range`] selects bytes. [`RequestFields`] has what all of them read. Lengths and positions
+//! are bytes, times are an [`HttpDate`]: whole seconds since 1970.
 //!
 //! Field values are `&[u8]`, without the line's end. A field that arrived on several lines is one
 //! value, joined with `", "` (RFC 9110 section 5.2).

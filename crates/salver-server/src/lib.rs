@@ -1,15 +1,11 @@
-//! A thread-per-core HTTP server over the engine of Salver.
+#![doc = include_str!("../README.md")]
 //!
-//! Each worker is one thread with its own event loop and its own listening socket; connections
-//! never move between them. A loop carries out the plans of the engine and decides nothing about
-//! HTTP beyond the message framing of the protocol it speaks.
+//! # Where to begin
 //!
-//! A loop never waits for a disk: loads are tried without waiting and handed to a bounded pool of
-//! threads otherwise. It never holds a buffer for an idle connection, never sends a byte that
-//! `transmit.rs` does not send, and never writes a line to the log for each of many events.
-//!
-//! A program has one in a few lines. [`Builder`] says what each method means; a handler answers what
-//! is no file, and a guard decides who gets some of the files.
+//! [`Server::builder`] makes one in a few lines; [`Builder`] says what each method means and what holds
+//! without it, [`Settings`] has limits and time limits with their defaults. A handler answers what is no
+//! file, and a guard decides who gets some of the files: see [`Reply`]. A [`Handle`] ends the server in
+//! order; a [`BuildError`] says in one line what is wrong, and what to do.
 //!
 //! ```
 //! use http::{Request, Response};

@@ -1,35 +1,33 @@
-//! Static files as a [`tower_service::Service`]: for axum, hyper, tonic and whatever else speaks
-//! `tower`.
+#![doc = include_str!("../README.md")]
 //!
-//! [`Assets`] is what `ServeDir` is, with Salver's engine behind it: small files come from a memory
-//! cache with a byte budget that notices every change on disk within a second; each cold file is
-//! loaded once however many ask for it; the best precompressed sibling that the client accepts is
-//! sent; conditional requests, ranges, `If-Range`, `Vary` and entity tags are as RFC 9110 has them;
-//! and symlinks do not lead out of the directory.
+//! # Where to begin
 //!
-//! ```
-//! # fn main() -> Result<(), salver_tower::Error> {
-//! # let directory = tempfile::tempdir().unwrap();
-//! # std::fs::write(directory.path().join("index.html"), "hello").unwrap();
-//! # let dist = directory.path();
-//! use axum::Router;
-//! use salver_tower::Assets;
-//!
-//! let assets = Assets::new(dist)?;
-//! let app: Router = Router::new().nest_service("/static", assets.clone()).fallback_service(assets);
-//! # Ok(())
-//! # }
-//! ```
+//! [`Assets::new`] takes every default, and [`Builder`] says what they are. An [`Error`] says why there
+//! are no assets; from then on every failure is an answer (404, 503, 500), and the service itself never
+//! fails.
 //!
 //! Programs also [read](Assets::read) whole files - one read however many ask, [`Held`] does that
-//! for any directory -, [send single ones](Assets::file) from a handler, load
+//! for any directory -, [send single ones](Assets::file) from a handler or as a [`FileService`], load
 //! [ahead](Assets::prewarm_prefix), [let go](Assets::invalidate) of what they have changed,
 //! [pause](Assets::pause) the cache, and [hear](Assets::events) what it does.
 //!
-//! It never blocks the runtime: what has to wait for a disk runs in Tokio's pool for blocking work,
-//! so it must be called within a Tokio runtime. It never copies what it has in memory: a body is a
-//! reference to it. It starts no thread of its own, logs by `tracing` alone, and adds no `Date`: that is the
-//! HTTP server's part. One [`Assets`] is cheap to clone, and all clones share one cache.
+//! ```
+//! use http::{HeaderMap, Method};
+//! use salver_tower::{Assets, ReadError};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # std::fs::write(directory.path().join("style.css"), "p {}")?;
+//! # let dist = directory.path();
+//! let assets = Assets::new(dist)?;
+//! let response = assets.file("style.css", &Method::GET, &HeaderMap::new()).await;
+//! assert_eq!(response.headers()["content-type"], "text/css; charset=utf-8");
+//! assert_eq!(assets.read("style.css").await?, "p {}");
+//! assert_eq!(assets.read("none.css").await, Err(ReadError::NotFound));
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod asking;

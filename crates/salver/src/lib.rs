@@ -1,11 +1,9 @@
-//! The command `salver`: from arguments and environment to a running server.
+#![doc = include_str!("../README.md")]
 //!
-//! Flags are typed ([`flags`]), checked once into settings of the engine and the server
-//! ([`settings`]), and carried out ([`commands`]). What a person reads goes to standard error.
+//! # Where to begin
 //!
-//! This crate never decides anything about HTTP, never touches a request or an answer, never
-//! changes a value that a person gave without saying so, and never takes another port than the
-//! one it was told.
+//! [`main`] is the whole command. It goes from arguments and environment, which are typed ([`flags`]), to
+//! settings of the engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
 pub mod banner;

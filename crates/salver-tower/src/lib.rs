@@ -51,7 +51,7 @@ pub use events::{Events, Missed};
 pub use fallback::WithFallback;
 pub use held::Held;
 pub use salver_assets::{
-    ContentCoding, Event, LoadError, MemorySource, PathError, Prewarmed, Source, Statistics,
-    Symlinks, What,
+    ContentCoding, EmbeddedSource, Event, LoadError, MemorySource, PathError, Prewarmed, Source,
+    Statistics, Symlinks, What, embedded,
 };
 pub use service::{FileService, ResponseFuture};

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     (
         "salver",
         &["salver-server", "salver-assets", "salver-bench"],
@@ -29,6 +29,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ),
     ("salver-assets", &["salver-semantics", "salver-os"]),
     ("salver-tower", &["salver-assets"]),
+    ("salver-embed", &["salver-assets"]),
     ("salver-http1", &["salver-semantics"]),
     ("salver-http2", &["salver-semantics"]),
     // QPACK takes the Huffman code of HPACK (RFC 9204 section 4.1.2).

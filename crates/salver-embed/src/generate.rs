@@ -1,0 +1,43 @@
+//! The Rust that the program includes.
+
+use std::fmt::Write;
+
+use salver_assets::source::Known;
+
+/// A file of the tree, as the program will have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) path: String,
+    /// The name of its bytes in the store.
+    pub(crate) stored: String,
+    pub(crate) modified_unix_seconds: i64,
+    pub(crate) known: Known,
+}
+
+/// The files as an array; their bytes lie in the directory `store` beside it.
+/// `salver_assets::embedded!` has the names in scope.
+pub(crate) fn generate(entries: &[Entry], store: &str) -> String {
+    let mut text = String::from("// By salver-embed.\n[\n");
+    for entry in entries {
+        let Entry {
+            path,
+            stored,
+            modified_unix_seconds,
+            known: Known { digest, decoded },
+        } = entry;
+        let decoded = match decoded {
+            Some(decoded) => format!("Some({decoded:#x})"),
+            None => "None".to_owned(),
+        };
+        let content = format!("{store}/{stored}");
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "    EmbeddedFile {{ path: {path:?}, content: include_bytes!({content:?}), \
+             modified_unix_seconds: {modified_unix_seconds}, \
+             known: Known {{ digest: {digest:#x}, decoded: {decoded} }} }},"
+        );
+    }
+    text.push_str("]\n");
+    text
+}

@@ -87,7 +87,7 @@ impl Builder {
     }
 
     /// The longest file that is kept in memory, in bytes; at most a sixteenth of the cache. Default:
-    /// 256 KiB: no kernel sends from files here, so that memory is the cheaper way for longer.
+    /// 1 MiB: no kernel sends from files here, so that memory is the cheaper way for longer.
     #[must_use]
     pub fn cache_max_file(mut self, bytes: u64) -> Self {
         self.config.cache_max_file = bytes;

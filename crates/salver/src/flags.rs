@@ -197,7 +197,7 @@ pub struct ServeFlags {
     pub cache_size: u64,
 
     /// The longest file that is kept in memory; at most a sixteenth of --cache-size [default: 64KiB,
-    /// or 256KiB with TLS, where the kernel cannot send from files]
+    /// or 1MiB with TLS, where the kernel cannot send from files]
     #[arg(
         long,
         value_name = "SIZE",

@@ -47,6 +47,11 @@ impl<'b> RawHead<'b> {
         end.and_then(|end| self.0.get(..end)).unwrap_or_default()
     }
 
+    /// The host that it is for; see [`authority`](crate::authority).
+    pub fn authority(self) -> Option<&'b [u8]> {
+        crate::authority(self.0)
+    }
+
     /// Name and value of each field line, in their order, also of those that nobody here reads.
     pub fn field_lines(self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
         let lines = self.0.split(|byte| *byte == b'\n').skip(1);

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Method, Now, Pending, Request, RequestFields, ResponsePlan, encode_path,
+    Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, encode_path,
 };
 
 use crate::context::Context as Loop;
@@ -58,20 +58,23 @@ pub(crate) fn ask(
     now: Now,
 ) -> Asked {
     let handlers = &shared.common.handlers;
+    let handlers = (!handlers.is_empty() && may_be_asked(request)).then_some(handlers);
     let case = |request: &Request<'_>| Case {
         shared: Rc::clone(shared),
         request: request.clone().into_owned(),
     };
-    if handlers.guard(&request.path).is_some() {
+    if handlers.is_some_and(|handlers| handlers.guard(&request.path).is_some()) {
         return Asked::Later(Box::pin(case(request).guarded(given())));
     }
     match ask_engine(shared, request, now) {
-        salver_assets::Asked::Plan(plan) => match handlers.other(is_read(request), &plan) {
-            None => Asked::Plan(plan),
-            Some(_) => Asked::Later(Box::pin(case(request).unanswered(plan, given()))),
-        },
+        salver_assets::Asked::Plan(plan) => {
+            match handlers.and_then(|handlers| handlers.other(is_read(request), &plan)) {
+                None => Asked::Plan(plan),
+                Some(_) => Asked::Later(Box::pin(case(request).unanswered(plan, given()))),
+            }
+        }
         salver_assets::Asked::Later(pending) => {
-            let given = (!handlers.is_empty()).then(given);
+            let given = handlers.map(|_| given());
             let case = case(request);
             Asked::Later(Box::pin(async move {
                 let plan = case.wait(&case.request, pending).await;
@@ -89,6 +92,16 @@ fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::
     common.engine.ask(request, now, |load| {
         common.loader.load(&common.engine, load);
     })
+}
+
+/// Whether handlers may be asked about a request: about a path, or about the server itself. What is
+/// neither has no guard either, so that whoever trusts in one must not see it: `/private%2Fx`, say.
+/// Nor is a handler a tunnel, as 200 to CONNECT would say.
+fn may_be_asked(request: &Request<'_>) -> bool {
+    match &*request.path {
+        b"*" => request.method == Method::Options,
+        path => RequestPath::parse(path).is_ok(),
+    }
 }
 
 /// Whether a request is one for what files give.

@@ -114,12 +114,14 @@ impl Builder {
 
     /// Has `handler` asked about what is no file: paths for which the files' answer is 404, and
     /// methods other than GET and HEAD on any path. It is given the whole request, with its content
-    /// (up to [`Settings::max_body`]) and a [`Peer`](crate::Peer) in its extensions.
+    /// (up to [`Settings::max_body`]) and a [`Peer`](crate::Peer) in its extensions, unless the
+    /// client is gone. Its path is the client's, without dot segments and empty ones; targets that
+    /// are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
     ///
     /// It runs on the loop that received the request: it must not block, but may wait, for as long
     /// as it likes: give it a time limit of its own, and work that blocks to
-    /// `tokio::task::spawn_blocking`. It is dropped if the client of HTTP/2 withdraws the request.
-    /// If it panics, the answer is 500.
+    /// `tokio::task::spawn_blocking`. It is dropped if a client of HTTP/2 or HTTP/3 withdraws the
+    /// request; one of HTTP/1.1 cannot. If it panics, the answer is 500.
     pub fn handler<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
@@ -132,7 +134,10 @@ impl Builder {
     /// Has `handler` asked first about every request beneath `prefix`, file or not:
     /// [`Reply::Proceed`] lets the files answer. May be said for several prefixes; the longest that
     /// fits is asked. The path is compared as it becomes a file's: decoded and without dot segments.
-    /// See [`handler`](Self::handler) for how it runs.
+    ///
+    /// It guards paths, not files: what is also found at another path (an index, a sibling such as
+    /// `report.pdf.gz`, a link from elsewhere, a name in other letters where the file system does not
+    /// tell them apart) is guarded by a prefix that has all of them. See [`handler`](Self::handler) for how it runs.
     pub fn guard<F, R>(mut self, prefix: &str, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
@@ -164,6 +169,10 @@ impl Builder {
         if let Some(addresses) = self.addresses {
             settings.addresses = addresses;
         }
+        let tls = settings.tls.as_ref();
+        if settings.addresses.is_empty() && tls.is_none_or(|tls| tls.addresses.is_empty()) {
+            return Err(BuildError::Nowhere);
+        }
         let mut config = self.config.unwrap_or_else(|| Config {
             cache_max_file: cache_max_file(match settings.addresses.is_empty() {
                 true => Transport::PassesThrough,
@@ -179,7 +188,10 @@ impl Builder {
                     let source = DirectorySource::open(&path, self.symlinks, config.revalidate);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
                     let mount = Mount::tree(&prefix, Arc::new(source));
-                    let fallback = fallbacks.iter().position(|(of, _)| *of == prefix);
+                    let mut known = fallbacks.iter();
+                    let fallback = known.position(|(of, _)| {
+                        of.trim_end_matches('/') == prefix.trim_end_matches('/')
+                    });
                     match fallback.map(|place| fallbacks.swap_remove(place)) {
                         Some((_, file)) => mount.with_fallback(&file),
                         None => mount,
@@ -221,6 +233,8 @@ pub enum BuildError {
     /// The method of this name was given a prefix that is none: no absolute path for `guard`, or
     /// for `spa` none where a directory is.
     Prefix(&'static str, String),
+    /// No address is named, neither with TLS nor without.
+    Nowhere,
     /// An address cannot be listened on.
     Address(BindError),
     /// A loop cannot be set up.
@@ -243,6 +257,9 @@ impl fmt::Display for BuildError {
             BuildError::Prefix(method, prefix) => {
                 write!(f, "{method}({prefix:?}): no absolute path such as /private")
             }
+            BuildError::Nowhere => {
+                f.write_str("there is no address to listen on: name one by listen or tls")
+            }
             BuildError::Address(error) => error.fmt(f),
             BuildError::Loop(error) => write!(f, "a loop cannot be set up: {error}"),
         }
@@ -255,7 +272,7 @@ impl std::error::Error for BuildError {
             BuildError::Directory(_, error) | BuildError::Loop(error) => Some(error),
             BuildError::Setting(error) => Some(error),
             BuildError::Address(error) => Some(error),
-            BuildError::Prefix(..) => None,
+            BuildError::Prefix(..) | BuildError::Nowhere => None,
         }
     }
 }

@@ -32,7 +32,8 @@ pub enum Reply {
         /// asked about it.
         path: String,
         /// Fields for the answer, each instead of those of its name; `Vary` in addition. What says
-        /// which bytes are sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stays.
+        /// which bytes are sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stays, and
+        /// all that an error says: of a file that is gone, say.
         fields: HeaderMap,
     },
     /// What is answered where there is no handler.
@@ -221,10 +222,18 @@ pub(crate) fn plan(response: Response<Bytes>) -> ResponsePlan {
     ResponsePlan::own(status, fields(&head.headers, &["content-length"]), content)
 }
 
-/// A file's answer with the fields that go with it.
+/// A file's answer with the fields that go with it. An error keeps what it says of itself: that text
+/// is no video, and not to be kept for a year.
 pub(crate) fn extended(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
     let said = ["content-length", "content-range", "content-encoding"];
-    plan.with_fields(fields(more, &said))
+    let mut more = fields(more, &said);
+    if plan.status >= 400 {
+        more.retain(|(name, _)| {
+            let mut own = plan.fields();
+            &**name == "vary" || !own.any(|(own, _)| own.eq_ignore_ascii_case(name))
+        });
+    }
+    plan.with_fields(more)
 }
 
 /// What of `headers` is sent, without `but`.

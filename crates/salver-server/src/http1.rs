@@ -191,6 +191,7 @@ impl<S: Stream> Connection<S> {
                             let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
                             self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
                             push_content(&mut scratch.outbox, &plan);
+                            self.held = None;
                             self.ends = true;
                             self.hand_over(&mut scratch.outbox);
                             continue;
@@ -336,6 +337,7 @@ impl<S: Stream> Connection<S> {
                 if !self.is_head(rest) {
                     push_content(outbox, &plan);
                 }
+                self.held = None;
                 return (input.len(), Flow::Ends);
             }
             let flow = match event {
@@ -378,6 +380,7 @@ impl<S: Stream> Connection<S> {
                     if !self.is_head(rest) {
                         push_content(outbox, &plan);
                     }
+                    self.held = None;
                     return (input.len(), Flow::Ends);
                 }
             };

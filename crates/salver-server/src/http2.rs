@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use salver_assets::{Content, Now, ResponsePlan};
 use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
@@ -115,6 +116,9 @@ impl<S: Stream> Connection<S> {
         for reading in self.protocol.end() {
             reading.end(&Loading(common));
         }
+        // Nobody waits for these while the client reads the last of it.
+        self.awaited.clear();
+        self.contents.clear();
         match end {
             End::Over => {}
             End::Linger => Box::pin(linger(self.shared, self.stream, self.deadline)).await,
@@ -313,10 +317,11 @@ impl<S: Stream> Connection<S> {
         Some(self.contents.swap_remove(place).1)
     }
 
-    /// There is no room for the content of a request.
+    /// There is no room for the content of a request. It may be one of HEAD, so that there is no
+    /// text.
     fn refuse(&mut self, stream: u32, outbox: &mut Outbox) {
         self.take_content(stream);
-        let plan = ResponsePlan::error(503, "Service Unavailable", vec![]);
+        let plan = ResponsePlan::own(503, vec![], Bytes::new());
         self.respond(stream, plan, outbox);
     }
 

@@ -29,7 +29,7 @@ impl Handle {
     }
 
     /// Stops accepting, lets answers that are under way be finished within the grace period, and
-    /// then has [`Server::run`](crate::Server::serve) return. Called again it ends at once.
+    /// then has [`Server::serve`](crate::Server::serve) return. Called again it ends at once.
     pub fn shutdown(&self) {
         self.0.send_modify(|stage| {
             *stage = if *stage == Stage::Running {

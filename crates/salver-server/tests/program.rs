@@ -349,6 +349,7 @@ fn what_goes_wrong_has_an_answer_and_harms_nobody() {
                     tokio::task::yield_now().await;
                     panic!("on purpose, later")
                 }
+                "/up" => Reply::file("/../x"),
                 "/hint" => Reply::from(answer(103)),
                 "/nothing" => Reply::from(answer(204)),
                 path => Reply::file(path.replace("/file", "")),
@@ -364,7 +365,7 @@ fn what_goes_wrong_has_an_answer_and_harms_nobody() {
             ("/later", 500),
             ("/hint", 500),
             ("/file/gone", 404),
-            ("/file/../x", 400),
+            ("/up", 400),
             ("/", 200),
         ] {
             assert_eq!(over.ask("GET", path, &[], b"").await.0, status, "{path}");
@@ -448,6 +449,8 @@ fn it_says_when_it_is_ready_and_ends_when_it_is_told() {
     };
     let server = Server::builder()
         .directory("/", site.root())
+        .directory("/app/", site.root())
+        .spa("/app", "index.html")
         .mount(Mount::tree("/memory", {
             let source = MemorySource::new();
             source.insert("a", "alpha", 0);
@@ -464,7 +467,9 @@ fn it_says_when_it_is_ready_and_ends_when_it_is_told() {
     for address in &ready.addresses {
         let mut client = Client::new(*address);
         assert_eq!(client.get("/memory/a").content, b"alpha");
-        assert_eq!(client.get("/some/route").content, b"<h1>Hello</h1>");
+        for route in ["/some/route", "/app/some/route"] {
+            assert_eq!(client.get(route).content, b"<h1>Hello</h1>");
+        }
     }
     ready.handle.shutdown();
     thread.join().unwrap().unwrap();
@@ -496,6 +501,14 @@ fn what_cannot_be_built_is_said() {
     check(
         new().directory("/", site.root()).spa("/a", "index.html"),
         "spa(\"/a\")",
+    );
+    let nowhere = Settings {
+        addresses: vec![],
+        ..settings()
+    };
+    check(
+        Server::builder().handler(proceed).settings(nowhere),
+        "no address",
     );
     check(
         new().handler(proceed).guard("private", proceed),

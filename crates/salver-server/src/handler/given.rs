@@ -1,8 +1,11 @@
 //! A request as a handler is given it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use http::header::HOST;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
+use http::header::{COOKIE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use salver_assets::{RequestPath, encode_path};
 
 use super::{Held, Peer, belongs_to_connection};
 
@@ -18,10 +21,10 @@ pub(crate) fn given<'a>(
     let content = content.map(Held::into_bytes).unwrap_or_default();
     let mut request = Request::new(content);
     *request.version_mut() = version;
-    let query = asked.query.as_deref();
-    let target = match query {
-        Some(query) => [&*asked.path, b"?", query].concat(),
-        None => asked.path.to_vec(),
+    let path = path(&asked.path);
+    let target = match &asked.query {
+        Some(query) => [&*path, b"?", query].concat(),
+        None => path.into_owned(),
     };
     *request.uri_mut() = uri(&target)?;
     let mut authority = None;
@@ -40,17 +43,46 @@ pub(crate) fn given<'a>(
             }
         }
     }
-    // RFC 9113 section 8.3.1: what HTTP/1.1 says in Host.
-    if let Some(authority) = authority
-        && !request.headers().contains_key(HOST)
-    {
+    // RFC 9112 section 3.2.2 and RFC 9113 section 8.3.1: it goes before what Host says.
+    if let Some(authority) = authority {
         let authority = HeaderValue::from_bytes(authority).ok()?;
         request.headers_mut().insert(HOST, authority);
     }
+    join_cookies(request.headers_mut());
     if let Some(peer) = peer {
         request.extensions_mut().insert(peer);
     }
     Some(request)
+}
+
+/// A path as it came, but without segments that lead nowhere: a guard does not see them, so that
+/// what is behind it must not either (`/private/../x` is `/x`).
+fn path(raw: &[u8]) -> Cow<'_, [u8]> {
+    // Leaving out a segment leaves out its slash; the dot of `/a/.` alone hides nothing.
+    let slashes = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
+    match RequestPath::parse(raw) {
+        Ok(path) if slashes(path.as_bytes()) != slashes(raw) => {
+            let mut encoded = String::with_capacity(raw.len());
+            encode_path(path.as_bytes(), &mut encoded);
+            encoded.into_bytes().into()
+        }
+        _ => raw.into(),
+    }
+}
+
+/// Puts together what HTTP/2 and HTTP/3 may have in several lines, but nobody else reads so (RFC
+/// 9113 section 8.2.3).
+fn join_cookies(fields: &mut HeaderMap) {
+    let crumbs: Vec<&[u8]> = fields
+        .get_all(COOKIE)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if crumbs.len() > 1
+        && let Ok(whole) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]))
+    {
+        fields.insert(COOKIE, whole);
+    }
 }
 
 /// The target as a URI. Bytes that have no place there mean the same as their escapes to whoever

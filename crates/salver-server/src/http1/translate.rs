@@ -42,7 +42,12 @@ pub(super) fn given(
         Version::Http11 => http::Version::HTTP_11,
     };
     let method = (&b":method"[..], raw.method_token());
-    let lines = std::iter::once(method).chain(raw.field_lines());
+    let authority = raw
+        .authority()
+        .map(|authority| (&b":authority"[..], authority));
+    let lines = std::iter::once(method)
+        .chain(authority)
+        .chain(raw.field_lines());
     handler::given(version, asked, lines, content, peer)
 }
 

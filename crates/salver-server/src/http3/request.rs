@@ -103,7 +103,10 @@ impl Exchange {
 
     /// Reads the request and answers it.
     pub(super) async fn serve(mut self) {
-        let sent = match self.answer().await {
+        let answer = self.answer().await;
+        // A client that reads nothing of its answer keeps no room from others.
+        self.held = None;
+        let sent = match answer {
             Ok(plan) => self.send(plan).await,
             Err(Failure::Request(StreamFailure::Refused(refusal))) => {
                 let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
@@ -159,7 +162,14 @@ impl Exchange {
         let asked = poll_fn(|context| self.poll_request(context)).await?;
         Ok(match asked {
             Asked::Plan(plan) => plan,
-            Asked::Later(plan) => plan.await,
+            Asked::Later(mut plan) => {
+                let mut withdrawn = pin!(self.send.stopped());
+                poll_fn(|context| match plan.as_mut().poll(context) {
+                    Poll::Ready(plan) => Poll::Ready(Ok(plan)),
+                    Poll::Pending => withdrawn.as_mut().poll(context).map(|_| Err(Failure::Gone)),
+                })
+                .await?
+            }
         })
     }
 

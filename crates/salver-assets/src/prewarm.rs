@@ -31,6 +31,21 @@ const HEADS: u64 = 8192;
 /// A browser's choice; the smallest that is there.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
+/// Which directory it is: device and inode.
+type Place = (u64, u64);
+
+fn place(metadata: &Metadata) -> Place {
+    (metadata.identity.device, metadata.identity.inode)
+}
+
+/// A directory to be looked at.
+struct Directory {
+    /// Relative to its tree.
+    path: Vec<u8>,
+    /// The directories that lead to it, and it itself.
+    above: Vec<Place>,
+}
+
 impl Engine {
     /// Walks all trees and loads each file in the coding that a browser would get, until nine
     /// tenths of the cache are full. Waits for the disk: not for an event loop.
@@ -59,16 +74,21 @@ impl Engine {
             let Ok(view) = mount.source.view(Patience::MayWait) else {
                 continue;
             };
-            let mut directories = vec![Vec::new()];
+            let root = view.stat(b"", Patience::MayWait);
+            let mut directories = vec![Directory {
+                path: Vec::new(),
+                above: root.iter().map(place).collect(),
+            }];
             while let Some(directory) = directories.pop().filter(|_| !done.full) {
-                let own = match &*directory {
+                let Directory { path, above } = &directory;
+                let own = match &**path {
                     b"" => [prefix, &b"/"[..]].concat(),
-                    directory => [prefix, b"/", directory, b"/"].concat(),
+                    path => [prefix, b"/", path, b"/"].concat(),
                 };
                 if !own.starts_with(wanted) && !wanted.starts_with(&own) {
                     continue;
                 }
-                for (path, length) in self.children(&*view, &directory, &mut directories) {
+                for (path, length) in self.children(&*view, path, above, &mut directories) {
                     let path = [prefix, b"/", &path].concat();
                     if !path.starts_with(wanted) && !self.is_index(&path, wanted) {
                         continue;
@@ -87,12 +107,13 @@ impl Engine {
     }
 
     /// The paths of the files in a directory as they would be asked for, and their lengths; its
-    /// directories are added to the list. Links are not followed into directories: they could lead in circles.
+    /// directories are added to the list, but for those that it lies in: links can lead in circles.
     fn children(
         &self,
         view: &dyn View,
         directory: &[u8],
-        directories: &mut Vec<Vec<u8>>,
+        above: &[Place],
+        directories: &mut Vec<Directory>,
     ) -> Vec<(Vec<u8>, u64)> {
         let mut names = view.list(directory).unwrap_or_default();
         names.sort();
@@ -107,16 +128,24 @@ impl Engine {
             if is_hidden(&path) && !self.config().dotfiles {
                 continue;
             }
-            let Ok(Metadata { kind, identity }) = view.stat(&path, Patience::MayWait) else {
+            let Ok(metadata) = view.stat(&path, Patience::MayWait) else {
                 continue;
             };
-            match kind {
-                Kind::Directory if path.len() < 4096 => directories.push(path),
+            let length = metadata.identity.length;
+            match metadata.kind {
+                Kind::Directory => {
+                    let place = place(&metadata);
+                    // Trees in memory number no directories, and have no links.
+                    if place.1 == 0 || !above.contains(&place) {
+                        let above = [above, &[place]].concat();
+                        directories.push(Directory { path, above });
+                    }
+                }
                 Kind::File if index.is_some_and(|index| index.as_bytes() == &**name) => {
-                    files.push(([directory, slash].concat(), identity.length));
+                    files.push(([directory, slash].concat(), length));
                 }
                 // Siblings come with their originals.
-                Kind::File if !is_coded(name) => files.push((path, identity.length)),
+                Kind::File if !is_coded(name) => files.push((path, length)),
                 _ => {}
             }
         }

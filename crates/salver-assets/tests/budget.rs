@@ -320,3 +320,18 @@ fn prewarming_loads_what_a_browser_gets() {
     assert_eq!(site.engine.statistics().loads, loads);
     assert_eq!(done.files, 4);
 }
+
+#[test]
+fn prewarming_goes_in_no_circles() {
+    let _alone = ALONE.lock();
+    let tree = common::Tree::new();
+    std::fs::create_dir_all(tree.path("root/d")).unwrap();
+    tree.write("root/d/file", "content");
+    for (target, link) in [(".", "here"), (".", "too"), ("../d", "d/again"), ("d", "e")] {
+        std::os::unix::fs::symlink(target, tree.path("root").join(link)).unwrap();
+    }
+    let site = site(common::directory(&tree.path("root")), 20 * MIB);
+    let done = site.engine.prewarm();
+    // Once beneath each name that leads somewhere else.
+    assert_eq!((done.files, done.full), (2, false));
+}

@@ -44,6 +44,12 @@ class SalverTower(Library):
     locked = ("salver-tower", "axum")
 
 
+class SalverEmbed(Library):
+    name = "salver-embed"
+    note = "axum and `Assets` over the same files, which salver-embed put into the program with their siblings"
+    locked = ("salver-embed", "axum")
+
+
 class ServeDir(Library):
     name = "servedir"
     note = "axum and tower-http's `ServeDir`, `precompressed_br`, `precompressed_gzip`, one thread, mimalloc"
@@ -65,7 +71,7 @@ class ActixFiles(Library):
 class RustEmbed(Library):
     name = "rust-embed"
     note = ("axum and the handler of rust-embed's examples with an entity tag of its hash; the files lie in the program. "
-            "It knows neither siblings nor ranges, and compresses by zstd or deflate only, which few browsers prefer")
+            "It knows neither siblings nor ranges, and can compress by zstd or deflate only, which few browsers prefer")
     locked = ("rust-embed", "axum")
 
 
@@ -76,7 +82,7 @@ class Map(Library):
     locked = ("axum",)
 
 
-LIBRARIES = (SalverTower, ServeDir, ServeFile, ActixFiles, RustEmbed, Map)
+LIBRARIES = (SalverTower, SalverEmbed, ServeDir, ServeFile, ActixFiles, RustEmbed, Map)
 
 
 def everyone(built):

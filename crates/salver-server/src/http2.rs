@@ -20,6 +20,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{Content, Now, ResponsePlan};
@@ -57,14 +58,22 @@ pub(crate) struct Connection<S> {
     unsent: Option<Box<Outbox>>,
     /// Answers that wait for a load or a handler, by stream.
     awaited: Vec<(u32, Awaited)>,
-    /// The content of requests that are not whole, by stream, if anybody is to have it.
-    contents: Vec<(u32, Held)>,
+    /// The content of requests that are not whole, if anybody is to have it.
+    contents: Vec<Incoming>,
     deadline: Deadline,
     /// For which state of the protocol the deadline was set.
     waits_in: (Phase, u64),
     /// Once everything is sent, the end begins.
     ends: bool,
     _seat: Seat,
+}
+
+/// The content of a request, as far as it has come.
+struct Incoming {
+    stream: u32,
+    content: Held,
+    /// When all of it must be here: what others of the connection do does not prolong that.
+    until: Instant,
 }
 
 /// How a connection ends.
@@ -149,6 +158,7 @@ impl<S: Stream> Connection<S> {
                 return Poll::Ready(End::Over);
             };
             let outbox = &mut scratch.outbox;
+            self.refuse_late(now, outbox);
             self.answer_awaited(context, outbox);
             self.protocol.retry();
             self.fill(context, outbox);
@@ -254,17 +264,17 @@ impl<S: Stream> Connection<S> {
                     }
                 }
                 Event::Content { stream, content } => {
-                    if self.hold(stream, content).is_err() {
-                        self.refuse(stream, outbox);
+                    if self.hold(stream, content, now).is_err() {
+                        self.refuse(stream, 503, outbox);
                     }
                 }
                 Event::Request {
                     stream,
                     request,
                     content,
-                } => match self.hold(stream, content) {
+                } => match self.hold(stream, content, now) {
                     Ok(()) => self.answer(stream, request, outbox, now),
-                    Err(Full) => self.refuse(stream, outbox),
+                    Err(Full) => self.refuse(stream, 503, outbox),
                 },
             }
             if outbox.left() > ENOUGH {
@@ -294,35 +304,49 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Keeps a piece of a request's content, if anybody is to have it.
-    fn hold(&mut self, stream: u32, piece: &[u8]) -> Result<(), Full> {
+    fn hold(&mut self, stream: u32, piece: &[u8], now: Now) -> Result<(), Full> {
         if piece.is_empty() {
             return Ok(());
         }
-        let known = self.contents.iter_mut().find(|(of, _)| *of == stream);
-        let held = match known {
-            Some((_, held)) => held,
+        let mut known = self.contents.iter_mut();
+        let incoming = match known.find(|incoming| incoming.stream == stream) {
+            Some(incoming) => incoming,
             None => {
-                let Some(held) = self.shared.common.hold() else {
+                let common = &self.shared.common;
+                let Some(content) = common.hold() else {
                     return Ok(());
                 };
-                &mut self.contents.push_mut((stream, held)).1
+                self.contents.push_mut(Incoming {
+                    stream,
+                    content,
+                    until: now.instant + common.settings.idle_timeout,
+                })
             }
         };
-        held.buffer().extend_from_slice(piece);
-        held.count()
+        incoming.content.buffer().extend_from_slice(piece);
+        incoming.content.count()
     }
 
     fn take_content(&mut self, stream: u32) -> Option<Held> {
-        let place = self.contents.iter().position(|(of, _)| *of == stream)?;
-        Some(self.contents.swap_remove(place).1)
+        let mut contents = self.contents.iter();
+        let place = contents.position(|incoming| incoming.stream == stream)?;
+        Some(self.contents.swap_remove(place).content)
     }
 
-    /// There is no room for the content of a request. It may be one of HEAD, so that there is no
-    /// text.
-    fn refuse(&mut self, stream: u32, outbox: &mut Outbox) {
+    /// There is no room for the content of a request, or no time. It may be one of HEAD, so that
+    /// there is no text.
+    fn refuse(&mut self, stream: u32, status: u16, outbox: &mut Outbox) {
         self.take_content(stream);
-        let plan = ResponsePlan::own(503, vec![], Bytes::new());
+        let plan = ResponsePlan::own(status, vec![], Bytes::new());
         self.respond(stream, plan, outbox);
+    }
+
+    /// Refuses requests whose content takes too long.
+    fn refuse_late(&mut self, now: Now, outbox: &mut Outbox) {
+        let is_late = |incoming: &&Incoming| incoming.until <= now.instant;
+        while let Some(late) = self.contents.iter().find(is_late) {
+            self.refuse(late.stream, 408, outbox);
+        }
     }
 
     fn respond(&mut self, stream: u32, mut plan: ResponsePlan, outbox: &mut Outbox) {

@@ -13,6 +13,7 @@ mod quic;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::client::{Client, request};
@@ -226,4 +227,51 @@ fn content_of_a_refused_request_is_given_back_before_its_connection_ends() {
     client.send(post(1000));
     assert_eq!(client.answer().status, 200);
     drop(refused);
+}
+
+#[test]
+fn content_that_takes_too_long_is_refused_whatever_else_its_connection_does() {
+    let hasty = Settings {
+        idle_timeout: Duration::from_secs(1),
+        ..settings()
+    };
+    let builder = || Server::builder().handler(path).settings(hasty.clone());
+    let plain = Running::start(builder().listen(ANY_PORT).build().unwrap());
+    let served = Served::of(builder());
+    run(async {
+        let stream = tokio::net::TcpStream::connect(plain.address).await;
+        let (mut requests, connection) = h2::client::handshake(stream.unwrap()).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let post = || Request::post("http://a/").body(()).unwrap();
+        let (mut slow, mut content) = requests.send_request(post(), false).unwrap();
+        content.send_data(Bytes::from_static(b"x"), false).unwrap();
+        let slow = within(async {
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = &mut slow => return answer,
+                    () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                }
+                // A connection on which much is going on. It may end at last.
+                let _ = content.send_data(Bytes::from_static(b"x"), false);
+                if let Ok((other, _)) = requests.send_request(post(), true) {
+                    let _ = other.await;
+                }
+            }
+        })
+        .await;
+        assert_eq!(slow.unwrap().status(), 408);
+        driver.abort();
+
+        let mut session = served.connect().await;
+        let mut slow = session.begin("POST", "/", &[]).await;
+        let piece = || Bytes::from_static(b"x");
+        within(async {
+            while slow.send_data(piece()).await.is_ok() {
+                assert_eq!(session.request("POST", "/", &[]).await.status, 200);
+            }
+        })
+        .await;
+        assert_eq!(quic::head(&mut slow).await.status(), 408);
+    });
 }

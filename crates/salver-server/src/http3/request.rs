@@ -159,7 +159,9 @@ impl Exchange {
 
     /// The plan of the answer.
     async fn answer(&mut self) -> Result<ResponsePlan, Failure> {
-        let asked = poll_fn(|context| self.poll_request(context)).await?;
+        let asked = poll_fn(|context| self.poll_request(context)).await;
+        self.patience.renew();
+        let asked = asked?;
         Ok(match asked {
             Asked::Plan(plan) => plan,
             Asked::Later(mut plan) => {
@@ -212,6 +214,7 @@ impl Exchange {
                         return Poll::Ready(Err(refusal.into()));
                     }
                 };
+                self.patience.renew();
                 self.stream.announce(head.content_length);
                 self.urgency = head.urgency;
                 let expects = head.expect_continue;
@@ -258,10 +261,8 @@ impl Exchange {
             return Poll::Ready(Ok(Some(next)));
         }
         match self.poll_read(context) {
-            Poll::Ready(read) => {
-                self.patience.renew();
-                Poll::Ready(read.map_err(|_| Failure::Gone))
-            }
+            // No piece prolongs the time for all of them.
+            Poll::Ready(read) => Poll::Ready(read.map_err(|_| Failure::Gone)),
             Poll::Pending => {
                 let shared = &self.connection.shared;
                 let settings = &shared.context.common.settings;

@@ -3,6 +3,8 @@
 CARGO ?= cargo
 LOOM_TARGET := target/loom
 FUZZ_SECONDS ?= 30
+# Of the workspace, but no crates that are published.
+UNPUBLISHED := salver-conformance salver-docs embedded salver-embed-fixture
 # Passed on to bench/run.py or bench/profile.py: make bench BENCH='--quick'
 BENCH ?=
 
@@ -13,7 +15,7 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
+.PHONY: help run build test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -24,7 +26,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps lint unit docs ui-test mirror h2spec loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define install
@@ -63,6 +65,24 @@ lint: ## Formatting and lints, as errors
 
 unit: ## Unit, property, integration and documentation tests
 	$(CARGO) test --locked --workspace
+
+msrv: ## Whether the oldest Rust that is stated can be true, and this is it
+	scripts/msrv.py
+
+public-types: ## The crates whose types are in the public API are those that docs/library.md names
+	scripts/public_types.py
+
+package-list: ## Make the packages, without building them: no warning, and nothing in them that is no use
+	CARGO="$(CARGO)" scripts/package.sh --no-verify
+
+package: ## Make the packages, and build each from what is in it (5 minutes)
+	CARGO="$(CARGO)" scripts/package.sh
+
+semver: ## Compare the public API with that of revision SINCE; needs cargo-semver-checks
+	@test -n "$(SINCE)" || { echo "make: name a revision: make semver SINCE=main~10" >&2; exit 2; }
+	@command -v cargo-semver-checks > /dev/null || \
+		{ echo "make: cargo-semver-checks is not there: cargo install --locked cargo-semver-checks" >&2; exit 2; }
+	$(CARGO) semver-checks --workspace $(UNPUBLISHED:%=--exclude %) --baseline-rev $(SINCE)
 
 docs: ## The documentation, with warnings as errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -21,5 +21,6 @@ mod self_signed;
 pub(crate) use accept::accept;
 pub use certificates::{CertificateFiles, Certificates};
 pub use error::CertificateError;
-pub use handshakes::{Handshakes, OverTcp};
+pub use handshakes::Handshakes;
+pub(crate) use handshakes::OverTcp;
 pub(crate) use reload::watch;

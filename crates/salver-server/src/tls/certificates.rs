@@ -68,7 +68,7 @@ impl Certificates {
     }
 
     /// Chooses for each handshake.
-    pub fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
+    pub(crate) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
         Arc::<Resolver>::clone(&self.0.resolver)
     }
 

@@ -1,5 +1,6 @@
 //! How handshakes are made: versions, protocols, resumption.
 
+use std::io;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
@@ -23,7 +24,7 @@ const SHORT: usize = 8 * 1024 + 21;
 
 /// The settings of a listener's handshakes.
 #[derive(Clone, Debug)]
-pub struct OverTcp {
+pub(crate) struct OverTcp {
     config: Arc<ServerConfig>,
     short: Arc<ServerConfig>,
 }
@@ -54,10 +55,10 @@ impl Handshakes {
     ///
     /// # Errors
     /// If the system has no randomness.
-    pub fn new(certificates: Certificates) -> Result<Self, rustls::Error> {
+    pub fn new(certificates: Certificates) -> io::Result<Self> {
         Ok(Handshakes {
             certificates,
-            tickets: Ticketer::new()?,
+            tickets: Ticketer::new().map_err(io::Error::other)?,
             sessions: ServerSessionMemoryCache::new(SESSIONS),
         })
     }
@@ -71,7 +72,7 @@ impl Handshakes {
     ///
     /// # Errors
     /// Never with the provider that is built in.
-    pub fn over_tcp(&self, http1: bool, http2: bool) -> Result<OverTcp, rustls::Error> {
+    pub(crate) fn over_tcp(&self, http1: bool, http2: bool) -> Result<OverTcp, rustls::Error> {
         let protocols: &[&[u8]] = match (http1, http2) {
             (true, false) => &[b"http/1.1"],
             (false, true) => &[b"h2"],
@@ -90,7 +91,7 @@ impl Handshakes {
     ///
     /// # Errors
     /// Never with the provider that is built in.
-    pub fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+    pub(crate) fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         self.config(&[&TLS13], &[b"h3"])
     }
 

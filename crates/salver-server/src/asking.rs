@@ -144,11 +144,13 @@ impl Case {
             return Some(self.without_content_for_head(ResponsePlan::error(400, text, vec![])));
         };
         match handler::call(handler, given).await {
-            Reply::Proceed => None,
-            Reply::Response(response) => {
-                Some(self.without_content_for_head(handler::plan(response)))
-            }
-            Reply::File { path, fields } => {
+            None => Some(self.failed("a handler panicked")),
+            Some(Reply::Proceed) => None,
+            Some(Reply::Response(response)) => Some(match handler::plan(response) {
+                Some(plan) => self.without_content_for_head(plan),
+                None => self.failed("a handler answered 1xx, which is no answer"),
+            }),
+            Some(Reply::File { path, fields }) => {
                 let mut target = String::with_capacity(path.len() + 1);
                 target.push('/');
                 encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
@@ -169,6 +171,16 @@ impl Case {
                 Some(handler::extended(self.files(&request).await, &fields))
             }
         }
+    }
+
+    /// A handler is at fault.
+    fn failed(&self, how: &str) -> ResponsePlan {
+        let common = &self.shared.common;
+        if common.said.handlers_fail.now(common.uptime()) {
+            tracing::error!("{how}: answering 500 (said at most once a minute)");
+        }
+        let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
+        self.without_content_for_head(plan)
     }
 
     fn without_content_for_head(&self, mut plan: ResponsePlan) -> ResponsePlan {

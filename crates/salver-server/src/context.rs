@@ -40,6 +40,7 @@ pub(crate) struct Said {
     pub(crate) descriptors_exhausted: Occasional,
     pub(crate) peers_stall: Occasional,
     pub(crate) files_change: Occasional,
+    pub(crate) handlers_fail: Occasional,
 }
 
 /// One of the connections that the server may have; free again when dropped.
@@ -65,6 +66,7 @@ impl Common {
                 descriptors_exhausted: Occasional::new(),
                 peers_stall: Occasional::new(),
                 files_change: Occasional::new(),
+                handlers_fail: Occasional::new(),
             },
             connections: AtomicUsize::new(0),
             started: Instant::now(),

@@ -29,7 +29,7 @@ pub enum Reply {
     /// A file, in the way that it would be sent if it had been asked for.
     File {
         /// Its path as in a URL, but not percent-encoded: `/reports/2026.pdf`. Handlers are not
-        /// asked about it.
+        /// asked about it. A directory's is answered by the way to that path with its slash.
         path: String,
         /// Fields for the answer, each instead of those of its name; `Vary` in addition. What says
         /// which bytes are sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stays, and
@@ -183,43 +183,31 @@ where
     })
 }
 
-/// Asks a handler; one that panics answers 500.
-pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Reply {
-    let asked = catch_unwind(AssertUnwindSafe(|| handler(request)));
-    let reply = match asked {
-        Err(_) => None,
-        Ok(mut reply) => {
-            poll_fn(|context| {
-                let polled = catch_unwind(AssertUnwindSafe(|| reply.as_mut().poll(context)));
-                match polled {
-                    Ok(polled) => polled.map(Some),
-                    Err(_) => Poll::Ready(None),
-                }
-            })
-            .await
+/// Asks a handler; `None` if it panicked.
+pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Option<Reply> {
+    let mut replying = catch_unwind(AssertUnwindSafe(|| handler(request))).ok()?;
+    let reply = poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| replying.as_mut().poll(context)));
+        match polled {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
         }
-    };
-    reply.unwrap_or_else(|| {
-        tracing::error!("a handler panicked; answering 500");
-        failed()
     })
+    .await;
+    // The answer is there, whatever becomes of what made it.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(replying)));
+    reply
 }
 
-fn failed() -> Reply {
-    let mut response = Response::new(Bytes::from_static(b"500 Internal Server Error\n"));
-    *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
-    Reply::Response(response)
-}
-
-/// A response as the driver sends it.
-pub(crate) fn plan(response: Response<Bytes>) -> ResponsePlan {
+/// A response as the driver sends it; `None` if it is none: 1xx only goes before one.
+pub(crate) fn plan(response: Response<Bytes>) -> Option<ResponsePlan> {
     let (head, content) = response.into_parts();
     if head.status.is_informational() {
-        tracing::error!("a handler answered {}, which is no answer", head.status);
-        return ResponsePlan::error(500, "Internal Server Error", vec![]);
+        return None;
     }
     let status = head.status.as_u16();
-    ResponsePlan::own(status, fields(&head.headers, &["content-length"]), content)
+    let fields = fields(&head.headers, &["content-length"]);
+    Some(ResponsePlan::own(status, fields, content))
 }
 
 /// A file's answer with the fields that go with it. An error keeps what it says of itself: that text

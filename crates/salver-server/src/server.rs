@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -192,14 +193,23 @@ impl Server {
         }
         drop(accepts);
         // One that cannot be set up never says so.
-        if accepting.iter().take(workers.len()).count() == workers.len()
-            && let Some(on_ready) = on_ready
-        {
-            on_ready(ready);
+        let all_accept =
+            result.is_ok() && accepting.iter().take(workers.len()).count() == workers.len();
+        let mut panicked = None;
+        if all_accept && let Some(on_ready) = on_ready {
+            let told = catch_unwind(AssertUnwindSafe(|| on_ready(ready)));
+            panicked = told.err();
+        }
+        if panicked.is_some() {
+            // Nobody else may hold a handle.
+            handle.shutdown();
         }
         for worker in workers {
             let ended = worker.join();
             result = result.and(ended.unwrap_or_else(|_| Err(io::Error::other("a loop panicked"))));
+        }
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
         }
         result
     }

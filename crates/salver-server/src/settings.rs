@@ -42,7 +42,8 @@ pub struct Settings {
     pub loader_queue: usize,
     /// Length of the content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
     pub max_body: u64,
-    /// Content of requests that is held at once for handlers, in bytes and of all requests;
+    /// Content of requests that is held at once for handlers, in bytes and of all requests (while it
+    /// comes it may take up to twice as much memory);
     /// beyond, requests with content are answered 503. Without handlers none is held. Default:
     /// 64 MiB.
     pub max_held: u64,

@@ -521,3 +521,20 @@ fn what_cannot_be_built_is_said() {
     let error = again.build().err().unwrap();
     assert!(matches!(&error, BuildError::Address(_)), "{error}");
 }
+
+#[test]
+fn a_callback_that_panics_leaves_no_server_behind() {
+    let (tell, told) = channel();
+    let server = Server::builder()
+        .handler(echo)
+        .settings(settings())
+        .listen(ANY_PORT)
+        .on_ready(move |ready| {
+            tell.send(ready.addresses[0]).unwrap();
+            panic!("on purpose");
+        });
+    let thread = std::thread::spawn(|| server.serve());
+    let address = told.recv_timeout(common::PATIENCE).unwrap();
+    assert!(thread.join().is_err());
+    assert!(Client::try_new(address).is_err());
+}

@@ -88,7 +88,9 @@ impl Settings {
             return;
         }
         let most = self.engine.keep_up_to();
-        if most < cache_max_file(flags) {
+        // What nobody asked for is no reason to warn, as long as small files are kept.
+        let asked = flags.cache_max_file;
+        if most < asked.unwrap_or(strategy::cache_max_file(Transport::KernelSends)) {
             self.warnings.push(format!(
                 "files beyond {} are not kept in memory: --cache-max-file is more than a \
                  sixteenth of --cache-size",

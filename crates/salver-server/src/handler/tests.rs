@@ -62,7 +62,7 @@ fn fields_of_the_connection_are_not_the_handlers() {
         .header("x-own", "1")
         .body(Bytes::from_static(b"abc"))
         .unwrap();
-    let plan = plan(response);
+    let plan = plan(response).unwrap();
     let fields: Vec<_> = plan.fields().collect();
     let own = [
         ("Content-Length", &Bytes::from_static(b"3")),

@@ -56,7 +56,8 @@ pub(crate) struct Counters {
     pub(crate) bytes_loaded: Counter,
 }
 
-/// The counters' values at one moment, and what the cache holds.
+/// The counters' values at one moment - they begin at 0 with the engine, and only grow -, and what the
+/// cache holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Requests answered from a fresh entry.

@@ -114,7 +114,8 @@ impl Generations {
     }
 }
 
-/// The digest of bytes in memory.
+/// The digest of bytes in memory: XXH3 with 128 bits. It tells versions apart; it is no defence against
+/// somebody who makes two of the same digest on purpose.
 pub fn of_bytes(bytes: &[u8]) -> Digest {
     xxhash_rust::xxh3::xxh3_128(bytes)
 }

@@ -87,8 +87,8 @@ pub struct Situation {
     pub transport: Transport,
 }
 
-/// A file that is being changed is read whole up to this length even if it is not kept: what is
-/// in memory can no longer change before it has left.
+/// A file that is being changed is read whole up to this length, in bytes, even if it is not kept:
+/// what is in memory can no longer change before it has left.
 pub const STEADY_UP_TO: u64 = 1024 * 1024;
 
 /// The way; see the table at the [module](self).

@@ -106,6 +106,25 @@ impl Builder {
     }
 
     /// Listens with TLS. Default: nowhere.
+    ///
+    /// ```
+    /// use salver_server::tls::{Certificates, Handshakes};
+    /// use salver_server::{Server, TlsSettings};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let site = directory.path();
+    /// // Or `Certificates::read`, from PEM files that may be renewed while it runs.
+    /// let certificates = Certificates::self_signed(&["localhost".to_owned()])?;
+    /// let tls = TlsSettings {
+    ///     handshakes: Handshakes::new(certificates)?,
+    ///     addresses: vec![([127, 0, 0, 1], 0).into()],
+    ///     redirects: vec![([127, 0, 0, 1], 0).into()],
+    ///     hsts: None,
+    /// };
+    /// let server = Server::builder().directory("/", site).tls(tls).build()?;
+    /// assert_eq!((server.addresses().len(), server.tls_addresses().len()), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn tls(mut self, tls: TlsSettings) -> Self {
         self.addresses.get_or_insert_default();
         self.settings.tls = Some(tls);

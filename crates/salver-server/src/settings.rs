@@ -59,10 +59,11 @@ pub struct TlsSettings {
     pub handshakes: Handshakes,
     /// Where to listen with TLS. Port 0 takes any free one.
     pub addresses: Vec<SocketAddr>,
-    /// Where to listen without TLS for requests that are redirected to the first of `addresses`.
+    /// Where to listen without TLS for requests that are redirected (308) to the first of
+    /// `addresses`.
     pub redirects: Vec<SocketAddr>,
     /// For how long clients shall use nothing but TLS with this host, in whole seconds; said in
-    /// each answer over TLS (Strict-Transport-Security, RFC 6797).
+    /// each answer over TLS (Strict-Transport-Security, RFC 6797). `None`: nothing is said.
     pub hsts: Option<Duration>,
 }
 

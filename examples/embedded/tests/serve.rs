@@ -7,91 +7,23 @@
     missing_docs
 )]
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+#[path = "../../../crates/salver-tower/tests/program/mod.rs"]
+mod program;
 
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::Path;
+
+use program::{Program, refuses};
 use salver_tower::Assets;
 
 const SCRIPT: &[u8] = include_bytes!("../site/app.js");
 
-/// The program, which ends with the test.
-struct Program {
-    process: Child,
-    address: String,
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_embedded");
 
-impl Program {
-    /// In a directory that has no site.
-    fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_embedded"))
-            .arg("0")
-            .current_dir("/")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line
-            .trim()
-            .strip_prefix("http://")
-            .expect("an address")
-            .to_owned();
-        Program { process, address }
-    }
-
-    fn get(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let mut request =
-            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-        for (name, value) in fields {
-            request += &format!("{name}: {value}\r\n");
-        }
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream
-            .write_all(format!("{request}\r\n").as_bytes())
-            .unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let end = bytes
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .expect("a head");
-        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let mut lines = head.split("\r\n");
-        let status = lines.next().and_then(|line| line.split(' ').nth(1));
-        let status = status.and_then(|status| status.parse().ok());
-        let status = status.expect("a status");
-        let fields = lines.map(|line| line.split_once(": ").unwrap());
-        Answer {
-            status,
-            fields: fields
-                .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
-                .collect(),
-            content: bytes[end + 4..].to_vec(),
-        }
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-struct Answer {
-    status: u16,
-    fields: BTreeMap<String, String>,
-    content: Vec<u8>,
-}
-
-impl Answer {
-    fn field(&self, name: &str) -> &str {
-        self.fields.get(name).map_or("", String::as_str)
-    }
+/// In a directory that has no site.
+fn start() -> Program {
+    Program::start(Path::new(PROGRAM), &["0".as_ref()])
 }
 
 fn decode(content: &[u8], coding: &str) -> Vec<u8> {
@@ -115,7 +47,7 @@ fn decode(content: &[u8], coding: &str) -> Vec<u8> {
 
 #[test]
 fn the_site_is_in_the_program() {
-    let program = Program::start();
+    let program = start();
     let page = program.get("/", &[]);
     assert_eq!(
         (page.status, page.field("content-type")),
@@ -126,11 +58,12 @@ fn the_site_is_in_the_program() {
     for path in ["/none.js", "/site/app.js", "/../Cargo.toml", "/.git/config"] {
         assert!(matches!(program.get(path, &[]).status, 400 | 404), "{path}");
     }
+    program.interrupt();
 }
 
 #[test]
 fn each_coding_is_sent_to_who_accepts_it() {
-    let program = Program::start();
+    let program = start();
     let mut tags = Vec::new();
     for coding in ["br", "zstd", "gzip", ""] {
         let answer = program.get("/app.js", &[("Accept-Encoding", coding)]);
@@ -152,7 +85,7 @@ fn each_coding_is_sent_to_who_accepts_it() {
 
 #[test]
 fn conditions_and_ranges_are_as_ever() {
-    let program = Program::start();
+    let program = start();
     let whole = program.get("/app.js", &[]);
     let tag = whole.field("etag");
     let same = program.get("/app.js", &[("If-None-Match", tag)]);
@@ -170,7 +103,7 @@ fn conditions_and_ranges_are_as_ever() {
 
 #[tokio::test]
 async fn entity_tags_are_those_of_the_site_on_disk() {
-    let program = Program::start();
+    let program = start();
     let disk = Assets::new(concat!(env!("CARGO_MANIFEST_DIR"), "/site")).unwrap();
     for path in ["index.html", "app.js", "style.css"] {
         let (method, fields) = (http::Method::GET, http::HeaderMap::new());
@@ -185,16 +118,11 @@ async fn entity_tags_are_those_of_the_site_on_disk() {
 }
 
 #[test]
-fn a_port_that_is_none_is_said_in_one_line() {
-    let output = Command::new(env!("CARGO_BIN_EXE_embedded"))
-        .arg("no-port")
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success());
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(
-        said.contains("no-port") && said.contains("give another"),
-        "{said}"
-    );
+fn wrong_arguments_are_said_in_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().port().to_string();
+    let program = Path::new(PROGRAM);
+    refuses(program, &["no-port"], 2, "no-port");
+    refuses(program, &["1", "2"], 2, "[PORT]");
+    refuses(program, &[&taken], 1, &taken);
 }

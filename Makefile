@@ -2,6 +2,9 @@
 
 CARGO ?= cargo
 LOOM_TARGET := target/loom
+# The programs as `make unit` builds them: with the features that the whole workspace wants of its
+# dependencies. For one package alone those would be others, and minutes of compiling anew.
+BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-docs embedded salver-embed-fixture
@@ -52,8 +55,7 @@ ui-deps: ## Install what the tests of the page need: node, npm, chromium
 	cd $(UI_TESTS) && npm ci --no-audit --no-fund
 
 ui-test: ui-deps ## The page of `salver bench ui` in a headless Chromium: real runs, bars, keyboard
-	$(CARGO) build --locked -p salver
-	$(CARGO) build --locked -p salver-bench --example scripted_page
+	$(BUILD)
 	cd $(UI_TESTS) && CHROMIUM="$$(command -v chromium)" npm test
 
 ui-screenshot: ui-deps build ## Measure with the page, and make docs/ui.png of it (2 minutes)
@@ -90,7 +92,7 @@ docs: ## The documentation, with warnings as errors
 # The documentation of some dependencies makes it thousands of files.
 mirror: docs ## Mirror example/ and the documentation through the server by wget; compare by hash
 	RUSTDOCFLAGS= $(CARGO) doc --locked --no-deps -p rustix -p brotli -p tokio
-	$(CARGO) build --locked -p salver
+	$(BUILD)
 	scripts/mirror.sh target/debug/salver example 15
 	scripts/mirror.sh target/debug/salver target/doc 2000
 	scripts/codings.sh target/debug/salver example
@@ -99,7 +101,7 @@ mirror: docs ## Mirror example/ and the documentation through the server by wget
 	fi
 
 h2spec: deps ## h2spec, the conformance test of HTTP/2, in the clear and over TLS
-	$(CARGO) build --locked -p salver
+	$(BUILD)
 	scripts/h2spec.sh target/debug/salver
 
 cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check

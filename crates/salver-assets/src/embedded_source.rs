@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::in_memory;
-use crate::source::{EMBEDDED, Kind, Known, Metadata, Opened, Patience, Reader, Source, View};
+use crate::in_memory::{self, Files};
+use crate::source::{EMBEDDED, Known, Metadata, Opened, Patience, Reader, Source, View};
 
 /// A file that is part of the program.
 #[derive(Clone, Copy)]
@@ -80,18 +80,6 @@ impl EmbeddedSource {
             .binary_search_by(|file| file.path.as_bytes().cmp(path));
         self.files.get(found.ok()?)
     }
-
-    /// The paths beneath the directory at `path`, relative to it.
-    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &'static [u8]> + use<> {
-        let prefix = in_memory::prefix(path);
-        let start = self
-            .files
-            .partition_point(|file| file.path.as_bytes() < &*prefix);
-        let files = self.files.get(start..).unwrap_or_default();
-        files
-            .iter()
-            .map_while(move |file| file.path.as_bytes().strip_prefix(&*prefix))
-    }
 }
 
 impl fmt::Debug for EmbeddedSource {
@@ -121,34 +109,39 @@ impl Source for EmbeddedSource {
     }
 }
 
-impl View for EmbeddedSource {
-    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
-        if let Some(file) = self.get(path) {
-            return Ok(file.metadata());
-        }
-        if path.is_empty() || self.beneath(path).next().is_some() {
-            return Ok(in_memory::directory(EMBEDDED));
-        }
-        Err(io::ErrorKind::NotFound.into())
+impl Files for EmbeddedSource {
+    fn device(&self) -> u64 {
+        EMBEDDED
     }
 
-    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        let Some(file) = self.get(path) else {
-            self.stat(path, patience)?;
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        Ok(Opened {
-            metadata: file.metadata(),
-            reader: Reader::Static(file.content),
-            local: true,
-        })
+    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)> {
+        let file = self.get(path)?;
+        Some((file.metadata(), Reader::Static(file.content)))
+    }
+
+    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let prefix = in_memory::prefix(path);
+        let start = self
+            .files
+            .partition_point(|file| file.path.as_bytes() < &*prefix);
+        let files = self.files.get(start..).unwrap_or_default();
+        files
+            .iter()
+            .map_while(move |file| file.path.as_bytes().strip_prefix(&*prefix))
+    }
+}
+
+impl View for EmbeddedSource {
+    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
+        in_memory::stat(self, path)
+    }
+
+    fn open(&self, path: &[u8], _: Patience) -> io::Result<Opened> {
+        in_memory::open(self, path)
     }
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        if self.stat(path, Patience::MayWait)?.kind != Kind::Directory {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        Ok(in_memory::names(self.beneath(path)))
+        in_memory::list(self, path)
     }
 
     fn known(&self, path: &[u8]) -> Option<Known> {

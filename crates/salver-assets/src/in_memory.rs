@@ -1,6 +1,53 @@
 //! What trees in memory have in common: files by path, directories that follow from them.
 
-use crate::source::{Identity, Kind, Metadata, Timestamp};
+use std::io;
+
+use crate::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
+
+/// Files in memory, by path.
+pub(crate) trait Files {
+    /// Of all of them, and of their directories.
+    fn device(&self) -> u64;
+
+    /// The file at `path`.
+    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)>;
+
+    /// The paths beneath the directory at `path`, relative to it and sorted.
+    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]>;
+}
+
+/// As [`View::stat`](crate::View::stat).
+pub(crate) fn stat(files: &impl Files, path: &[u8]) -> io::Result<Metadata> {
+    if let Some((metadata, _)) = files.find(path) {
+        return Ok(metadata);
+    }
+    if path.is_empty() || files.beneath(path).next().is_some() {
+        return Ok(directory(files.device()));
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// As [`View::open`](crate::View::open).
+pub(crate) fn open(files: &impl Files, path: &[u8]) -> io::Result<Opened> {
+    let Some((metadata, reader)) = files.find(path) else {
+        stat(files, path)?;
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let local = true;
+    Ok(Opened {
+        metadata,
+        reader,
+        local,
+    })
+}
+
+/// As [`View::list`](crate::View::list).
+pub(crate) fn list(files: &impl Files, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    if stat(files, path)?.kind != Kind::Directory {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    Ok(names(files.beneath(path)))
+}
 
 /// The time of what has none.
 const NEVER: Timestamp = Timestamp {
@@ -26,7 +73,7 @@ pub(crate) fn file(device: u64, inode: u64, length: usize, modified_unix_seconds
 }
 
 /// Of a directory.
-pub(crate) fn directory(device: u64) -> Metadata {
+fn directory(device: u64) -> Metadata {
     let identity = Identity {
         device,
         inode: 0,
@@ -47,7 +94,7 @@ pub(crate) fn prefix(path: &[u8]) -> Vec<u8> {
 }
 
 /// The first segments of sorted paths, each once: the names in their directory.
-pub(crate) fn names<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+fn names<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let first = |path: &'a [u8]| path.split(|&byte| byte == b'/').next().unwrap_or_default();
     let mut names: Vec<&[u8]> = paths.map(first).collect();
     names.dedup();

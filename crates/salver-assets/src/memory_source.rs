@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::digest;
+use crate::in_memory::{self, Files};
 use crate::source::{
-    Kind, Known, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
+    Known, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
 };
 use crate::sync::Lock;
-use crate::{digest, in_memory};
 
 /// A tree of files in memory; directories exist where files are beneath them.
 ///
@@ -100,8 +101,18 @@ impl Source for MemorySource {
     }
 }
 
-impl Tree {
-    /// The paths beneath the directory at `path`, relative to it.
+impl Files for Tree {
+    fn device(&self) -> u64 {
+        self.device
+    }
+
+    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)> {
+        let File {
+            metadata, content, ..
+        } = self.files.get(path)?;
+        Some((*metadata, Reader::Memory(content.clone())))
+    }
+
     fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
         let start = in_memory::prefix(path);
         self.files
@@ -112,32 +123,15 @@ impl Tree {
 
 impl View for Tree {
     fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
-        if let Some(File { metadata, .. }) = self.files.get(path) {
-            return Ok(*metadata);
-        }
-        if path.is_empty() || self.beneath(path).next().is_some() {
-            return Ok(in_memory::directory(self.device));
-        }
-        Err(io::ErrorKind::NotFound.into())
+        in_memory::stat(self, path)
     }
 
-    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        let Some(file) = self.files.get(path) else {
-            self.stat(path, patience)?;
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        Ok(Opened {
-            metadata: file.metadata,
-            reader: Reader::Memory(file.content.clone()),
-            local: true,
-        })
+    fn open(&self, path: &[u8], _: Patience) -> io::Result<Opened> {
+        in_memory::open(self, path)
     }
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        if self.stat(path, Patience::MayWait)?.kind != Kind::Directory {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        Ok(in_memory::names(self.beneath(path)))
+        in_memory::list(self, path)
     }
 
     fn known(&self, path: &[u8]) -> Option<Known> {

@@ -9,7 +9,7 @@ use crate::engine::{Engine, Now, Step};
 use crate::locate::is_coded;
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
-use crate::source::{Kind, Metadata, Patience, View};
+use crate::source::{Identity, Kind, Metadata, Patience, View};
 
 /// What a walk has loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,19 +31,12 @@ const HEADS: u64 = 8192;
 /// A browser's choice; the smallest that is there.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
-/// Which directory it is: device and inode.
-type Place = (u64, u64);
-
-fn place(metadata: &Metadata) -> Place {
-    (metadata.identity.device, metadata.identity.inode)
-}
-
 /// A directory to be looked at.
 struct Directory {
     /// Relative to its tree.
     path: Vec<u8>,
     /// The directories that lead to it, and it itself.
-    above: Vec<Place>,
+    above: Vec<Identity>,
 }
 
 impl Engine {
@@ -77,7 +70,7 @@ impl Engine {
             let root = view.stat(b"", Patience::MayWait);
             let mut directories = vec![Directory {
                 path: Vec::new(),
-                above: root.iter().map(place).collect(),
+                above: root.iter().map(|root| root.identity).collect(),
             }];
             while let Some(directory) = directories.pop().filter(|_| !done.full) {
                 let Directory { path, above } = &directory;
@@ -112,7 +105,7 @@ impl Engine {
         &self,
         view: &dyn View,
         directory: &[u8],
-        above: &[Place],
+        above: &[Identity],
         directories: &mut Vec<Directory>,
     ) -> Vec<(Vec<u8>, u64)> {
         let mut names = view.list(directory).unwrap_or_default();
@@ -128,24 +121,23 @@ impl Engine {
             if is_hidden(&path) && !self.config().dotfiles {
                 continue;
             }
-            let Ok(metadata) = view.stat(&path, Patience::MayWait) else {
+            let Ok(Metadata { kind, identity }) = view.stat(&path, Patience::MayWait) else {
                 continue;
             };
-            let length = metadata.identity.length;
-            match metadata.kind {
+            match kind {
                 Kind::Directory => {
-                    let place = place(&metadata);
+                    let mut known = above.iter();
                     // Trees in memory number no directories, and have no links.
-                    if place.1 == 0 || !above.contains(&place) {
-                        let above = [above, &[place]].concat();
+                    if identity.inode == 0 || !known.any(|known| known.is_same_file(&identity)) {
+                        let above = [above, &[identity]].concat();
                         directories.push(Directory { path, above });
                     }
                 }
                 Kind::File if index.is_some_and(|index| index.as_bytes() == &**name) => {
-                    files.push(([directory, slash].concat(), length));
+                    files.push(([directory, slash].concat(), identity.length));
                 }
                 // Siblings come with their originals.
-                Kind::File if !is_coded(name) => files.push((path, length)),
+                Kind::File if !is_coded(name) => files.push((path, identity.length)),
                 _ => {}
             }
         }

@@ -166,6 +166,6 @@ impl Directory {
 }
 
 fn is_among(directory: &Metadata, above: &[Metadata]) -> bool {
-    let id = |metadata: &Metadata| (metadata.identity.device, metadata.identity.inode);
-    above.iter().any(|known| id(known) == id(directory))
+    let mut above = above.iter();
+    above.any(|known| known.identity.is_same_file(&directory.identity))
 }

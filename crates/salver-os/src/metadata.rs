@@ -44,6 +44,13 @@ pub struct Identity {
     pub changed: Timestamp,
 }
 
+impl Identity {
+    /// Whether both are of one file or directory, in whatever versions.
+    pub fn is_same_file(&self, other: &Identity) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -113,6 +113,15 @@ pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
+/// The target of a request for the file at `path`, which is not percent-encoded; slashes before it do
+/// not count: `reports/2026.pdf` and `/reports/2026.pdf` are one.
+pub fn target_of(path: &str) -> String {
+    let mut target = String::with_capacity(path.len() + 1);
+    target.push('/');
+    encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
+    target
+}
+
 /// Percent-encodes a decoded path for a URI reference. With a single leading slash, as
 /// [`RequestPath`] has, it can never be read as an authority.
 pub fn encode_path(path: &[u8], out: &mut String) {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, encode_path,
+    Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
 
 use crate::context::Context as Loop;
@@ -57,14 +57,16 @@ pub(crate) fn ask(
     given: impl FnOnce() -> Given,
     now: Now,
 ) -> Asked {
-    let handlers = &shared.common.handlers;
-    let handlers = (!handlers.is_empty() && may_be_asked(request)).then_some(handlers);
+    let handlers = Some(&shared.common.handlers).filter(|handlers| !handlers.is_empty());
+    let path = handlers.and_then(|_| RequestPath::parse(&request.path).ok());
+    let handlers = handlers.filter(|_| may_be_asked(request, path.as_ref()));
     let case = |request: &Request<'_>| Case {
         shared: Rc::clone(shared),
         request: request.clone().into_owned(),
     };
-    if handlers.is_some_and(|handlers| handlers.guard(&request.path).is_some()) {
-        return Asked::Later(Box::pin(case(request).guarded(given())));
+    let guarded = handlers.zip(path);
+    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(&path).cloned()) {
+        return Asked::Later(Box::pin(case(request).guarded(guard, given())));
     }
     match ask_engine(shared, request, now) {
         salver_assets::Asked::Plan(plan) => {
@@ -97,11 +99,8 @@ fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::
 /// Whether handlers may be asked about a request: about a path, or about the server itself. What is
 /// neither has no guard either, so that whoever trusts in one must not see it: `/private%2Fx`, say.
 /// Nor is a handler a tunnel, as 200 to CONNECT would say.
-fn may_be_asked(request: &Request<'_>) -> bool {
-    match &*request.path {
-        b"*" => request.method == Method::Options,
-        path => RequestPath::parse(path).is_ok(),
-    }
+fn may_be_asked(request: &Request<'_>, path: Option<&RequestPath<'_>>) -> bool {
+    path.is_some() || (&*request.path == b"*" && request.method == Method::Options)
 }
 
 /// Whether a request is one for what files give.
@@ -116,11 +115,9 @@ struct Case {
 }
 
 impl Case {
-    /// Its path has a guard.
-    async fn guarded(self, given: Given) -> ResponsePlan {
-        if let Some(guard) = self.shared.common.handlers.guard(&self.request.path)
-            && let Some(plan) = self.call(guard, given.clone()).await
-        {
+    /// Its path has this guard.
+    async fn guarded(self, guard: Handler, given: Given) -> ResponsePlan {
+        if let Some(plan) = self.call(&guard, given.clone()).await {
             return plan;
         }
         let plan = self.files(&self.request).await;
@@ -151,11 +148,8 @@ impl Case {
                 None => self.failed("a handler answered 1xx, which is no answer"),
             }),
             Some(Reply::File { path, fields }) => {
-                let mut target = String::with_capacity(path.len() + 1);
-                target.push('/');
-                encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
                 let mut request = Request {
-                    path: target.into_bytes().into(),
+                    path: target_of(&path).into_bytes().into(),
                     query: None,
                     ..self.request.clone()
                 };

@@ -182,7 +182,7 @@ impl Builder {
     /// The first thing that cannot work, and what to do.
     pub fn build(self) -> Result<Server, BuildError> {
         if let Some(prefix) = self.bad_guard {
-            return Err(BuildError::Prefix("guard", prefix));
+            return Err(BuildError::Guard(prefix));
         }
         let mut settings = self.settings;
         if let Some(addresses) = self.addresses {
@@ -219,7 +219,7 @@ impl Builder {
             });
         }
         if let Some((prefix, _)) = fallbacks.pop() {
-            return Err(BuildError::Prefix("spa", prefix));
+            return Err(BuildError::Spa(prefix));
         }
         if config.mounts.is_empty() && !self.handlers.is_empty() {
             // Nothing is a file: all is for the handlers.
@@ -249,9 +249,10 @@ pub enum BuildError {
     Directory(PathBuf, io::Error),
     /// A setting of the engine cannot be used.
     Setting(ConfigError),
-    /// The method of this name was given a prefix that is none: no absolute path for `guard`, or
-    /// for `spa` none where a directory is.
-    Prefix(&'static str, String),
+    /// What [`Builder::guard`] was given is no absolute path.
+    Guard(String),
+    /// No directory is served at the prefix that [`Builder::spa`] was given.
+    Spa(String),
     /// No address is named, neither with TLS nor without.
     Nowhere,
     /// An address cannot be listened on.
@@ -267,14 +268,14 @@ impl fmt::Display for BuildError {
                 write!(f, "cannot serve {}: {error}", path.display())
             }
             BuildError::Setting(error) => error.fmt(f),
-            BuildError::Prefix("spa", prefix) => {
+            BuildError::Spa(prefix) => {
                 write!(
                     f,
                     "spa({prefix:?}): no directory is served there; name its prefix"
                 )
             }
-            BuildError::Prefix(method, prefix) => {
-                write!(f, "{method}({prefix:?}): no absolute path such as /private")
+            BuildError::Guard(prefix) => {
+                write!(f, "guard({prefix:?}): no absolute path such as /private")
             }
             BuildError::Nowhere => {
                 f.write_str("there is no address to listen on: name one by listen or tls")
@@ -291,7 +292,7 @@ impl std::error::Error for BuildError {
             BuildError::Directory(_, error) | BuildError::Loop(error) => Some(error),
             BuildError::Setting(error) => Some(error),
             BuildError::Address(error) => Some(error),
-            BuildError::Prefix(..) | BuildError::Nowhere => None,
+            BuildError::Guard(_) | BuildError::Spa(_) | BuildError::Nowhere => None,
         }
     }
 }

@@ -148,14 +148,9 @@ impl Handlers {
         Ok(())
     }
 
-    /// Who is asked before files at a path as it came. It is compared in the form in which it
-    /// becomes a file's, so that no way of writing it leads past a guard.
-    pub(crate) fn guard(&self, path: &[u8]) -> Option<&Handler> {
-        if self.guards.is_empty() {
-            return None;
-        }
-        // What is no path is no file's either.
-        let path = RequestPath::parse(path).ok()?;
+    /// Who is asked before files at a path. It is compared in the form in which it becomes a file's,
+    /// so that no way of writing it leads past a guard.
+    pub(crate) fn guard(&self, path: &RequestPath<'_>) -> Option<&Handler> {
         let mut guards = self.guards.iter();
         let found = guards.find(|(prefix, _)| {
             let rest = path.as_bytes().strip_prefix(&**prefix);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Response};
-use salver_assets::{Source, encode_path};
+use salver_assets::{Source, target_of};
 
 use crate::asking::Shared;
 use crate::body::Body;
@@ -54,17 +54,9 @@ impl Assets {
     /// file's, beneath the directory and not percent-encoded (`reports/2026.pdf`). Method and fields
     /// count as ever: HEAD, conditions, ranges and codings.
     pub async fn file(&self, path: &str, method: &Method, headers: &HeaderMap) -> Response<Body> {
-        let target = target(path);
+        let target = target_of(path);
         let request = translate::request(method, target.as_bytes(), None, headers);
         let plan = self.0.serving.plan(&request).await;
         translate::response(plan, target.as_bytes())
     }
-}
-
-/// The target of a request for the file at `path`.
-pub(crate) fn target(path: &str) -> String {
-    let mut target = String::with_capacity(path.len() + 1);
-    target.push('/');
-    encode_path(path.trim_start_matches('/').as_bytes(), &mut target);
-    target
 }

@@ -3,9 +3,9 @@
 //! Paths and prefixes are as for [`Assets::file`]: beneath the directory, not percent-encoded, with
 //! or without `/` before them. One that can name nothing (`../x`) changes nothing.
 
-use salver_assets::{PathError, Prewarmed, RequestPath, Statistics};
+use salver_assets::{PathError, Prewarmed, RequestPath, Statistics, target_of};
 
-use crate::assets::{Assets, target};
+use crate::assets::Assets;
 use crate::events::Events;
 
 impl Assets {
@@ -38,7 +38,7 @@ impl Assets {
     /// If the runtime ends meanwhile.
     pub async fn prewarm_prefix(&self, prefix: &str) -> std::io::Result<Prewarmed> {
         let engine = self.shared().serving.engine.clone();
-        let prefix = target(prefix);
+        let prefix = target_of(prefix);
         let prewarm =
             move || at(&prefix, |prefix| engine.prewarm_prefix(prefix)).unwrap_or_default();
         tokio::task::spawn_blocking(prewarm)
@@ -54,14 +54,14 @@ impl Assets {
     /// afterwards gets it. The same holds for [`invalidate_prefix`](Self::invalidate_prefix) and
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
-        let _ = at(&target(path), |path| {
+        let _ = at(&target_of(path), |path| {
             self.shared().serving.engine.invalidate(path)
         });
     }
 
     /// Lets go of what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
-        let _ = at(&target(prefix), |prefix| {
+        let _ = at(&target_of(prefix), |prefix| {
             self.shared().serving.engine.invalidate_prefix(prefix);
         });
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
-use salver_assets::{Content, Request, RequestPath, Source, Statistics};
+use salver_assets::{Content, Request, RequestPath, Source, Statistics, target_of};
 
-use crate::assets::{Assets, target};
+use crate::assets::Assets;
 use crate::builder::Builder;
 use crate::error::{Error, ReadError};
 use crate::loading::Blocking;
@@ -35,7 +35,7 @@ impl Assets {
     /// # Errors
     /// See [`ReadError`].
     pub async fn read(&self, path: &str) -> Result<Bytes, ReadError> {
-        let target = target(path);
+        let target = target_of(path);
         RequestPath::parse(target.as_bytes()).map_err(ReadError::Name)?;
         let request = Request::get(target.as_bytes());
         let mut plan = self.shared().exact.plan(&request).await;

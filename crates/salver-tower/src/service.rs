@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use salver_assets::Asked;
+use salver_assets::{Asked, target_of};
 use tower_service::Service;
 
-use crate::assets::{Assets, target};
+use crate::assets::Assets;
 use crate::body::Body;
 use crate::translate;
 
@@ -100,7 +100,7 @@ impl Assets {
     pub fn file_service(&self, path: &str) -> FileService {
         FileService {
             assets: self.clone(),
-            target: target(path).into(),
+            target: target_of(path).into(),
         }
     }
 }

@@ -13,7 +13,7 @@ fn handlers(guards: &[&str]) -> Handlers {
 
 /// The number of the guard that is asked.
 fn asked(handlers: &Handlers, path: &str) -> Option<String> {
-    let guard = handlers.guard(path.as_bytes())?;
+    let guard = handlers.guard(&RequestPath::parse(path.as_bytes()).ok()?)?;
     let mut reply = guard(Request::new(Bytes::new()));
     let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
     match reply.as_mut().poll(context) {

@@ -21,6 +21,7 @@ pub mod range;
 pub mod validator;
 
 mod fingerprint;
+mod flood_guard;
 mod least_rate;
 mod method;
 pub mod request_fields;
@@ -31,6 +32,7 @@ pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;
+pub use flood_guard::FloodGuard;
 pub use least_rate::{LeastRate, RateCredit};
 pub use media_type::{content_type, has_known_extension};
 pub use method::Method;

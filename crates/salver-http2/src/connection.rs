@@ -5,16 +5,18 @@ mod content;
 mod control;
 mod section;
 
+pub use self::answer::Stalled;
+
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{
-    Frame, MOST, PREFACE, flag, kind, push_goaway, push_number, push_settings, setting,
+    Frame, MOST, PREFACE, flag, kind, push_goaway, push_header, push_number, push_settings, setting,
 };
 use crate::hpack::Decoder;
 use crate::limits::Limits;
-use crate::patience::Patience;
 use crate::priority::Priority;
 use crate::request::{Head, Malformed, Request};
 use crate::streams::{State, Stream, Streams};
+use salver_semantics::{FloodGuard, RateCredit};
 
 /// The window that each side has until it is told otherwise (RFC 9113 section 6.9.2).
 const INITIAL_WINDOW: i64 = 65_535;
@@ -53,6 +55,21 @@ pub enum Event<'s, T> {
     /// Send what is to be sent, and close.
     Ended,
 }
+
+/// How much of the end the client has been told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goodbye {
+    Unsaid,
+    /// That there will be one; what it sends until it has heard that is answered.
+    Announced,
+    /// It has.
+    Heard,
+    /// The last stream that is answered.
+    Said(u32),
+}
+
+/// The PING that goes with the announcement of the end.
+const LAST_PING: &[u8; 8] = b"draining";
 
 /// What is used while input is looked at, and can serve all connections of a thread in turn.
 #[derive(Debug, Default)]
@@ -99,13 +116,16 @@ pub struct Connection<T> {
     taken: u32,
     /// The next field block must say that this side uses no dynamic table.
     resize: bool,
-    patience: Patience,
+    flood_guard: FloodGuard,
     /// Of streams that are not open yet.
     priorities: Vec<(u32, Priority)>,
-    /// Frames sent that the client may answer by widening a window.
-    credit: u32,
-    /// No further stream is answered.
-    goes_away: bool,
+    /// Bytes of content sent for which the client has not widened a window yet.
+    credit: u64,
+    goodbye: Goodbye,
+    /// What the client may still take its time for while it lets nothing be sent at all.
+    pace: Option<RateCredit>,
+    /// Bytes of content sent since the pace was looked at.
+    sent: u64,
     peer_goes_away: bool,
     /// Grows with everything that leads somewhere.
     progress: u64,
@@ -152,10 +172,12 @@ impl<T> Connection<T> {
             initial_window: INITIAL_WINDOW,
             taken: 0,
             resize: false,
-            patience: Patience::new(),
+            flood_guard: FloodGuard::new(),
             priorities: Vec::new(),
             credit: 0,
-            goes_away: false,
+            goodbye: Goodbye::Unsaid,
+            pace: None,
+            sent: 0,
             peer_goes_away: false,
             progress: 0,
         }
@@ -197,16 +219,59 @@ impl<T> Connection<T> {
 
     /// Whether nothing is left to do, and nothing will come.
     pub fn is_over(&self) -> bool {
-        let no_more = self.peer_goes_away || self.goes_away;
+        let no_more = self.peer_goes_away || self.goes_away();
         self.has_ended || no_more && self.streams.len() == 0
+    }
+
+    /// Announces that the connection is about to end, while all streams are still answered; a PING goes
+    /// with it, whose answer shows that the client knows (RFC 9113 section 6.8).
+    pub fn announce_goaway(&mut self, out: &mut Vec<u8>) {
+        if self.goodbye == Goodbye::Unsaid && !self.has_ended {
+            self.goodbye = Goodbye::Announced;
+            push_goaway(out, MOST, ErrorCode::NO_ERROR);
+            push_header(out, LAST_PING.len(), kind::PING, 0, 0);
+            out.extend_from_slice(LAST_PING);
+        }
+    }
+
+    /// Whether the client has answered the announcement.
+    pub fn knows_goaway(&self) -> bool {
+        self.goodbye == Goodbye::Heard
     }
 
     /// Says that no further stream is answered; those that are open are (RFC 9113 section 6.8).
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
-        if !self.goes_away && !self.has_ended {
-            self.goes_away = true;
-            push_goaway(out, self.last, ErrorCode::NO_ERROR);
+        if !self.goes_away() && !self.has_ended {
+            self.push_goaway(ErrorCode::NO_ERROR, out);
         }
+    }
+
+    /// Whether the client has been told the last stream.
+    fn goes_away(&self) -> bool {
+        matches!(self.goodbye, Goodbye::Said(_))
+    }
+
+    /// Appends a GOAWAY. The stream that it names never goes up (RFC 9113 section 6.8): a client may have
+    /// sent elsewhere already what was beyond it.
+    fn push_goaway(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
+        let last = match self.goodbye {
+            Goodbye::Said(last) => last.min(self.last),
+            Goodbye::Unsaid | Goodbye::Announced | Goodbye::Heard => self.last,
+        };
+        self.goodbye = Goodbye::Said(last);
+        push_goaway(out, last, code);
+    }
+
+    /// Memory that is held for input that is not whole, in bytes.
+    pub fn buffered(&self) -> usize {
+        self.block
+            .as_ref()
+            .map_or(0, |block| block.bytes.capacity())
+    }
+
+    /// Streams that are open.
+    pub fn open_streams(&self) -> usize {
+        self.streams.len()
     }
 
     /// Takes what has been received and not yet been consumed. Returns how many bytes are consumed
@@ -325,7 +390,10 @@ impl<T> Connection<T> {
 
     /// A frame that leads to nothing.
     fn spend(&mut self, call: &Call<'_>) -> Result<(), Fault> {
-        if self.patience.spend(call.limits, call.second) {
+        if self
+            .flood_guard
+            .spend(call.limits.max_idle_frames, call.second)
+        {
             Ok(())
         } else {
             Err(ErrorCode::ENHANCE_YOUR_CALM.into())
@@ -341,7 +409,9 @@ impl<T> Connection<T> {
         out: &mut Vec<u8>,
     ) -> Done<'static, T> {
         let code = match fault {
-            Fault::Stream(stream, code) if self.patience.spend(limits, second) => {
+            Fault::Stream(stream, code)
+                if self.flood_guard.spend(limits.max_idle_frames, second) =>
+            {
                 return match self.reset(stream, code, out) {
                     Some(closed) => Done::Closed(stream, content(closed)),
                     None => Done::Frame,
@@ -350,7 +420,7 @@ impl<T> Connection<T> {
             Fault::Stream(..) => ErrorCode::ENHANCE_YOUR_CALM,
             Fault::Connection(code) => code,
         };
-        push_goaway(out, self.last, code);
+        self.push_goaway(code, out);
         self.has_ended = true;
         Done::Ended
     }

@@ -13,6 +13,7 @@ impl ErrorCode {
     pub const STREAM_CLOSED: ErrorCode = ErrorCode(5);
     pub const FRAME_SIZE_ERROR: ErrorCode = ErrorCode(6);
     pub const REFUSED_STREAM: ErrorCode = ErrorCode(7);
+    pub const CANCEL: ErrorCode = ErrorCode(8);
     pub const COMPRESSION_ERROR: ErrorCode = ErrorCode(9);
     pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(11);
 }

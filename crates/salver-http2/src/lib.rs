@@ -12,13 +12,12 @@ mod error;
 mod frame;
 pub mod hpack;
 mod limits;
-mod patience;
 mod priority;
 mod request;
 mod response;
 mod streams;
 
-pub use connection::{Connection, Event, Phase, Scratch};
+pub use connection::{Connection, Event, Phase, Scratch, Stalled};
 pub use error::ErrorCode;
 pub use frame::PREFACE;
 pub use limits::Limits;

@@ -12,7 +12,9 @@
 //! large one holds up nobody (RFC 9218 section 10).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use salver_semantics::{LeastRate, RateCredit};
 use slab::Slab;
 
 use crate::priority::{Priority, URGENCIES};
@@ -43,6 +45,10 @@ pub(crate) struct Stream<T> {
     is_queued: bool,
     /// What is left of its portion.
     portion: u64,
+    /// What its client may still take its time for.
+    pace: Option<RateCredit>,
+    /// Bytes sent since the pace was looked at.
+    sent: u64,
 }
 
 impl<T> Stream<T> {
@@ -128,6 +134,8 @@ impl<T> Streams<T> {
             ticket: 0,
             is_queued: false,
             portion: 0,
+            pace: None,
+            sent: 0,
         });
         self.index.push((id, key));
     }
@@ -202,10 +210,37 @@ impl<T> Streams<T> {
         if let Some(stream) = self.get(id)
             && stream.priority != priority
         {
-            stream.priority = priority;
-            stream.is_queued = false;
+            let before = std::mem::replace(&mut stream.priority, priority);
+            if std::mem::take(&mut stream.is_queued) {
+                let ticket = stream.ticket;
+                // However often a client changes its mind, a stream has one place.
+                if let Some(queue) = self.queues.get_mut(usize::from(before.urgency)) {
+                    queue.retain(|(_, other)| *other != ticket);
+                }
+            }
             self.enqueue_id(id);
         }
+    }
+
+    /// The streams with content left whose client has held back their windows for too long, given the
+    /// time since the last call.
+    pub(crate) fn stalled(&mut self, rate: &LeastRate, time: Duration) -> Vec<u32> {
+        let mut stalled = Vec::new();
+        for (_, stream) in &mut self.all {
+            if let State::Sending { .. } = stream.state {
+                let sent = std::mem::take(&mut stream.sent);
+                // One that waits for others, or for a disk, is not held up by its client.
+                let waits = if stream.window > 0 {
+                    Duration::ZERO
+                } else {
+                    time
+                };
+                if !RateCredit::pass_or_begin(&mut stream.pace, rate, waits, sent) {
+                    stalled.push(stream.id);
+                }
+            }
+        }
+        stalled
     }
 
     /// Whose turn it is, if at most `most` bytes may be sent.
@@ -269,6 +304,7 @@ impl<T> Streams<T> {
         let is_whole = *left == 0;
         stream.window = stream.window.saturating_sub_unsigned(length);
         stream.portion = stream.portion.saturating_sub(length);
+        stream.sent = stream.sent.saturating_add(length);
         if is_whole || stream.portion == 0 {
             stream.is_queued = false;
             if let Some(queue) = self.queues.get_mut(turn.urgency) {

@@ -47,6 +47,22 @@ impl RateCredit {
         self.0 = left.min(rate.patience);
         !self.0.is_zero()
     }
+
+    /// As [`pass`](Self::pass) for a credit that begins with the first call, whose time is before it.
+    pub fn pass_or_begin(
+        credit: &mut Option<Self>,
+        rate: &LeastRate,
+        time: Duration,
+        taken: u64,
+    ) -> bool {
+        match credit {
+            Some(credit) => credit.pass(rate, time, taken),
+            None => {
+                *credit = Some(RateCredit::new(rate));
+                true
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,19 @@
 //! Answers: their heads, and their content as the windows allow.
 
+use std::time::Duration;
+
+use salver_semantics::{LeastRate, RateCredit};
+
 use super::{Connection, content};
 use crate::error::ErrorCode;
 use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
 use crate::hpack::push_status;
 use crate::response::RenderedHead;
 use crate::streams::{State, Turn};
+
+/// The client takes nothing on the whole connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stalled;
 
 impl<T> Connection<T> {
     /// Begins the answer on a stream: appends its head, and takes what its `length` bytes of
@@ -98,12 +106,11 @@ impl<T> Connection<T> {
     ) -> Option<T> {
         let id = self.streams.by_key(turn.key)?.id;
         let is_whole = self.streams.sent(turn, length);
-        self.window = self
-            .window
-            .saturating_sub_unsigned(u64::try_from(length).unwrap_or(u64::MAX));
+        let bytes = u64::try_from(length).unwrap_or(u64::MAX);
+        self.window = self.window.saturating_sub_unsigned(bytes);
         self.progress += 1;
-        // One for the stream and one for the connection.
-        self.credit = self.credit.saturating_add(2).min(1 << 16);
+        self.credit = self.credit.saturating_add(bytes);
+        self.sent = self.sent.saturating_add(bytes);
         let ends = if is_whole { flag::END_STREAM } else { 0 };
         push_header(out, length, kind::DATA, ends, id);
         if is_whole {
@@ -134,6 +141,43 @@ impl<T> Connection<T> {
         self.streams.is_sending()
     }
 
+    /// Resets the streams whose client has held back their windows for too long, given the time since the
+    /// last call; what their answers were made of. An error if it holds back that of the connection.
+    ///
+    /// Call it while content is left to send and the socket takes what there is.
+    ///
+    /// # Errors
+    /// [`Stalled`]: the connection is to be ended.
+    pub fn reset_stalled(
+        &mut self,
+        rate: &LeastRate,
+        time: Duration,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<T>, Stalled> {
+        let sent = std::mem::take(&mut self.sent);
+        // Who may be sent something is not what is waited for.
+        let waits = if self.window > 0 {
+            Duration::ZERO
+        } else {
+            time
+        };
+        if !RateCredit::pass_or_begin(&mut self.pace, rate, waits, sent) {
+            return Err(Stalled);
+        }
+        let stalled = self.streams.stalled(rate, time);
+        let contents = stalled
+            .into_iter()
+            .filter_map(|id| self.reset(id, ErrorCode::CANCEL, out).and_then(content));
+        Ok(contents.collect())
+    }
+
+    /// Refuses a request before anything was made of it: it can be sent again (RFC 9113 section 8.7).
+    pub fn refuse(&mut self, stream: u32, out: &mut Vec<u8>) {
+        if self.streams.get(stream).is_some() {
+            self.reset(stream, ErrorCode::REFUSED_STREAM, out);
+        }
+    }
+
     /// Ends all streams; what their answers were made of.
     pub fn end(&mut self) -> impl Iterator<Item = T> {
         self.has_ended = true;
@@ -143,6 +187,8 @@ impl<T> Connection<T> {
     /// The answer is whole. Who still sends content to it may stop (section 8.1).
     fn finish(&mut self, id: u32, out: &mut Vec<u8>) -> Option<T> {
         let stream = self.streams.close(id)?;
+        // Who takes some answers may do without others: a proxy withdraws what its own clients do.
+        self.flood_guard.forgive(1);
         if !stream.is_whole {
             push_number(out, kind::RST_STREAM, id, ErrorCode::NO_ERROR.0);
             self.mark_reset(id);

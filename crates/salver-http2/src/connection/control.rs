@@ -1,12 +1,16 @@
 //! Frames about the connection and its streams, not about messages.
 
-use super::{Call, Closed, Connection, Done, content, depends_on};
+use super::{Call, Closed, Connection, Done, Goodbye, LAST_PING, content, depends_on};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, MOST, flag, kind, push_header, setting};
 use crate::priority::Priority;
 
 /// Priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
 const PRIORITIES: usize = 16;
+
+/// Bytes of content that are worth a WINDOW_UPDATE. A client that gives its windows back with every 512
+/// bytes that it reads sends two for them, one for the stream and one for the connection.
+const UPDATE_WORTH: u64 = 256;
 
 impl<T> Connection<T> {
     /// RFC 9113 section 5.3.2: only checked. RFC 9218 has taken its place.
@@ -112,7 +116,11 @@ impl<T> Connection<T> {
             return Err(ErrorCode::FRAME_SIZE_ERROR.into());
         }
         self.spend(call)?;
-        if !frame.has(flag::ACK) {
+        if frame.has(flag::ACK) {
+            if frame.payload == LAST_PING && self.goodbye == Goodbye::Announced {
+                self.goodbye = Goodbye::Heard;
+            }
+        } else {
             push_header(call.out, 8, kind::PING, flag::ACK, 0);
             call.out.extend_from_slice(frame.payload);
         }
@@ -141,8 +149,8 @@ impl<T> Connection<T> {
         frame: &Frame<'_>,
     ) -> Result<Done<'static, T>, Fault> {
         let increment = frame.number()? & MOST;
-        // What answers content that was sent is no idle talk.
-        match self.credit.checked_sub(1) {
+        // What answers content that was sent is no idle talk, in however small pieces it was read.
+        match self.credit.checked_sub(UPDATE_WORTH) {
             Some(credit) => self.credit = credit,
             None => self.spend(call)?,
         }

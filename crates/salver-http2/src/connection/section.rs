@@ -101,7 +101,7 @@ impl<T> Connection<T> {
         self.opened = self.opened.checked_shl(distance).unwrap_or(0) | 1;
         self.reset = self.reset.checked_shl(distance).unwrap_or(0);
         self.last = id;
-        if self.goes_away {
+        if self.goes_away() {
             // The client has been told, or is being told.
             self.mark_reset(id);
             self.spend(call)?;
@@ -178,6 +178,8 @@ impl<T> Connection<T> {
         let (closed, was_opened) = (self.on_closed(id), self.opened & self.bit(id) != 0);
         let Some(stream) = self.streams.get(id) else {
             return match closed {
+                // Of a stream this old it is no longer known how it ended.
+                _ if self.bit(id) == 0 => self.spend(call).map(|()| Done::Frame),
                 Closed::ResetHere => self.spend(call).map(|()| Done::Frame),
                 // Section 5.1.1: a stream that was passed over cannot be opened any more.
                 _ if !was_opened => Err(ErrorCode::PROTOCOL_ERROR.into()),

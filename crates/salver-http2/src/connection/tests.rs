@@ -195,6 +195,8 @@ fn check(input: &[Vec<u8>], events: &[&str], frames: &[&str]) {
     assert_eq!(client.said(), frames);
 }
 
+mod bounds;
+
 const PROTOCOL_ERROR: u32 = 1;
 
 #[test]

@@ -144,6 +144,22 @@ impl Engine {
         most
     }
 
+    /// Holds at most so many files open for answers, those that are kept open between requests included; a
+    /// load that would open one more fails as overloaded. Default: no bound.
+    pub fn limit_descriptors(&self, most: usize) {
+        self.shared.open_files.limit_open(most);
+    }
+
+    /// Files that can still be opened for answers, at least.
+    pub fn files_left(&self) -> usize {
+        self.shared.open_files.left()
+    }
+
+    /// How many mounts there are.
+    pub fn mount_count(&self) -> usize {
+        self.shared.config.mounts.len()
+    }
+
     /// What an answer's content was to be sent from is no longer what it was, and nothing has been
     /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
     pub fn close_file(&self, content: &FileContent) {

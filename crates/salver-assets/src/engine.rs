@@ -390,7 +390,11 @@ impl Engine {
                 Joined::First(ticket) => ticket,
                 Joined::Later(waiter) => {
                     shared.counters.coalesced.add(1);
-                    return Step::Wait(Pending { waiter, progress });
+                    return Step::Wait(Pending {
+                        waiter,
+                        progress,
+                        mount,
+                    });
                 }
             }
         } else {
@@ -411,6 +415,7 @@ impl Engine {
         let pending = Pending {
             waiter: ticket.waiter(),
             progress,
+            mount,
         };
         let wanted = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {

@@ -47,11 +47,17 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// EMFILE and ENFILE, which have no kind of their own.
+const PROCESS_HAS_TOO_MANY: i32 = 24;
+const SYSTEM_HAS_TOO_MANY: i32 = 23;
+
+/// The error of an open that would take a descriptor which others may need.
+pub(crate) fn too_many_files() -> io::Error {
+    io::Error::from_raw_os_error(PROCESS_HAS_TOO_MANY)
+}
+
 impl From<&io::Error> for LoadError {
     fn from(error: &io::Error) -> Self {
-        // EMFILE and ENFILE have no kind of their own.
-        const PROCESS_HAS_TOO_MANY: i32 = 24;
-        const SYSTEM_HAS_TOO_MANY: i32 = 23;
         match (error.kind(), error.raw_os_error()) {
             (io::ErrorKind::PermissionDenied, _) => LoadError::Forbidden,
             (io::ErrorKind::OutOfMemory, _)

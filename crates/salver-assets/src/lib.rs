@@ -17,6 +17,7 @@ mod asking;
 mod cache_control;
 mod coalesce;
 mod config;
+mod content_memory;
 mod control;
 mod counters;
 pub mod digest;

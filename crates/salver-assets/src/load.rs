@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use salver_semantics::AcceptEncoding;
 
 use crate::coalesce::Ticket;
-use crate::error::{LoadError, Stop, is_absence};
+use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::held::Held;
 use crate::locate::{Found, locate};
 use crate::memory::Kept;
@@ -131,6 +131,12 @@ impl Load {
                     std::thread::sleep(PAUSE);
                 }
                 Err(Stop::Changed | Stop::WouldWait) => break self.keep_previous(),
+                // The old answer is better than none for want of a descriptor to look with.
+                Err(Stop::Io(error))
+                    if LoadError::from(&error) == LoadError::Overloaded && self.has_answer() =>
+                {
+                    break self.keep_previous();
+                }
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
                     if self.shared.said.first((&self.key, failure.status())) {
@@ -175,6 +181,12 @@ impl Load {
         }
     }
 
+    /// Whether there is an old answer that could be given again.
+    fn has_answer(&self) -> bool {
+        let previous = self.previous.as_ref();
+        previous.is_some_and(|previous| self.is_served_by(&previous.entry))
+    }
+
     /// Whether `entry` is a file and has in memory what is wanted of it.
     fn is_served_by(&self, entry: &Entry) -> bool {
         let Resource::File(offer) = &entry.resource else {
@@ -182,6 +194,11 @@ impl Load {
         };
         let selected = self.wanted.and_then(|accept| offer.select(&accept));
         selected.is_none_or(|(_, representation)| representation.content.is_some())
+    }
+
+    /// The number of the mount whose files it touches, in the order of the configuration.
+    pub fn mount(&self) -> usize {
+        self.mount
     }
 
     /// Whether the load is to confirm an entry that may be used meanwhile.
@@ -261,7 +278,7 @@ impl Load {
                     let kept = shared.open_files.get(identity, began);
                     let file = match kept.filter(|_| cached) {
                         Some(file) => file,
-                        None => open()?,
+                        None => self.open_for_answer(open)?,
                     };
                     match file.reader {
                         Reader::Static(bytes) => keep(Held::of_program(bytes)),
@@ -278,6 +295,17 @@ impl Load {
             }),
             None => Ok(self.ready(Resource::File(offer), began, opened)),
         }
+    }
+
+    /// Opens a file that an answer will hold open, if there may be one more.
+    fn open_for_answer(&self, open: impl Fn() -> Result<Opened, Stop>) -> Result<Opened, Stop> {
+        let files = &self.shared.open_files;
+        if !files.has_room() {
+            return Err(Stop::Io(too_many_files()));
+        }
+        let opened = open()?;
+        files.count(&opened);
+        Ok(opened)
     }
 
     /// The entry that says what was found, where that has no content: the old one if it is right.

@@ -6,14 +6,16 @@
 //! others need its place, and when nobody has asked for it in a while: an open handle keeps a
 //! deleted file's space.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::memory::{Kept, Memory, Uses};
 use crate::policy::Key;
 use crate::resource::micros;
 use crate::source::{Identity, Opened, Reader};
+use crate::sync::Lock;
 
 /// A handle that nobody has asked for in so long is closed.
 const IDLE_FOR: Duration = Duration::from_secs(10);
@@ -42,12 +44,35 @@ impl Kept for OpenFile {
     }
 }
 
-/// See the module.
+/// The files that are open for answers.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
+    /// Those that stay open between requests.
     kept: Memory<OpenFile>,
+    /// All of them.
+    open: Lock<Open>,
+    /// How many may be.
+    most_open: AtomicUsize,
     /// When the next sweep is due, in microseconds since the engine's epoch.
     sweep_at: AtomicU64,
+}
+
+/// Files that were opened. Some may have been closed since.
+#[derive(Debug, Default)]
+struct Open {
+    files: Vec<Weak<File>>,
+    /// How many were still open when that was looked at last.
+    alive: usize,
+}
+
+impl Open {
+    /// Forgets those that are closed, if there may be many.
+    fn prune(&mut self, most: usize) {
+        if self.files.len() >= self.alive + most / 16 {
+            self.files.retain(|file| file.strong_count() > 0);
+            self.alive = self.files.len();
+        }
+    }
 }
 
 impl OpenFiles {
@@ -55,6 +80,8 @@ impl OpenFiles {
     pub(crate) fn new(most: usize) -> Self {
         OpenFiles {
             kept: Memory::new(most),
+            open: Lock::new(Open::default()),
+            most_open: AtomicUsize::new(usize::MAX),
             sweep_at: AtomicU64::new(0),
         }
     }
@@ -87,6 +114,47 @@ impl OpenFiles {
             used: AtomicU64::new(micros(now)),
         };
         self.kept.insert(Arc::new(file));
+    }
+
+    /// Whether one more file may be opened. Files that only stay open for later are closed for it.
+    pub(crate) fn has_room(&self) -> bool {
+        let looked_again = || {
+            self.open.hold().alive = 0;
+            self.left() > 0
+        };
+        self.left() > 0 || looked_again() || {
+            self.kept.clear();
+            looked_again()
+        }
+    }
+
+    /// How many more files may be opened, at least.
+    pub(crate) fn left(&self) -> usize {
+        let most = self.most_open.load(Ordering::Relaxed);
+        if most == usize::MAX {
+            return most;
+        }
+        let mut open = self.open.hold();
+        open.prune(most);
+        most.saturating_sub(open.files.len())
+    }
+
+    /// Counts a file that was opened, until it is closed.
+    pub(crate) fn count(&self, opened: &Opened) {
+        let Reader::File(file) = &opened.reader else {
+            return;
+        };
+        let most = self.most_open.load(Ordering::Relaxed);
+        if most != usize::MAX {
+            let mut open = self.open.hold();
+            open.files.push(Arc::downgrade(file));
+            open.prune(most);
+        }
+    }
+
+    /// From now on at most `most` may be open.
+    pub(crate) fn limit_open(&self, most: usize) {
+        self.most_open.store(most, Ordering::Relaxed);
     }
 
     /// The file that had this identity is no longer served.
@@ -169,6 +237,35 @@ mod tests {
         };
         files.keep(&memory, second(0));
         assert_eq!(files.len(), 0, "what is no handle");
+    }
+
+    #[test]
+    fn no_more_are_open_than_may_be_kept_or_not() {
+        let files = OpenFiles::new(10);
+        assert_eq!((files.left(), files.has_room()), (usize::MAX, true));
+        files.limit_open(32);
+        let mut sent: Vec<_> = (0..20).map(|_| open()).collect();
+        sent.iter().for_each(|opened| files.count(opened));
+        for _ in 0..12 {
+            let opened = open();
+            files.count(&opened);
+            files.keep(&opened, second(0));
+        }
+        // Two are neither sent nor kept. What is kept goes when its place is needed.
+        assert_eq!(files.len(), 10);
+        assert!((1..=2).contains(&files.left()), "{}", files.left());
+        for _ in 0..11 {
+            assert!(files.has_room());
+            sent.push(open());
+            files.count(sent.last().unwrap());
+        }
+        assert_eq!(files.len(), 0);
+        sent.push(open());
+        files.count(sent.last().unwrap());
+        assert!(!files.has_room());
+        sent.truncate(16);
+        assert!(files.has_room());
+        assert_eq!(files.left(), 16);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::load::{Landed, Previous};
 pub struct Pending {
     pub(crate) waiter: Waiter<Landed>,
     pub(crate) progress: Progress,
+    /// Whose files it waits for.
+    pub(crate) mount: usize,
 }
 
 /// What a [`Pending`] resolves to.
@@ -62,6 +64,14 @@ impl Want<'_> {
             } => [self.key, b"\0", coding.name().as_bytes()].concat().into(),
             Purpose::Look | Purpose::Content { .. } => self.key.into(),
         }
+    }
+}
+
+impl Pending {
+    /// The number of the mount whose files are waited for, in the order of the configuration: they may all
+    /// be slow together.
+    pub fn mount(&self) -> usize {
+        self.mount
     }
 }
 

@@ -35,6 +35,16 @@ pub trait Disk {
     /// it may wait, by [`FileContent::read`]. Returns how much it will be, in bytes.
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read);
 
+    /// How much of `most` bytes there is memory for: at least one.
+    fn room(&self, most: usize) -> usize {
+        most
+    }
+
+    /// Bytes that were read at once, to be sent: as they are, or in what counts them while they live.
+    fn keep(&self, bytes: Bytes) -> Bytes {
+        bytes
+    }
+
     /// Lets go of content where that may wait, too.
     fn discard(&self, content: Content) {
         drop(content);
@@ -83,8 +93,9 @@ impl Reading {
     }
 
     /// The next bytes: at least one and at most `most`, which is not 0, from memory where they are
-    /// there or in the page cache. `Pending` if a disk has to be waited for; then the task is woken.
-    /// Empty when all have been given.
+    /// there or in the page cache. `ahead` is how many may be wanted soon, these included: more is not read
+    /// where nothing has to be waited for, so that nothing is held for a client which wants no more.
+    /// `Pending` if a disk has to be waited for; then the task is woken. Empty when all have been given.
     ///
     /// # Errors
     /// `InvalidData` or `UnexpectedEof` if a file is no longer what the head said; else the file's.
@@ -94,6 +105,7 @@ impl Reading {
         disk: &impl Disk,
         context: &mut Context<'_>,
         most: usize,
+        ahead: u64,
     ) -> Poll<io::Result<Bytes>> {
         loop {
             if let Some(under_way) = &mut self.under_way {
@@ -122,11 +134,14 @@ impl Reading {
                     }
                 }
                 Some(Piece::File(file)) => {
-                    let most = u64::try_from(most).unwrap_or(WINDOW).clamp(AT_ONCE, WINDOW);
+                    let most = u64::try_from(most)
+                        .unwrap_or(WINDOW)
+                        .max(AT_ONCE.min(ahead));
+                    let most = room(disk, most.min(WINDOW));
                     let end = file.range.end.min(file.range.start.saturating_add(most));
                     let mut window = file.range.start..end;
                     if let Some(bytes) = read_at_once(disk, file, &window)? {
-                        self.read = bytes;
+                        self.read = disk.keep(bytes);
                     } else {
                         // Who waits for a disk anyway asks for more than fits right now.
                         window.end = file.range.end.min(file.range.start.saturating_add(WINDOW));
@@ -146,6 +161,11 @@ impl Reading {
             discard(disk, piece);
         }
     }
+}
+
+fn room(disk: &impl Disk, most: u64) -> u64 {
+    let room = disk.room(usize::try_from(most).unwrap_or(usize::MAX));
+    u64::try_from(room).unwrap_or(most).clamp(1, most)
 }
 
 fn length(bytes: &Bytes) -> u64 {

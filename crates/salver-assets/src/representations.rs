@@ -254,7 +254,7 @@ pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<H
         Ok(bytes)
     })?;
     shared.counters.bytes_loaded.add(length);
-    Ok(Held::kept(bytes.into()))
+    Ok(Held::kept(shared.contents.count(bytes)))
 }
 
 fn hash(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Digest, Stop> {

@@ -43,6 +43,31 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Bytes of its path, its query and its fields.
+    pub fn length(&self) -> usize {
+        let RequestFields {
+            accept_encoding,
+            if_match,
+            if_none_match,
+            if_modified_since,
+            if_unmodified_since,
+            if_range,
+            range,
+        } = &self.fields;
+        let fields = [
+            &self.query,
+            accept_encoding,
+            if_match,
+            if_none_match,
+            if_modified_since,
+            if_unmodified_since,
+            if_range,
+            range,
+        ];
+        let length = |value: &Option<Cow<'_, [u8]>>| value.as_ref().map_or(0, |value| value.len());
+        self.path.len() + fields.into_iter().map(length).sum::<usize>()
+    }
+
     /// The same request, borrowing nothing: for one that has to wait.
     pub fn into_owned(self) -> Request<'static> {
         Request {

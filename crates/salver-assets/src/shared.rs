@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
+use crate::content_memory::ContentMemory;
 use crate::counters::Counters;
 use crate::digest::Digests;
 use crate::error::LoadError;
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) flights: Flights<Key, Landed>,
     pub(crate) digests: Digests,
     pub(crate) counters: Counters,
+    /// The content that is in memory, kept by the cache or not.
+    pub(crate) contents: ContentMemory,
     pub(crate) said: Said,
     /// Whether the cache is left alone for now.
     pub(crate) paused: AtomicBool,
@@ -48,6 +51,7 @@ impl Shared {
             flights: Flights::new(Landed::Failed(LoadError::Failed)),
             digests,
             counters: Counters::default(),
+            contents: ContentMemory::default(),
             said: Said::default(),
             paused: AtomicBool::new(false),
             config,
@@ -84,9 +88,18 @@ impl Shared {
             keep_up_to: if cached { self.keep_up_to() } else { 0 },
             sendfile_from: self.config.sendfile_from,
             changes_now: changed_within(identity, self.config.restless),
+            memory_is_full: self.memory_is_full(),
             residency: Residency::Unknown,
             transport: Transport::PassesThrough,
         }
+    }
+
+    /// Whether so much content is in memory that no more is to be read whole: what the cache may keep, and a
+    /// quarter of that for what it has let go of and clients have not.
+    fn memory_is_full(&self) -> bool {
+        let size = self.config.cache_size;
+        let kept = if self.config.cache { size } else { 0 };
+        self.contents.bytes() > kept.saturating_add(size / 4)
     }
 
     /// The Cache-Control of the file at `file` in the tree of the mount of this number.

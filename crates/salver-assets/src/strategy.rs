@@ -15,7 +15,7 @@
 //! | no | else | | resident | | [`Copy`](Way::Copy) |
 //! | no | else | | | | [`Elsewhere`](Way::Elsewhere) |
 //!
-//! The first row that fits holds. `salver bench strategies` measures where the lengths cross.
+//! The first row that fits holds; those with `Read` do not while memory is full. `salver bench strategies` measures where the lengths cross.
 
 /// A way for content, or for one window of it, to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub struct Situation {
     /// The file changed moments ago, so it may well change again while it is sent, and pages that
     /// the kernel sends would show that.
     pub changes_now: bool,
+    /// So much content is in memory that no more is read whole.
+    pub memory_is_full: bool,
     /// Of the window, or [`Residency::Unknown`].
     pub residency: Residency,
     /// What carries the bytes.
@@ -99,13 +101,15 @@ pub fn way(situation: &Situation) -> Way {
         keep_up_to,
         sendfile_from,
         changes_now,
+        memory_is_full,
         residency,
         transport,
     } = situation;
+    let reads_whole = !memory_is_full;
     match (changes_now, residency, transport) {
         _ if in_memory => Way::Memory,
-        _ if length <= keep_up_to || length < sendfile_from => Way::Read,
-        (true, ..) if length <= STEADY_UP_TO => Way::Read,
+        _ if reads_whole && (length <= keep_up_to || length < sendfile_from) => Way::Read,
+        (true, ..) if reads_whole && length <= STEADY_UP_TO => Way::Read,
         (false, Residency::Resident, Transport::KernelSends) => Way::Sendfile,
         (false, Residency::Cold, Transport::KernelSends) => Way::BringIn,
         (_, Residency::Resident, _) => Way::Copy,
@@ -132,7 +136,7 @@ mod tests {
                     .iter()
                     .flat_map(|&at| [at.saturating_sub(1), at, at + 1]);
                 for length in lengths.chain([0, u64::MAX]) {
-                    for bits in 0..4 {
+                    for bits in 0..8 {
                         for residency in RESIDENCIES {
                             for transport in TRANSPORTS {
                                 all.push(Situation {
@@ -141,6 +145,7 @@ mod tests {
                                     keep_up_to,
                                     sendfile_from,
                                     changes_now: bits & 2 != 0,
+                                    memory_is_full: bits & 4 != 0,
                                     residency,
                                     transport,
                                 });
@@ -164,6 +169,7 @@ mod tests {
                 keep_up_to: STEADY_UP_TO,
                 sendfile_from: 32 * KIB,
                 changes_now,
+                memory_is_full: false,
                 residency,
                 transport,
             };
@@ -195,6 +201,7 @@ mod tests {
                     || s.length < s.sendfile_from
                     || (s.changes_now && s.length <= STEADY_UP_TO);
                 holds("read whole only for a reason", why);
+                holds("and only while there is room", !s.memory_is_full);
             }
             if let Way::Sendfile | Way::BringIn = way {
                 holds("nothing that changes is shared", !s.changes_now);

@@ -126,6 +126,8 @@ pub struct Connection<T> {
     pace: Option<RateCredit>,
     /// Bytes of content sent since the pace was looked at.
     sent: u64,
+    /// Bytes that may be held before further streams are refused.
+    room: usize,
     peer_goes_away: bool,
     /// Grows with everything that leads somewhere.
     progress: u64,
@@ -178,6 +180,7 @@ impl<T> Connection<T> {
             goodbye: Goodbye::Unsaid,
             pace: None,
             sent: 0,
+            room: usize::MAX,
             peer_goes_away: false,
             progress: 0,
         }
@@ -262,11 +265,17 @@ impl<T> Connection<T> {
         push_goaway(out, last, code);
     }
 
-    /// Memory that is held for input that is not whole, in bytes.
-    pub fn buffered(&self) -> usize {
-        self.block
-            .as_ref()
-            .map_or(0, |block| block.bytes.capacity())
+    /// Memory that is held for streams, and for input that is not whole, in bytes. Not what the caller
+    /// keeps elsewhere of the answers.
+    pub fn held(&self) -> usize {
+        let block = self.block.as_ref();
+        block.map_or(0, |block| block.bytes.capacity()) + self.streams.held()
+    }
+
+    /// From now on refuses further streams while more than this is held, in bytes (RFC 9113 section 8.7: they
+    /// can be sent again). A few are always taken. At first there is no such bound.
+    pub fn limit_held(&mut self, bytes: usize) {
+        self.room = bytes;
     }
 
     /// Streams that are open.

@@ -97,6 +97,12 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// Bytes of memory that the request takes on its own, about: its fields may be kept by themselves and
+    /// as lines.
+    pub(crate) fn held(&self) -> usize {
+        self.text.len() * 2
+    }
+
     /// Forgets everything but its memory.
     pub(crate) fn clear(&mut self) {
         let (mut text, mut fields) = (

@@ -49,6 +49,8 @@ pub(crate) struct Stream<T> {
     pace: Option<RateCredit>,
     /// Bytes sent since the pace was looked at.
     sent: u64,
+    /// Bytes of memory that it takes.
+    held: usize,
 }
 
 impl<T> Stream<T> {
@@ -77,6 +79,8 @@ pub(crate) struct Incoming {
     pub(crate) expected: Option<u64>,
     /// Length that has come.
     pub(crate) received: u64,
+    /// Bytes of memory that the request takes.
+    pub(crate) held: usize,
 }
 
 /// Whose turn it is to send.
@@ -86,6 +90,8 @@ pub struct Turn {
     urgency: usize,
     /// How many bytes it may send, at least one.
     pub most: usize,
+    /// How many it may in this turn and those that follow, as the windows are now.
+    pub ahead: u64,
 }
 
 /// All of them.
@@ -99,6 +105,8 @@ pub(crate) struct Streams<T> {
     /// Who could send but has no bytes at hand.
     stalled: Vec<(usize, u32)>,
     next_ticket: u32,
+    /// Bytes of memory that all of them take.
+    held: usize,
 }
 
 impl<T> Streams<T> {
@@ -109,11 +117,17 @@ impl<T> Streams<T> {
             queues: [const { VecDeque::new() }; URGENCIES],
             stalled: Vec::new(),
             next_ticket: 0,
+            held: 0,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.index.len()
+    }
+
+    /// Bytes of memory that the streams take, without what the caller keeps with them elsewhere.
+    pub(crate) fn held(&self) -> usize {
+        self.held
     }
 
     /// Opens a stream. Identifiers only grow (RFC 9113 section 5.1.1).
@@ -125,6 +139,12 @@ impl<T> Streams<T> {
         window: i64,
         priority: Priority,
     ) {
+        let owned = match &state {
+            State::Receiving(incoming) => incoming.held + size_of::<Incoming>(),
+            State::Answering | State::Sending { .. } => 0,
+        };
+        let held = owned + size_of::<Stream<T>>() + size_of::<(u32, usize)>();
+        self.held += held;
         let key = self.all.insert(Stream {
             id,
             state,
@@ -136,6 +156,7 @@ impl<T> Streams<T> {
             portion: 0,
             pace: None,
             sent: 0,
+            held,
         });
         self.index.push((id, key));
     }
@@ -158,6 +179,7 @@ impl<T> Streams<T> {
         let place = self.place(id)?;
         let (_, key) = self.index.remove(place);
         let stream = self.all.try_remove(key);
+        self.held -= stream.as_ref().map_or(0, |stream| stream.held);
         if self.index.is_empty() && self.all.capacity() > KEPT {
             // Tickets go on: a queue's entry must not fit a later stream.
             let next_ticket = self.next_ticket;
@@ -243,8 +265,8 @@ impl<T> Streams<T> {
         stalled
     }
 
-    /// Whose turn it is, if at most `most` bytes may be sent.
-    pub(crate) fn next(&mut self, most: usize) -> Option<Turn> {
+    /// Whose turn it is, if at most `most` bytes may be sent at once, and `ahead` in all.
+    pub(crate) fn next(&mut self, most: usize, ahead: u64) -> Option<Turn> {
         if most == 0 {
             return None;
         }
@@ -256,8 +278,15 @@ impl<T> Streams<T> {
                     if let State::Sending { left, .. } = &stream.state
                         && let Ok(window @ 1..) = u64::try_from(stream.window)
                     {
-                        let most = usize::try_from(window.min(*left)).unwrap_or(most).min(most);
-                        return Some(Turn { key, urgency, most });
+                        let mine = window.min(*left);
+                        let most = usize::try_from(mine).unwrap_or(most).min(most);
+                        let ahead = ahead.min(mine);
+                        return Some(Turn {
+                            key,
+                            urgency,
+                            most,
+                            ahead,
+                        });
                     }
                     stream.is_queued = false;
                 }
@@ -367,7 +396,7 @@ mod tests {
     /// Who sends, frame by frame, until all is sent.
     fn order(streams: &mut Streams<()>) -> Vec<u32> {
         let mut order = Vec::new();
-        while let Some(turn) = streams.next(FRAME) {
+        while let Some(turn) = streams.next(FRAME, 1 << 20) {
             let id = streams.by_key(turn.key).unwrap().id;
             order.push(id);
             if streams.sent(turn, turn.most) {
@@ -423,28 +452,30 @@ mod tests {
     fn windows_and_stalls() {
         let mut streams = streams(&[(1, priority(3, false), 10), (3, priority(3, false), 10)]);
         streams.get(1).unwrap().window = 4;
-        let turn = streams.next(FRAME).unwrap();
+        let turn = streams.next(FRAME, 1 << 20).unwrap();
         assert_eq!((turn.key, turn.most), (0, 4));
         assert!(!streams.sent(turn, 4));
         // The first has no window left.
-        let turn = streams.next(3).unwrap();
+        let turn = streams.next(3, 1 << 20).unwrap();
         assert_eq!((turn.key, turn.most), (1, 3));
         streams.stall(turn);
-        assert_eq!(streams.next(FRAME), None);
+        assert_eq!(streams.next(FRAME, 1 << 20), None);
         streams.unstall();
-        assert_eq!(streams.next(FRAME).map(|turn| turn.key), Some(1));
+        assert_eq!(streams.next(FRAME, 1 << 20).map(|turn| turn.key), Some(1));
         assert!(streams.widen(2, 1 << 31));
-        let turn = streams.next(FRAME).unwrap();
+        let turn = streams.next(FRAME, 1 << 20).unwrap();
         assert!(streams.sent(turn, 10));
         assert!(streams.close(3).is_some() && streams.close(3).is_none());
         assert_eq!(
-            streams.next(FRAME).map(|turn| (turn.key, turn.most)),
+            streams
+                .next(FRAME, 1 << 20)
+                .map(|turn| (turn.key, turn.most)),
             Some((0, 2))
         );
         assert!(!streams.widen(i64::from(u32::MAX), 1 << 31));
-        assert_eq!(streams.next(0), None);
+        assert_eq!(streams.next(0, 1 << 20), None);
         assert!(streams.is_sending());
         assert_eq!(streams.drain().count(), 1);
-        assert!(!streams.is_sending() && streams.next(FRAME).is_none());
+        assert!(!streams.is_sending() && streams.next(FRAME, 1 << 20).is_none());
     }
 }

@@ -19,7 +19,7 @@ pub use memory::use_small_pages;
 pub use metadata::{Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{bind_datagrams, listen, raise_descriptor_limit};
-pub use transfer::{send_file, send_more, unacknowledged};
+pub use transfer::{acknowledged, send_file, send_more};
 
 /// Whether a call may wait for a disk, a network file system or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

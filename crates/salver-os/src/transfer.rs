@@ -49,29 +49,38 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(send(socket, bytes, flags)?)
 }
 
-/// Bytes in a socket's queue that its peer has not acknowledged (`SIOCOUTQ`, tcp(7)): when they
-/// become fewer, the peer is taking something, though the queue may be too full for more.
+/// Bytes that the peer of a TCP connection has acknowledged since it began (`TCP_INFO`, tcp(7)): while
+/// they become more, the peer takes something, however full the queue of the socket stays.
 ///
 /// # Errors
-/// `Unsupported` where the system does not tell; else what `ioctl(2)` gives.
-pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
+/// `Unsupported` where the system does not tell; else what `getsockopt(2)` gives.
+pub fn acknowledged(socket: impl AsFd) -> io::Result<u64> {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;
-        let mut bytes: libc::c_int = 0;
-        // SAFETY: the call writes one int through the pointer, which is to a live one, and the
-        // descriptor is open for as long as it is borrowed.
+        /// Where `tcpi_bytes_acked` stands in `struct tcp_info` (Linux 4.1 and later).
+        const AT: usize = 120;
+        let mut info = [0u8; AT + 8];
+        let mut length = libc::socklen_t::try_from(info.len()).unwrap_or_default();
+        // SAFETY: the call writes at most `length` bytes through the first pointer, which is to as many
+        // live ones, and the length through the second; the descriptor is open while it is borrowed.
         let result = unsafe {
-            libc::ioctl(
+            libc::getsockopt(
                 socket.as_fd().as_raw_fd(),
-                libc::TIOCOUTQ,
-                std::ptr::from_mut(&mut bytes),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                std::ptr::from_mut(&mut length),
             )
         };
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(u64::try_from(bytes).unwrap_or(0))
+        let told = usize::try_from(length).unwrap_or_default();
+        let bytes = info.get(AT..).filter(|_| told == info.len());
+        let bytes = bytes.and_then(|bytes| bytes.first_chunk());
+        let bytes = bytes.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(u64::from_ne_bytes(*bytes))
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -87,21 +96,30 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn what_the_peer_has_not_taken_is_counted() {
+    fn what_the_peer_has_taken_is_counted() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (_receiver, _) = listener.accept().unwrap();
-        sender.set_nonblocking(true).unwrap();
-        match unacknowledged(&sender) {
-            Ok(bytes) => assert_eq!(bytes, 0),
+        let (mut receiver, _) = listener.accept().unwrap();
+        let before = match acknowledged(&sender) {
+            Ok(bytes) => bytes,
             Err(error) => {
                 assert_eq!(error.kind(), io::ErrorKind::Unsupported);
                 return;
             }
-        }
+        };
+        sender.write_all(&[0; 1000]).unwrap();
+        receiver.read_exact(&mut [0; 1000]).unwrap();
+        // What has been read is acknowledged soon, at the latest with what comes back.
+        receiver.write_all(b"x").unwrap();
+        sender.read_exact(&mut [0]).unwrap();
+        assert_eq!(acknowledged(&sender).unwrap() - before, 1000);
         // Until neither queue has room.
-        while sender.write(&[0; 65536]).is_ok() {}
-        assert!(unacknowledged(&sender).unwrap() > 0);
+        sender.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        while let Ok(count) = sender.write(&[0; 65536]) {
+            sent += u64::try_from(count).unwrap();
+        }
+        assert!(acknowledged(&sender).unwrap() - before - 1000 < sent);
     }
 
     #[test]

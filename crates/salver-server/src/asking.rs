@@ -12,14 +12,17 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::{
     Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
 
+use crate::awaited::{unavailable, within};
 use crate::context::Context as Loop;
 use crate::handler::{self, Handler, Reply};
+use crate::memory_budget::{Account, Charge};
 
 /// What is to be done, whatever it was called.
 pub(crate) fn method(sent: salver_http1::Method) -> Method {
@@ -49,10 +52,14 @@ pub(crate) type Awaited = Pin<Box<dyn Future<Output = ResponsePlan>>>;
 /// The request as handlers are given it; `None` if it cannot be.
 type Given = Option<http::Request<Bytes>>;
 
+/// Bytes of memory that a request takes while its answer is awaited, besides its own.
+const AWAITED: usize = 2 * 1024;
+
 /// Finds the answer. Loads that do not have to wait are performed here. `given` is called if there
 /// are handlers that may be asked.
 pub(crate) fn ask(
     shared: &Rc<Loop>,
+    account: &Arc<Account>,
     request: &Request<'_>,
     given: impl FnOnce() -> Given,
     now: Now,
@@ -62,29 +69,39 @@ pub(crate) fn ask(
     let handlers = handlers.filter(|_| may_be_asked(request, path.as_ref()));
     let case = |request: &Request<'_>| Case {
         shared: Rc::clone(shared),
+        charge: account.charge(request.length().saturating_add(AWAITED)),
         request: request.clone().into_owned(),
     };
+    let time = shared.common.settings.answer_timeout;
     let guarded = handlers.zip(path);
     if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(&path).cloned()) {
-        return Asked::Later(Box::pin(case(request).guarded(guard, given())));
+        let work = case(request).guarded(guard, given());
+        return Asked::Later(Box::pin(within(time, request.method, work)));
     }
     match ask_engine(shared, request, now) {
         salver_assets::Asked::Plan(plan) => {
             match handlers.and_then(|handlers| handlers.other(is_read(request), &plan)) {
                 None => Asked::Plan(plan),
-                Some(_) => Asked::Later(Box::pin(case(request).unanswered(plan, given()))),
+                Some(_) => {
+                    let work = case(request).unanswered(plan, given());
+                    Asked::Later(Box::pin(within(time, request.method, work)))
+                }
             }
         }
         salver_assets::Asked::Later(pending) => {
-            let given = handlers.map(|_| given());
             let case = case(request);
-            Asked::Later(Box::pin(async move {
+            let Some(place) = shared.common.awaited.begin(pending.mount()) else {
+                return Asked::Plan(case.without_content_for_head(crowded()));
+            };
+            let given = handlers.map(|_| given());
+            Asked::Later(Box::pin(within(time, request.method, async move {
                 let plan = case.wait(&case.request, pending).await;
+                drop(place);
                 match given {
                     None => plan,
                     Some(given) => case.unanswered(plan, given).await,
                 }
-            }))
+            })))
         }
     }
 }
@@ -94,6 +111,11 @@ fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::
     common.engine.ask(request, now, |load| {
         common.loader.load(&common.engine, load);
     })
+}
+
+/// Too many wait for one mount.
+fn crowded() -> ResponsePlan {
+    unavailable("Service Unavailable: too many wait for this")
 }
 
 /// Whether handlers may be asked about a request: about a path, or about the server itself. What is
@@ -112,6 +134,9 @@ fn is_read(request: &Request<'_>) -> bool {
 struct Case {
     shared: Rc<Loop>,
     request: Request<'static>,
+    /// Its memory.
+    #[expect(dead_code, reason = "counts while it lives")]
+    charge: Charge,
 }
 
 impl Case {
@@ -188,7 +213,12 @@ impl Case {
     async fn files(&self, request: &Request<'_>) -> ResponsePlan {
         match ask_engine(&self.shared, request, self.shared.clock.now()) {
             salver_assets::Asked::Plan(plan) => plan,
-            salver_assets::Asked::Later(pending) => self.wait(request, pending).await,
+            salver_assets::Asked::Later(pending) => {
+                match self.shared.common.awaited.begin(pending.mount()) {
+                    Some(_place) => self.wait(request, pending).await,
+                    None => self.without_content_for_head(crowded()),
+                }
+            }
         }
     }
 

@@ -3,20 +3,21 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use salver_assets::Engine;
+use salver_assets::{Content, Engine};
 use salver_http1::Limits;
 
+use crate::awaited::AwaitedAnswers;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
-use crate::handler::{Handlers, Held, Holding};
+use crate::handler::{Handlers, RequestBody};
 use crate::http1::Ready;
 use crate::loader::Loader;
+use crate::memory_budget::{Account, MemoryBudget, OpenFile};
 use crate::occasional::Occasional;
 use crate::outbox::Outbox;
-use crate::passing::Passing;
+use crate::seats::{NoSeat, Seats};
 use crate::settings::Settings;
 
 /// What all loops share.
@@ -24,12 +25,10 @@ pub(crate) struct Common {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     pub(crate) loader: Loader,
-    pub(crate) passing: Passing,
     pub(crate) handlers: Handlers,
-    /// The content of requests that handlers are to have.
-    pub(crate) holding: Holding,
+    pub(crate) seats: Arc<Seats>,
+    pub(crate) awaited: Arc<AwaitedAnswers>,
     pub(crate) said: Said,
-    connections: AtomicUsize,
     started: Instant,
 }
 
@@ -37,63 +36,89 @@ pub(crate) struct Common {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) connections_full: Occasional,
+    pub(crate) share_full: Occasional,
     pub(crate) descriptors_exhausted: Occasional,
     pub(crate) peers_stall: Occasional,
     pub(crate) files_change: Occasional,
     pub(crate) handlers_fail: Occasional,
 }
 
-/// One of the connections that the server may have; free again when dropped.
-pub(crate) struct Seat(Arc<Common>);
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+/// An answer may hold no file open.
+#[derive(Debug)]
+pub(crate) struct NoFile;
 
 impl Common {
     pub(crate) fn new(engine: Engine, settings: Settings, handlers: Handlers) -> Arc<Self> {
+        let most = settings.max_connections;
+        let most_of_one = settings.max_connections_per_client;
+        let most_of_one = most_of_one.unwrap_or(most.div_ceil(2));
+        let memory = MemoryBudget::new(settings.connection_memory);
         Arc::new(Common {
-            loader: Loader::new(settings.loader_threads, settings.loader_queue),
-            passing: Passing::default(),
+            loader: Loader::new(
+                settings.loader_threads,
+                settings.loader_queue,
+                engine.mount_count(),
+            ),
             handlers,
-            holding: Holding::new(settings.max_held),
+            seats: Seats::new(most, most_of_one, memory),
+            awaited: AwaitedAnswers::new(most, engine.mount_count()),
             engine,
             settings,
             said: Said {
                 connections_full: Occasional::new(),
+                share_full: Occasional::new(),
                 descriptors_exhausted: Occasional::new(),
                 peers_stall: Occasional::new(),
                 files_change: Occasional::new(),
                 handlers_fail: Occasional::new(),
             },
-            connections: AtomicUsize::new(0),
             started: Instant::now(),
         })
     }
 
-    /// A seat for one more connection, if there is one.
-    pub(crate) fn seat(self: &Arc<Self>) -> Option<Seat> {
-        let taken = self.connections.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(Arc::clone(self));
-        (taken < self.settings.max_connections).then_some(seat)
-    }
-
-    /// Room for the content of a request, if anybody is to have it.
-    pub(crate) fn hold(&self) -> Option<Held> {
-        (!self.handlers.is_empty()).then(|| self.holding.begin())
+    /// The content of a request that begins, if anybody is to have it.
+    pub(crate) fn request_body(&self, account: &Arc<Account>) -> Option<RequestBody> {
+        (!self.handlers.is_empty()).then(|| RequestBody::new(account))
     }
 
     /// Says in the log that there is no seat.
-    pub(crate) fn say_full(&self) {
-        if self.said.connections_full.now(self.uptime()) {
-            tracing::warn!(
-                "all {} connections are in use: further ones are answered 503 or refused \
-                 (said at most once a minute; see --max-connections)",
-                self.settings.max_connections
-            );
+    pub(crate) fn say_no_seat(&self, why: NoSeat) {
+        match why {
+            NoSeat::Full if self.said.connections_full.now(self.uptime()) => {
+                tracing::warn!(
+                    "all {} connections are in use, or all their memory: further ones are answered 503 or \
+                     refused (said at most once a minute; see --max-connections, --connection-memory)",
+                    self.seats.most()
+                );
+            }
+            NoSeat::Share if self.said.share_full.now(self.uptime()) => {
+                tracing::warn!(
+                    "one client has its share of the connections: further ones of it are answered 503 or \
+                     refused (said at most once a minute; see --max-connections-per-client)"
+                );
+            }
+            NoSeat::Full | NoSeat::Share => {}
         }
+    }
+
+    /// Counts an answer that holds files open, if it does.
+    ///
+    /// # Errors
+    /// It may not hold them: others may need them.
+    pub(crate) fn open_file(
+        &self,
+        account: &Arc<Account>,
+        content: &Content,
+    ) -> Result<Option<OpenFile>, NoFile> {
+        let holds_file = match content {
+            Content::Empty | Content::Memory(_) => false,
+            Content::File(_) | Content::Parts(_) => true,
+        };
+        if !holds_file {
+            return Ok(None);
+        }
+        let file = account.open_file(self.engine.files_left());
+        file.map(Some).ok_or(NoFile)
     }
 
     /// For [`Occasional::now`].
@@ -112,7 +137,12 @@ pub(crate) struct Context {
     /// Set when no further request is to be answered on any connection.
     pub(crate) draining: Cell<bool>,
     pub(crate) scratch: RefCell<Scratch>,
+    /// Connections that have more to send than they could.
+    senders: Cell<usize>,
 }
+
+/// One of a loop's connections that have more to send; no longer when dropped.
+pub(crate) struct Sender(Rc<Context>);
 
 /// What a connection uses while it runs and gives back before it waits: an idle one holds nothing.
 pub(crate) struct Scratch {
@@ -125,7 +155,24 @@ pub(crate) struct Scratch {
 /// What one `recv` takes at most; a head fits.
 const INPUT: usize = 16 * 1024;
 
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.0.senders.set(self.0.senders.get() - 1);
+    }
+}
+
 impl Context {
+    /// Counts a connection that has more to send than it could.
+    pub(crate) fn sender(self: &Rc<Self>) -> Sender {
+        self.senders.set(self.senders.get() + 1);
+        Sender(Rc::clone(self))
+    }
+
+    /// Connections that have more to send than they could.
+    pub(crate) fn senders(&self) -> usize {
+        self.senders.get()
+    }
+
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
         let limits = Limits {
             max_body: common.settings.max_body,
@@ -141,6 +188,7 @@ impl Context {
                 ..salver_http2::Limits::default()
             },
             common,
+            senders: Cell::new(0),
             draining: Cell::new(false),
             scratch: RefCell::new(Scratch {
                 input: vec![0; INPUT].into_boxed_slice(),

@@ -17,13 +17,42 @@ pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The deadlines of all connections of one loop.
 #[derive(Default)]
-pub(crate) struct Deadlines(RefCell<Slab<Slot>>);
+pub(crate) struct Deadlines {
+    slots: RefCell<Slab<Slot>>,
+    /// Who may be told to make room next, the longest waiting last.
+    candidates: RefCell<Candidates>,
+}
+
+#[derive(Default)]
+struct Candidates {
+    waiting: Vec<(Instant, usize)>,
+    /// There are none until then.
+    none_until: Option<Instant>,
+}
 
 struct Slot {
     at: Instant,
-    queued: u64,
+    standing: Standing,
     waker: Option<Waker>,
 }
+
+/// What a connection is doing, as far as others may need its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// Something of it is under way.
+    Busy,
+    /// Its client has asked for nothing since then, or not to the end.
+    Waits(Instant),
+    /// It is to end, for another.
+    MakesRoom,
+}
+
+/// Connections that make room at a time are looked for together: a look at all of them for each newcomer
+/// would cost more than the newcomers.
+const LOOKED_FOR: usize = 64;
+
+/// When none was found, it is not looked for another at once.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// One connection's place; leaves when it is dropped.
 pub(crate) struct Deadline {
@@ -34,9 +63,9 @@ pub(crate) struct Deadline {
 impl Deadlines {
     /// A place whose deadline is `at`.
     pub(crate) fn add(self: &Rc<Self>, at: Instant) -> Deadline {
-        let key = self.0.borrow_mut().insert(Slot {
+        let key = self.slots.borrow_mut().insert(Slot {
             at,
-            queued: 0,
+            standing: Standing::Busy,
             waker: None,
         });
         Deadline {
@@ -57,12 +86,50 @@ impl Deadlines {
 
     /// How many connections there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.slots.borrow().len()
+    }
+
+    /// Has the connection end that has waited longest for its client to ask for something; `false` if none
+    /// waits.
+    pub(crate) fn make_room(&self, now: Instant) -> bool {
+        let mut candidates = self.candidates.borrow_mut();
+        let mut slots = self.slots.borrow_mut();
+        loop {
+            if candidates.waiting.is_empty() {
+                if candidates.none_until.is_some_and(|until| now < until) {
+                    return false;
+                }
+                let waits = |(key, slot): (usize, &Slot)| match slot.standing {
+                    Standing::Waits(since) if slot.waker.is_some() => Some((since, key)),
+                    Standing::Waits(_) | Standing::Busy | Standing::MakesRoom => None,
+                };
+                let mut all: Vec<_> = slots.iter().filter_map(waits).collect();
+                if let Some(last) = all.len().checked_sub(LOOKED_FOR).filter(|&rest| rest > 0) {
+                    all.select_nth_unstable(LOOKED_FOR - 1);
+                    all.truncate(all.len() - last);
+                }
+                all.sort_unstable_by(|one, other| other.cmp(one));
+                candidates.none_until = all.is_empty().then_some(now + PAUSE);
+                candidates.waiting = all;
+            }
+            let Some((since, key)) = candidates.waiting.pop() else {
+                return false;
+            };
+            if let Some(slot) = slots.get_mut(key)
+                && slot.standing == Standing::Waits(since)
+            {
+                slot.standing = Standing::MakesRoom;
+                if let Some(waker) = &slot.waker {
+                    waker.wake_by_ref();
+                }
+                return true;
+            }
+        }
     }
 
     fn wake(&self, which: impl Fn(&Slot) -> bool) {
         // Waking a task of this loop only queues it.
-        for (_, slot) in self.0.borrow().iter() {
+        for (_, slot) in self.slots.borrow().iter() {
             if let Some(waker) = slot.waker.as_ref().filter(|_| which(slot)) {
                 waker.wake_by_ref();
             }
@@ -71,34 +138,44 @@ impl Deadlines {
 }
 
 impl Deadline {
-    /// Moves the deadline.
+    /// Moves the deadline, and nothing else.
     pub(crate) fn set(&self, at: Instant) {
-        if let Some(slot) = self.all.0.borrow_mut().get_mut(self.key) {
+        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
             slot.at = at;
         }
     }
 
-    /// Moves the deadline of one that sends, and notes the length of the kernel's queue by then.
-    pub(crate) fn set_with_queue(&self, at: Instant, queued: u64) {
-        if let Some(slot) = self.all.0.borrow_mut().get_mut(self.key) {
+    /// Moves the deadline of one whose client is to ask for something, which began at `since`. It may have
+    /// to make room for others.
+    pub(crate) fn set_waiting(&self, at: Instant, since: Instant) {
+        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
             slot.at = at;
-            slot.queued = queued;
+            if slot.standing != Standing::MakesRoom {
+                slot.standing = Standing::Waits(since);
+            }
         }
     }
 
-    /// The length that was noted last.
-    pub(crate) fn queued(&self) -> u64 {
-        self.all
-            .0
-            .borrow()
-            .get(self.key)
-            .map_or(0, |slot| slot.queued)
+    /// Something of the connection is under way: it makes room for nobody.
+    pub(crate) fn set_busy(&self) {
+        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
+            && slot.standing != Standing::MakesRoom
+        {
+            slot.standing = Standing::Busy;
+        }
+    }
+
+    /// Whether the connection is to end, for another.
+    pub(crate) fn makes_room(&self) -> bool {
+        let slots = self.all.slots.borrow();
+        let slot = slots.get(self.key);
+        slot.is_some_and(|slot| slot.standing == Standing::MakesRoom)
     }
 
     /// Whether the deadline has passed.
     pub(crate) fn has_passed(&self, now: Instant) -> bool {
         self.all
-            .0
+            .slots
             .borrow()
             .get(self.key)
             .is_none_or(|slot| slot.at <= now)
@@ -107,7 +184,7 @@ impl Deadline {
     /// Has the task woken when the deadline passes. A task's waker stays the same, so this costs
     /// a comparison after the first time.
     pub(crate) fn register(&self, context: &Context<'_>) {
-        if let Some(slot) = self.all.0.borrow_mut().get_mut(self.key)
+        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
             && !slot
                 .waker
                 .as_ref()
@@ -131,7 +208,11 @@ impl Deadline {
             self.register(context);
             match work.as_mut().poll(context) {
                 Poll::Ready(output) => Poll::Ready(Some(output)),
-                Poll::Pending if self.has_passed(Instant::now()) || !goes_on() => Poll::Ready(None),
+                Poll::Pending
+                    if self.has_passed(Instant::now()) || self.makes_room() || !goes_on() =>
+                {
+                    Poll::Ready(None)
+                }
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -141,7 +222,7 @@ impl Deadline {
 
 impl Drop for Deadline {
     fn drop(&mut self) {
-        let slot = self.all.0.borrow_mut().try_remove(self.key);
+        let slot = self.all.slots.borrow_mut().try_remove(self.key);
         // The waker goes outside of the borrow: dropping it may drop the task.
         drop(slot);
     }
@@ -182,6 +263,22 @@ mod tests {
         places[0].set(start + second * 9);
         assert_eq!(woken(&|| all.sweep(start + second * 3)), 3);
         assert_eq!(woken(&|| all.wake_all()), 10);
+        // The longest waiting makes room, once, unless it has been asked for something meanwhile.
+        for (age, place) in (1..).zip(places.iter().rev()) {
+            place.set_waiting(start + second * 99, start + second * age);
+        }
+        places[9].set_busy();
+        assert_eq!(woken(&|| assert!(all.make_room(start))), 1);
+        assert!(places[8].makes_room() && !places[9].makes_room());
+        places[8].set_waiting(start, start);
+        places[8].set_busy();
+        assert!(places[8].makes_room());
+        places[7].set_waiting(start, start + second * 99);
+        assert!((0..8).all(|_| all.make_room(start)));
+        assert!(!all.make_room(start), "all others have");
+        places[9].set_waiting(start, start);
+        assert!(!all.make_room(start), "it was looked a moment ago");
+        assert!(all.make_room(start + second));
         drop(places);
         assert_eq!((all.len(), woken(&|| all.wake_all())), (0, 0));
     }

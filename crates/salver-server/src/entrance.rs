@@ -7,9 +7,10 @@ use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
-use crate::context::{Common, Context, Seat};
+use crate::context::{Common, Context};
 use crate::front::{Field, Front};
 use crate::listener::Kind;
+use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
 use crate::tls::OverTcp;
@@ -96,6 +97,14 @@ impl Entrance {
             Entrance::Redirect(port) => {
                 spawn_local(redirect::serve(context, stream, *port, seat));
             }
+        }
+    }
+
+    /// What its connections are made of.
+    pub(crate) fn carrier(&self) -> Carrier {
+        match self {
+            Entrance::Plain(_) | Entrance::Redirect(_) => Carrier::Plain,
+            Entrance::Tls(..) => Carrier::Tls,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a program answers itself, beside the files.
 
 mod given;
-mod held;
+mod request_body;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,7 +18,7 @@ use salver_assets::{OwnField, RequestPath, ResponsePlan};
 
 use crate::stream::Stream;
 pub(crate) use given::given;
-pub(crate) use held::{Full, Held, Holding};
+pub(crate) use request_body::{Full, RequestBody};
 
 /// What a handler answers.
 #[derive(Debug)]

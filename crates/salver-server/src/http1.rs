@@ -28,18 +28,26 @@ use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, Reques
 use tokio::io::ReadBuf;
 
 use crate::asking::{Asked, ask};
-use crate::context::{Context as Loop, Seat};
+use crate::context::Context as Loop;
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
-use crate::handler::{Held, Peer};
+use crate::handler::{Peer, RequestBody};
 pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{given, method, push_content, push_head, request};
 use crate::http2;
+use crate::memory_budget::Charge;
 use crate::outbox::{ENOUGH, Outbox};
+use crate::seats::Seat;
 use crate::stream::Stream;
-use crate::transmit::{expect_progress, poll_send, poll_unsent, send_or_keep};
+use crate::transmit::{Unsent, poll_send, send_or_keep};
+
+/// Bytes of answers that are made at a time however short memory is.
+const LEAST_ANSWERS: usize = 4 * 1024;
+
+/// What one connection may have sent ahead while an answer is awaited, in bytes.
+const SENT_AHEAD: usize = 16 * 1024;
 
 /// A connection.
 pub(crate) struct Connection<S> {
@@ -51,15 +59,19 @@ pub(crate) struct Connection<S> {
     may_switch: bool,
     /// Received and not consumed.
     carry: Vec<u8>,
+    /// The memory of `carry`, when there is any.
+    carried: Option<Charge>,
     /// Whether `carry` may hold a whole request.
     carries_more: bool,
     /// Answers that the socket had no room for.
-    unsent: Option<Box<Outbox>>,
+    unsent: Option<Box<Unsent>>,
     /// The request whose body is awaited.
     held: Option<Box<Waiting>>,
     deadline: Deadline,
     /// For which phase the deadline was set.
     waits_in: Phase,
+    /// No request has come yet: its head has the time that began with the connection.
+    is_new: bool,
     /// No further request is answered: once everything is sent, the end begins. Never by closing
     /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
     /// section 9.6).
@@ -71,7 +83,7 @@ pub(crate) struct Connection<S> {
 struct Waiting {
     head: OwnedRequestHead,
     /// What has come of it, if anybody is to have it.
-    content: Option<Held>,
+    content: Option<RequestBody>,
 }
 
 /// How a turn ends.
@@ -98,8 +110,10 @@ enum Flow {
 
 impl<S: Stream> Connection<S> {
     pub(crate) fn new(shared: Rc<Loop>, stream: S, front: Rc<Front>, seat: Seat) -> Self {
-        let idle = shared.common.settings.idle_timeout;
-        let deadline = shared.deadlines.add(Instant::now() + idle);
+        let now = Instant::now();
+        let until = now + shared.common.settings.header_timeout;
+        let deadline = shared.deadlines.add(until);
+        deadline.set_waiting(until, now);
         Connection {
             shared,
             stream,
@@ -107,11 +121,13 @@ impl<S: Stream> Connection<S> {
             may_switch: false,
             parser: salver_http1::Connection::new(),
             carry: Vec::new(),
+            carried: None,
             carries_more: false,
             unsent: None,
             held: None,
             deadline,
             waits_in: Phase::Idle,
+            is_new: true,
             ends: false,
             seat,
         }
@@ -164,7 +180,7 @@ impl<S: Stream> Connection<S> {
         loop {
             if let Some(unsent) = &mut self.unsent {
                 let (common, deadline) = (&*shared.common, &self.deadline);
-                match poll_unsent(common, &mut self.stream, deadline, context, unsent) {
+                match unsent.poll(common, &mut self.stream, deadline, context) {
                     Poll::Ready(Ok(())) => self.unsent = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
                     Poll::Pending => return Poll::Pending,
@@ -228,11 +244,13 @@ impl<S: Stream> Connection<S> {
             }
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
+            self.stream.limit_buffer(&self.seat.account);
             let (consumed, flow) =
                 self.answer_all(input, &mut scratch.outbox, &mut scratch.ready, now);
             let rest = input.get(consumed..).unwrap_or_default();
             // A copy of what is left: in the common case there is nothing, and nothing is held.
             self.carry = rest.to_vec();
+            self.count_carry();
             self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
             match flow {
                 Flow::NeedsInput | Flow::Enough => {}
@@ -249,6 +267,7 @@ impl<S: Stream> Connection<S> {
                 }
                 Flow::Ends => self.ends = true,
                 Flow::Slow(mut slow) => {
+                    self.deadline.set_busy();
                     slow.outbox = std::mem::take(&mut scratch.outbox);
                     return Poll::Ready(Turn::Slow(slow));
                 }
@@ -275,16 +294,28 @@ impl<S: Stream> Connection<S> {
 
     /// Keeps for this connection what the loop's outbox still holds.
     fn hand_over(&mut self, outbox: &mut Outbox) {
-        self.unsent = Some(Box::new(std::mem::take(outbox)));
-        let timeout = self.shared.common.settings.send_timeout;
-        expect_progress(&self.stream, &self.deadline, timeout);
+        let (common, account) = (&self.shared.common, &self.seat.account);
+        let unsent = Unsent::of(outbox, common, account, &mut self.stream, &self.deadline);
+        self.unsent = Some(unsent);
+    }
+
+    /// Counts the memory of what was received and not consumed.
+    fn count_carry(&mut self) {
+        let length = self.carry.capacity();
+        match &mut self.carried {
+            None if length == 0 => {}
+            None => self.carried = Some(self.seat.account.charge(length)),
+            Some(_) if length == 0 => self.carried = None,
+            Some(carried) => carried.set(length),
+        }
     }
 
     /// An answer is out: the time for the next request begins.
     fn wait_for_request(&mut self, now: Now) {
         self.waits_in = Phase::Idle;
-        self.deadline
-            .set(now.instant + self.shared.common.settings.idle_timeout);
+        self.is_new = false;
+        let until = now.instant + self.shared.common.settings.idle_timeout;
+        self.deadline.set_waiting(until, now.instant);
     }
 
     /// What to do when nothing more can be received now.
@@ -292,18 +323,23 @@ impl<S: Stream> Connection<S> {
         let phase = self.parser.phase();
         let settings = &self.shared.common.settings;
         let idle = matches!(phase, Phase::Idle | Phase::Closed);
-        if idle && self.shared.draining.get() {
+        if idle && self.shared.draining.get() || self.deadline.makes_room() {
             return Wait::NoLonger;
         }
-        if phase != self.waits_in {
+        let is_first_head = self.is_new && phase != Phase::Body;
+        if phase != self.waits_in && !is_first_head {
             self.waits_in = phase;
-            self.deadline.set(
-                now.instant
-                    + match phase {
-                        Phase::Head => settings.header_timeout,
-                        Phase::Idle | Phase::Body | Phase::Closed => settings.idle_timeout,
-                    },
-            );
+            let (now, deadline) = (now.instant, &self.deadline);
+            match phase {
+                Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
+                Phase::Idle | Phase::Closed => {
+                    deadline.set_waiting(now + settings.idle_timeout, now);
+                }
+                Phase::Body => {
+                    deadline.set_busy();
+                    deadline.set(now + settings.idle_timeout);
+                }
+            }
             return Wait::On;
         }
         match (self.deadline.has_passed(now.instant), idle) {
@@ -328,7 +364,7 @@ impl<S: Stream> Connection<S> {
                 return (at, Flow::NeedsInput);
             }
             let content = self.held.as_mut().and_then(|held| held.content.as_mut());
-            let content = content.map(Held::buffer);
+            let content = content.map(RequestBody::buffer);
             let (consumed, event) = self.parser.receive(&self.shared.limits, rest, content);
             at += consumed;
             if self.is_too_much() {
@@ -352,7 +388,7 @@ impl<S: Stream> Connection<S> {
                 } => {
                     let method = method(&head);
                     let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
-                    let content = self.shared.common.hold();
+                    let content = self.shared.common.request_body(&self.seat.account);
                     if send_continue && refused && content.is_none() {
                         // The client asked whether to send the body; it need not (RFC 9110
                         // section 10.1.1), and if it does all the same nobody reads it.
@@ -387,7 +423,8 @@ impl<S: Stream> Connection<S> {
             if let Some(flow) = flow {
                 return (at, flow);
             }
-            if outbox.left() > ENOUGH {
+            if outbox.left() > LEAST_ANSWERS && outbox.left() > self.seat.account.room_up_to(ENOUGH)
+            {
                 return (at, Flow::Enough);
             }
         }
@@ -413,7 +450,7 @@ impl<S: Stream> Connection<S> {
     fn answer(
         &self,
         head: RequestHead<'_>,
-        content: Option<Held>,
+        content: Option<RequestBody>,
         outbox: &mut Outbox,
         ready: Option<&mut Ready>,
         now: Now,
@@ -422,7 +459,7 @@ impl<S: Stream> Connection<S> {
         let (raw, version) = (head.raw, head.version);
         let request = request(head);
         let given = || given(version, raw, &request, content, Peer::of(&self.stream));
-        let plan = match ask(&self.shared, &request, given, now) {
+        let plan = match ask(&self.shared, &self.seat.account, &request, given, now) {
             Asked::Plan(plan) => plan,
             Asked::Later(plan) => return Some(slow(Answer::Awaited(plan), persistence)),
         };

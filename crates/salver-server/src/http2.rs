@@ -17,10 +17,10 @@
 mod translate;
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_assets::{Content, Now, ResponsePlan};
@@ -28,21 +28,39 @@ use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
 
 use crate::asking::{Asked, Awaited, ask};
-use crate::context::{Context as Loop, Scratch, Seat};
+use crate::awaited::unavailable;
+use crate::context::{Context as Loop, NoFile, Scratch, Sender};
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
-use crate::handler::{Full, Held, Peer};
+use crate::handler::{Full, Peer, RequestBody};
 use crate::http2::translate::{given, refused, rendered, request};
+use crate::memory_budget::{Charge, OpenFile};
 use crate::outbox::{ENOUGH, Outbox};
+use crate::seats::Seat;
+use crate::send_pace::step;
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
-use crate::transmit::{expect_progress, poll_send, poll_unsent};
+use crate::transmit::{Unsent, poll_send};
 
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
 
-type Protocol = salver_http2::Connection<Reading>;
+/// Bytes that a connection sends while others have more to send, too, before they have their turn: what
+/// TLS encrypts at a time.
+const SHARED_TURN: usize = 64 * 1024;
+
+/// How long a client may take to hear that the connection is about to end, before it is told its last
+/// stream (RFC 9113 section 6.8).
+const GOODBYE: Duration = Duration::from_secs(1);
+
+type Protocol = salver_http2::Connection<Sending>;
+
+/// An answer's content on its way.
+struct Sending {
+    reading: Reading,
+    _file: Option<OpenFile>,
+}
 
 /// A connection.
 pub(crate) struct Connection<S> {
@@ -55,7 +73,7 @@ pub(crate) struct Connection<S> {
     /// Whether `carry` may hold a whole frame.
     carries_more: bool,
     /// Frames that the socket had no room for.
-    unsent: Option<Box<Outbox>>,
+    unsent: Option<Box<Unsent>>,
     /// Answers that wait for a load or a handler, by stream.
     awaited: Vec<(u32, Awaited)>,
     /// The content of requests that are not whole, if anybody is to have it.
@@ -63,15 +81,23 @@ pub(crate) struct Connection<S> {
     deadline: Deadline,
     /// For which state of the protocol the deadline was set.
     waits_in: (Phase, u64),
+    /// When it was last looked whether the client holds back its windows.
+    checked: Instant,
+    /// While there is more to send.
+    sender: Option<Sender>,
+    /// When the client is told its last stream, once it has heard of the end.
+    leaves_at: Option<Instant>,
     /// Once everything is sent, the end begins.
     ends: bool,
-    _seat: Seat,
+    /// The memory of streams and of input that is not whole.
+    charge: Charge,
+    seat: Seat,
 }
 
 /// The content of a request, as far as it has come.
 struct Incoming {
     stream: u32,
-    content: Held,
+    content: RequestBody,
     /// When all of it must be here: what others of the connection do does not prolong that.
     until: Instant,
 }
@@ -93,8 +119,13 @@ impl<S: Stream> Connection<S> {
         let protocol = Protocol::new();
         let mut outbox = Outbox::default();
         outbox.write(|buffer| protocol.begin(&shared.http2_limits, buffer));
-        deadline.set(shared.clock.now().instant + shared.common.settings.header_timeout);
+        let now = shared.clock.now().instant;
+        let mut stream = stream;
+        let (common, account) = (&shared.common, &seat.account);
+        let unsent = Unsent::of(&mut outbox, common, account, &mut stream, &deadline);
+        deadline.set_waiting(now + common.settings.header_timeout, now);
         Connection {
+            charge: account.charge(0),
             shared,
             stream,
             front,
@@ -102,12 +133,15 @@ impl<S: Stream> Connection<S> {
             protocol,
             carry: Vec::new(),
             carries_more: false,
-            unsent: Some(Box::new(outbox)),
+            unsent: Some(unsent),
             awaited: Vec::new(),
             contents: Vec::new(),
             deadline,
+            checked: now,
+            sender: None,
+            leaves_at: None,
             ends: false,
-            _seat: seat,
+            seat,
         }
     }
 
@@ -120,10 +154,14 @@ impl<S: Stream> Connection<S> {
 
     /// Serves until the connection ends.
     pub(crate) async fn serve(mut self) {
-        let end = std::future::poll_fn(|context| self.poll_turns(context)).await;
-        let common = &self.shared.common;
-        for reading in self.protocol.end() {
-            reading.end(&Loading(common));
+        let end = std::future::poll_fn(|context| {
+            let end = self.poll_turns(context);
+            self.count_memory();
+            end
+        })
+        .await;
+        for sending in self.protocol.end() {
+            sending.reading.end(&disk(&self.shared, &self.seat));
         }
         // Nobody waits for these while the client reads the last of it.
         self.awaited.clear();
@@ -137,20 +175,38 @@ impl<S: Stream> Connection<S> {
     fn poll_turns(&mut self, context: &mut Context<'_>) -> Poll<End> {
         self.deadline.register(context);
         let shared = Rc::clone(&self.shared);
+        let mut now = shared.clock.now();
+        if self.sender.is_none() {
+            // Nothing was held up until now.
+            self.checked = now.instant;
+        }
+        let others_send = shared.senders() > usize::from(self.sender.is_some());
+        let turn = if others_send { SHARED_TURN } else { usize::MAX };
+        let mut sent = 0;
         for _ in 0..ROUNDS {
             if let Some(unsent) = &mut self.unsent {
                 let (common, deadline) = (&*shared.common, &self.deadline);
-                match poll_unsent(common, &mut self.stream, deadline, context, unsent) {
+                match unsent.poll(common, &mut self.stream, deadline, context) {
                     Poll::Ready(Ok(())) => self.unsent = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(End::Over),
                     Poll::Pending => return Poll::Pending,
                 }
-                self.wait_anew(shared.clock.now());
+                now = shared.clock.now();
+                // The client held up the connection, not its streams.
+                self.checked = now.instant;
+                self.wait_anew(now);
             }
             if self.ends {
-                return Poll::Ready(End::Linger);
+                return Poll::Ready(match self.deadline.makes_room() {
+                    true => End::Over,
+                    false => End::Linger,
+                });
             }
-            let now = shared.clock.now();
+            let account = &self.seat.account;
+            self.stream.limit_buffer(account);
+            let room = usize::try_from(account.room()).unwrap_or(usize::MAX);
+            self.protocol
+                .limit_held(self.charge.bytes().saturating_add(room));
             let mut scratch = shared.scratch.borrow_mut();
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
@@ -161,9 +217,10 @@ impl<S: Stream> Connection<S> {
             self.refuse_late(now, outbox);
             self.answer_awaited(context, outbox);
             self.protocol.retry();
-            self.fill(context, outbox);
+            self.fill(context, outbox, ENOUGH.min(room).min(turn));
+            self.ends |= self.is_stalled(now, outbox);
             if shared.draining.get() {
-                outbox.write(|buffer| self.protocol.go_away(buffer));
+                self.say_goodbye(now, outbox);
             }
             self.ends |= self.protocol.is_over();
             if outbox.is_empty() && !self.ends && !has_received && self.is_late(now, outbox) {
@@ -173,8 +230,13 @@ impl<S: Stream> Connection<S> {
                 if has_received {
                     continue;
                 }
+                self.sender = None;
+                if self.protocol.is_sending() {
+                    self.sender = Some(shared.sender());
+                }
                 return Poll::Pending;
             }
+            sent += outbox.left();
             match poll_send(&mut self.stream, context, outbox) {
                 Poll::Ready(Ok(())) => outbox.rest(),
                 Poll::Ready(Err(_)) => {
@@ -182,15 +244,68 @@ impl<S: Stream> Connection<S> {
                     return Poll::Ready(End::Over);
                 }
                 Poll::Pending => {
-                    self.unsent = Some(Box::new(std::mem::take(outbox)));
-                    let timeout = shared.common.settings.send_timeout;
-                    expect_progress(&self.stream, &self.deadline, timeout);
+                    let (common, account) = (&shared.common, &self.seat.account);
+                    let (stream, deadline) = (&mut self.stream, &self.deadline);
+                    self.unsent = Some(Unsent::of(outbox, common, account, stream, deadline));
+                    // The deadline is another now.
+                    self.waits_in = (Phase::Head, u64::MAX);
+                    self.sender.get_or_insert_with(|| shared.sender());
                     return Poll::Pending;
                 }
             }
+            if sent >= turn {
+                break;
+            }
         }
-        context.waker().wake_by_ref();
+        self.sender.get_or_insert_with(|| shared.sender());
+        // Behind all that are ready, those included of which the loop has not heard yet.
+        let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
+    }
+
+    /// Counts the memory that the connection holds from this turn to the next.
+    fn count_memory(&mut self) {
+        let unsettled = self.awaited.capacity() * size_of::<(u32, Awaited)>();
+        let held = self.protocol.held() + self.carry.capacity() + unsettled;
+        self.charge.set(held);
+    }
+
+    /// Has the client hear that the connection ends, and, when it has, which stream is the last.
+    fn say_goodbye(&mut self, now: Now, outbox: &mut Outbox) {
+        let at = *self.leaves_at.get_or_insert(now.instant + GOODBYE);
+        if self.protocol.phase() == Phase::Head && self.protocol.open_streams() == 0
+            || self.protocol.knows_goaway()
+            || now.instant >= at
+        {
+            outbox.write(|buffer| self.protocol.go_away(buffer));
+        } else {
+            outbox.write(|buffer| self.protocol.announce_goaway(buffer));
+            self.deadline.set(at);
+            self.waits_in = (Phase::Head, u64::MAX);
+        }
+    }
+
+    /// Resets the streams that their client holds up for too long; whether it holds up all of them.
+    fn is_stalled(&mut self, now: Now, outbox: &mut Outbox) -> bool {
+        let common = &self.shared.common;
+        let (time, step) = (now.instant - self.checked, step(&common.settings));
+        if time < step || !self.protocol.is_sending() {
+            return false;
+        }
+        self.checked = now.instant;
+        self.deadline.set(now.instant + step);
+        let rate = common.settings.least_rate();
+        let protocol = &mut self.protocol;
+        let Ok(stalled) = outbox.write(|buffer| protocol.reset_stalled(&rate, time, buffer)) else {
+            report(common, &io::ErrorKind::TimedOut.into());
+            outbox.write(|buffer| self.protocol.go_away(buffer));
+            return true;
+        };
+        for sending in stalled {
+            report(common, &io::ErrorKind::TimedOut.into());
+            sending.reading.end(&disk(&self.shared, &self.seat));
+        }
+        false
     }
 
     /// Receives once, and looks at what has come. Whether anything has.
@@ -259,8 +374,8 @@ impl<S: Stream> Connection<S> {
                 Event::Cancelled { stream, content } => {
                     self.awaited.retain(|(awaited, _)| *awaited != stream);
                     self.take_content(stream);
-                    if let Some(reading) = content {
-                        reading.end(&Loading(&shared.common));
+                    if let Some(sending) = content {
+                        sending.reading.end(&disk(&shared, &self.seat));
                     }
                 }
                 Event::Content { stream, content } => {
@@ -297,7 +412,7 @@ impl<S: Stream> Connection<S> {
         }
         let (request, lines) = request(asked);
         let given = || given(&lines, &request, content, Peer::of(&self.stream));
-        match ask(&self.shared, &request, given, now) {
+        match ask(&self.shared, &self.seat.account, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),
             Asked::Later(plan) => self.awaited.push((stream, plan)),
         }
@@ -313,7 +428,7 @@ impl<S: Stream> Connection<S> {
             Some(incoming) => incoming,
             None => {
                 let common = &self.shared.common;
-                let Some(content) = common.hold() else {
+                let Some(content) = common.request_body(&self.seat.account) else {
                     return Ok(());
                 };
                 self.contents.push_mut(Incoming {
@@ -327,7 +442,7 @@ impl<S: Stream> Connection<S> {
         incoming.content.count()
     }
 
-    fn take_content(&mut self, stream: u32) -> Option<Held> {
+    fn take_content(&mut self, stream: u32) -> Option<RequestBody> {
         let mut contents = self.contents.iter();
         let place = contents.position(|incoming| incoming.stream == stream)?;
         Some(self.contents.swap_remove(place).content)
@@ -350,6 +465,18 @@ impl<S: Stream> Connection<S> {
     }
 
     fn respond(&mut self, stream: u32, mut plan: ResponsePlan, outbox: &mut Outbox) {
+        let file = match self
+            .shared
+            .common
+            .open_file(&self.seat.account, &plan.content)
+        {
+            Ok(file) => file,
+            Err(NoFile) => {
+                self.shared.common.loader.discard(plan.content);
+                plan = unavailable("Service Unavailable: too many files are being sent");
+                None
+            }
+        };
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &self.shared.clock.date();
         let made;
@@ -364,10 +491,14 @@ impl<S: Stream> Connection<S> {
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = reading.left();
+        let sending = Sending {
+            reading,
+            _file: file,
+        };
         let left = outbox
-            .write(|buffer| protocol.respond(stream, head, more, date, (reading, length), buffer));
-        if let Some(reading) = left {
-            reading.end(&Loading(&self.shared.common));
+            .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
+        if let Some(sending) = left {
+            sending.reading.end(&disk(&self.shared, &self.seat));
         }
     }
 
@@ -386,15 +517,16 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Fills the outbox with content.
-    fn fill(&mut self, context: &mut Context<'_>, outbox: &mut Outbox) {
+    /// Fills the outbox with content until there is enough of it.
+    fn fill(&mut self, context: &mut Context<'_>, outbox: &mut Outbox, enough: usize) {
         let common = &self.shared.common;
+        let disk = disk(&self.shared, &self.seat);
         let protocol = &mut self.protocol;
-        while outbox.left() < ENOUGH
+        while outbox.left() < enough.max(1)
             && let Some(turn) = protocol.next_turn()
-            && let Some(reading) = protocol.content(turn)
+            && let Some(Sending { reading, .. }) = protocol.content(turn)
         {
-            let left = match reading.poll_next(&Loading(common), context, turn.most) {
+            let left = match reading.poll_next(&disk, context, turn.most, turn.ahead) {
                 Poll::Pending => {
                     protocol.stall(turn);
                     continue;
@@ -413,8 +545,8 @@ impl<S: Stream> Connection<S> {
                     outbox.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
-            if let Some(reading) = left {
-                reading.end(&Loading(common));
+            if let Some(sending) = left {
+                sending.reading.end(&disk);
             }
         }
     }
@@ -431,29 +563,42 @@ impl<S: Stream> Connection<S> {
         }
         self.waits_in = state;
         let settings = &self.shared.common.settings;
-        self.deadline.set(
-            now.instant
-                + match phase {
-                    Phase::Head => settings.header_timeout,
-                    Phase::Idle | Phase::Body => settings.idle_timeout,
-                    Phase::Answering => settings.send_timeout,
-                },
-        );
+        let (now, deadline) = (now.instant, &self.deadline);
+        match phase {
+            Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
+            Phase::Idle => deadline.set_waiting(now + settings.idle_timeout, now),
+            Phase::Body => {
+                deadline.set_busy();
+                deadline.set(now + settings.idle_timeout);
+            }
+            Phase::Answering => {
+                deadline.set_busy();
+                deadline.set(self.checked + step(settings));
+            }
+        }
     }
 
     /// Whether what is waited for has not come in time; then the client has been told.
     fn is_late(&mut self, now: Now, outbox: &mut Outbox) -> bool {
         self.wait_anew(now);
-        if !self.deadline.has_passed(now.instant) {
+        if !self.deadline.has_passed(now.instant) && !self.deadline.makes_room() {
             return false;
         }
-        match self.protocol.phase() {
-            // Nobody waits for the client: a disk takes its time.
-            Phase::Answering if !self.protocol.is_sending() => return false,
-            Phase::Answering => report(&self.shared.common, &io::ErrorKind::TimedOut.into()),
-            Phase::Idle | Phase::Head | Phase::Body => {}
+        if self.protocol.phase() == Phase::Answering {
+            // What the client holds up has been looked at; else a disk takes its time.
+            self.deadline
+                .set(now.instant + step(&self.shared.common.settings));
+            return false;
         }
         outbox.write(|buffer| self.protocol.go_away(buffer));
         true
+    }
+}
+
+/// The disk for a connection's answers.
+fn disk<'a>(shared: &'a Loop, seat: &'a Seat) -> Loading<'a> {
+    Loading {
+        common: &shared.common,
+        account: &seat.account,
     }
 }

@@ -30,6 +30,8 @@ pub(crate) use self::bind::Sockets;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
+use crate::seats::Carrier;
+use crate::worker::seat;
 
 /// How long the last packets may take to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -158,10 +160,14 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             let _ = incoming.retry();
             continue;
         }
-        let Some(seat) = common.seat() else {
-            common.say_full();
-            incoming.refuse();
-            continue;
+        let address = incoming.remote_address().ip();
+        let seat = match seat(&shared.context, address, Carrier::Quic) {
+            Ok(seat) => seat,
+            Err(why) => {
+                common.say_no_seat(why);
+                incoming.refuse();
+                continue;
+            }
         };
         if let Ok(connecting) = incoming.accept() {
             spawn_local(connection::serve(Rc::clone(&shared), connecting, seat));

@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod asking;
+mod awaited;
 mod builder;
 mod clock;
 mod closing;
@@ -56,10 +57,12 @@ mod http2;
 mod http3;
 mod listener;
 mod loader;
+mod memory_budget;
 mod occasional;
 mod outbox;
-mod passing;
 mod redirect;
+mod seats;
+mod send_pace;
 mod server;
 mod settings;
 mod shutdown;

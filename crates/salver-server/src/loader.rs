@@ -1,6 +1,7 @@
 //! Threads that may wait for disks, so that the loops need not.
 
-use std::collections::VecDeque;
+mod queue;
+
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -9,8 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece};
 use tokio::sync::oneshot;
+
+use self::queue::Queue;
 
 /// A bounded pool with bounded queues. Threads are started when there is work for them, and end
 /// when the loader is dropped and the work is done.
@@ -18,7 +21,9 @@ use tokio::sync::oneshot;
 /// Jobs wait in lanes, and each lane has its share of the threads, so that work for a slow disk
 /// never stands in front of other work: downloads of cold files leave threads for files that are
 /// asked for the first time, and both leave threads for looking whether what is cached is still
-/// right.
+/// right. Within a lane each disk has a queue of its own, and they take turns; where there are several
+/// mounts, jobs of one disk take no more threads than they leave to others. So a disk that hangs keeps its
+/// own jobs waiting, and nobody else's.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -28,21 +33,13 @@ struct Pool {
     most: usize,
 }
 
-#[derive(Default)]
-struct Queue {
-    /// By [`Job::lane`], the most urgent first.
-    lanes: [Lane; 3],
-    idle: usize,
-    threads: usize,
-    closed: bool,
-}
-
-#[derive(Default)]
-struct Lane {
-    jobs: VecDeque<Job>,
-    running: usize,
-    /// How many may run.
-    share: usize,
+/// What jobs wait for together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Disk {
+    /// Whatever is behind a mount.
+    Mount(usize),
+    /// A file system, by its device.
+    Device(u64),
 }
 
 enum Job {
@@ -68,16 +65,9 @@ const SCRATCH: usize = 64 * 1024;
 
 impl Loader {
     /// At most `threads` jobs at once, and no further load if `queue` loads wait.
-    pub(crate) fn new(threads: usize, queue: usize) -> Self {
+    pub(crate) fn new(threads: usize, queue: usize, mounts: usize) -> Self {
         let threads = threads.max(1);
-        let lane = |share: usize| Lane {
-            share: share.max(1),
-            ..Lane::default()
-        };
-        let queues = Queue {
-            lanes: [lane(threads), lane(threads * 3 / 8), lane(threads / 2)],
-            ..Queue::default()
-        };
+        let queues = Queue::new(threads, mounts > 1);
         Loader(Arc::new(Pool {
             queue: Mutex::new(queues),
             work: Condvar::new(),
@@ -139,14 +129,11 @@ impl Loader {
 
     fn submit(&self, job: Job) -> Result<(), Job> {
         let mut queue = self.0.hold();
-        if matches!(job, Job::Load(..)) && queue.loads() >= self.0.most {
+        if matches!(job, Job::Load(..)) && !queue.has_place(job.disk(), self.0.most) {
             return Err(job);
         }
         let number = job.lane();
-        let Some(lane) = queue.lanes.get_mut(number) else {
-            return Err(job);
-        };
-        lane.jobs.push_back(job);
+        queue.push(number, job);
         if queue.idle >= queue.runnable() {
             drop(queue);
             self.0.work.notify_one();
@@ -162,9 +149,7 @@ impl Loader {
                 queue.threads -= 1;
                 // The threads that there are will do the work; without any nobody would.
                 if queue.threads == 0 {
-                    let lane = queue.lanes.get_mut(number);
-                    let last = lane.and_then(|lane| lane.jobs.pop_back());
-                    return last.map_or(Ok(()), Err);
+                    return queue.pop_last(number).map_or(Ok(()), Err);
                 }
             }
         }
@@ -176,38 +161,6 @@ impl Drop for Loader {
     fn drop(&mut self) {
         self.0.hold().closed = true;
         self.0.work.notify_all();
-    }
-}
-
-impl Queue {
-    /// Loads that wait.
-    fn loads(&self) -> usize {
-        let is_load = |job: &&Job| matches!(job, Job::Load(..));
-        let of = |lane: &Lane| match lane.jobs.front().filter(|job| is_load(job)) {
-            Some(_) => lane.jobs.len(),
-            None => 0,
-        };
-        self.lanes.iter().map(of).sum()
-    }
-
-    /// Jobs that could run now if there were threads.
-    fn runnable(&self) -> usize {
-        self.lanes.iter().map(Lane::runnable).sum()
-    }
-
-    /// The most urgent job that may run, and its lane.
-    fn next(&mut self) -> Option<(usize, Job)> {
-        let ready = |(_, lane): &(usize, &mut Lane)| lane.runnable() > 0;
-        let (number, lane) = self.lanes.iter_mut().enumerate().find(ready)?;
-        let job = lane.jobs.pop_front()?;
-        lane.running += 1;
-        Some((number, job))
-    }
-}
-
-impl Lane {
-    fn runnable(&self) -> usize {
-        self.jobs.len().min(self.share.saturating_sub(self.running))
     }
 }
 
@@ -234,12 +187,11 @@ impl Pool {
             };
             queue.idle -= 1;
             drop(queue);
+            let disk = job.disk();
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| job.perform()));
             queue = self.hold();
-            if let Some(lane) = queue.lanes.get_mut(number) {
-                lane.running -= 1;
-            }
+            queue.end(number, disk);
         }
     }
 }
@@ -250,6 +202,14 @@ impl Job {
             Job::Load(_, load) if load.confirms() => 0,
             Job::Load(..) => 1,
             Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
+        }
+    }
+
+    fn disk(&self) -> Disk {
+        match self {
+            Job::Load(_, load) => Disk::Mount(load.mount()),
+            Job::Read(file, ..) | Job::BringIn(file, ..) => Disk::Device(file.identity.device),
+            Job::Close(content) => Disk::Device(device(content)),
         }
     }
 
@@ -267,6 +227,21 @@ impl Job {
                 let _ = sender.send(bring_in(&file, window).map(|()| Bytes::new()));
             }
             Job::Close(content) => drop(content),
+        }
+    }
+}
+
+/// The device of the files that content is in; 0 if it is in none.
+fn device(content: &Content) -> u64 {
+    match content {
+        Content::Empty | Content::Memory(_) => 0,
+        Content::File(file) => file.identity.device,
+        Content::Parts(pieces) => {
+            let mut files = pieces.iter().filter_map(|piece| match piece {
+                Piece::File(file) => Some(file.identity.device),
+                Piece::Memory(_) => None,
+            });
+            files.next().unwrap_or(0)
         }
     }
 }
@@ -289,7 +264,7 @@ fn bring_in(content: &FileContent, window: Range<u64>) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use salver_assets::{Config, DirectorySource, HttpDate, Mount, Now, Request, Step, Symlinks};
     use std::time::Duration;
@@ -302,7 +277,7 @@ mod tests {
     }
 
     /// Ten digits in a file, by way of an engine.
-    fn file() -> FileContent {
+    pub(super) fn file() -> FileContent {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("f"), "0123456789").unwrap();
         let source =
@@ -339,7 +314,7 @@ mod tests {
 
     #[test]
     fn reads_ranges_and_says_when_a_file_is_too_short() {
-        let loader = Loader::new(2, 10);
+        let loader = Loader::new(2, 10, 1);
         let file = file();
         assert_eq!(block_on(loader.read(&file, 3..7)).unwrap(), b"3456"[..]);
         let error = block_on(loader.read(&file, 5..11)).unwrap_err();
@@ -348,13 +323,13 @@ mod tests {
 
     #[test]
     fn an_answer_under_way_finds_a_place_in_a_full_queue() {
-        let loader = Loader::new(1, 0);
+        let loader = Loader::new(1, 0, 1);
         assert_eq!(block_on(loader.read(&file(), 0..1)).unwrap(), b"0"[..]);
     }
 
     #[test]
     fn threads_end_with_the_loader() {
-        let loader = Loader::new(3, 10);
+        let loader = Loader::new(3, 10, 1);
         block_on(loader.read(&file(), 0..1)).unwrap();
         let pool = Arc::downgrade(&loader.0);
         drop(loader);
@@ -367,7 +342,7 @@ mod tests {
 
     #[test]
     fn many_reads_share_few_threads() {
-        let loader = Arc::new(Loader::new(3, 1000));
+        let loader = Arc::new(Loader::new(3, 1000, 1));
         let file = file();
         block_on(async {
             let reads: Vec<_> = (0..500)
@@ -386,7 +361,7 @@ mod tests {
     #[test]
     fn reading_for_downloads_leaves_threads_for_others() {
         for threads in [1, 2, 8, 64] {
-            let loader = Loader::new(threads, 10);
+            let loader = Loader::new(threads, 10, 1);
             let queue = loader.0.hold();
             let shares: Vec<_> = queue.lanes.iter().map(|lane| lane.share).collect();
             let [looks, loads, reads] = shares[..] else {
@@ -395,20 +370,5 @@ mod tests {
             assert!(looks == threads && loads >= 1 && reads >= 1, "{shares:?}");
             assert!(threads < 8 || loads + reads < threads, "{shares:?}");
         }
-    }
-
-    #[test]
-    fn the_urgent_goes_first_and_no_lane_takes_more_than_its_share() {
-        let mut queue = Queue::default();
-        let close = || Job::Close(Content::Empty);
-        for (lane, share) in queue.lanes.iter_mut().zip([4, 1, 2]) {
-            lane.share = share;
-            lane.jobs.extend((0..3).map(|_| close()));
-        }
-        assert_eq!(queue.runnable(), 3 + 1 + 2);
-        let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();
-        assert_eq!(order, [0, 0, 0, 1, 2, 2]);
-        queue.lanes[1].running -= 1;
-        assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
     }
 }

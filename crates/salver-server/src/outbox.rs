@@ -45,9 +45,14 @@ impl Outbox {
         if bytes.len() <= COPIED {
             self.write(|buffer| buffer.extend_from_slice(bytes));
         } else {
-            self.length += bytes.len();
-            self.shared.push((self.buffer.len(), bytes.clone()));
+            self.push_shared(bytes.clone());
         }
+    }
+
+    /// Appends shared bytes, and copies none of them.
+    pub(crate) fn push_shared(&mut self, bytes: Bytes) {
+        self.length += bytes.len();
+        self.shared.push((self.buffer.len(), bytes));
     }
 
     /// Bytes that have not been sent.
@@ -74,6 +79,40 @@ impl Outbox {
         self.shared.clear();
         self.length = 0;
         self.sent = 0;
+    }
+
+    /// Takes out what has not been sent, without the memory that this has besides.
+    pub(crate) fn take_rest(&mut self) -> Outbox {
+        let mut rest = Outbox::default();
+        rest.buffer.reserve_exact(self.buffer.len());
+        let mut skip = self.sent;
+        let mut from = 0;
+        let mut unsent = |part: &[u8]| {
+            let sent = skip.min(part.len());
+            skip -= sent;
+            sent
+        };
+        for (at, bytes) in &self.shared {
+            let own = self.buffer.get(from..*at).unwrap_or_default();
+            let sent = unsent(own);
+            rest.write(|buffer| buffer.extend_from_slice(own.get(sent..).unwrap_or_default()));
+            let sent = unsent(bytes);
+            if sent < bytes.len() {
+                rest.push_shared(bytes.slice(sent..));
+            }
+            from = *at;
+        }
+        let own = self.buffer.get(from..).unwrap_or_default();
+        let sent = unsent(own);
+        rest.write(|buffer| buffer.extend_from_slice(own.get(sent..).unwrap_or_default()));
+        rest.buffer.shrink_to_fit();
+        self.clear();
+        rest
+    }
+
+    /// Bytes of memory that it has of its own.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// Everything has been sent: gives back memory that is seldom needed.
@@ -145,6 +184,16 @@ mod tests {
                 }
             }
             assert_eq!(outbox.left(), expected.len());
+            if step % 2 == 1 {
+                // What is left after a while, on its own.
+                let sent = step.min(expected.len() / 2);
+                outbox.advance(sent);
+                expected.drain(..sent);
+                let whole = outbox.memory();
+                let rest = outbox.take_rest();
+                assert!(outbox.is_empty() && rest.memory() <= whole);
+                outbox = rest;
+            }
             assert!(drain(&mut outbox, step) == expected, "step {step}");
             assert!(outbox.is_empty() && outbox.buffer.is_empty() && outbox.shared.is_empty());
         }

@@ -10,7 +10,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use crate::closing::answer_and_close;
-use crate::context::{Context, Seat};
+use crate::context::Context;
+use crate::seats::Seat;
 
 /// How long a client may take to read where to go.
 const READING: Duration = Duration::from_secs(2);
@@ -22,7 +23,9 @@ const USUAL: u16 = 443;
 /// there.
 pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16, _seat: Seat) {
     let time = context.common.settings.header_timeout;
-    let deadline = context.deadlines.add(Instant::now() + time);
+    let now = Instant::now();
+    let deadline = context.deadlines.add(now + time);
+    deadline.set_waiting(now + time, now);
     let waits = || !context.draining.get();
     let mut input = Vec::new();
     let answer = loop {

@@ -17,12 +17,15 @@ use crate::settings::Settings;
 use crate::shutdown::Handle;
 use crate::{tls, worker};
 
-/// Descriptors that are kept for listeners, loops, logs and files that are being loaded; half of
-/// them all where there are few.
-const OTHER_DESCRIPTORS: u64 = 128;
+/// Descriptors that are kept for listeners, loops, logs, and for looking at files and loading them: a
+/// thread of the loader takes a few.
+const OTHER_DESCRIPTORS: u64 = 256;
 
-/// At most this share of all descriptors is for files that stay open between requests.
-const FILES_SHARE: u64 = 8;
+/// At most this share of all descriptors is for files that answers hold open.
+const FILES_SHARE: u64 = 4;
+
+/// At most this share is for files that stay open between requests.
+const KEPT_SHARE: u64 = 8;
 
 /// A server that is bound and not yet running.
 pub struct Server {
@@ -85,9 +88,11 @@ impl Server {
     /// The first address that cannot be bound.
     pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
         let limit = salver_os::raise_descriptor_limit();
-        let files = usize::try_from(limit / FILES_SHARE).unwrap_or(usize::MAX);
-        let files = u64::try_from(engine.limit_open_files(files)).unwrap_or(limit);
-        let descriptors = limit - (OTHER_DESCRIPTORS + files).min(limit / 2);
+        let files = limit / FILES_SHARE;
+        let kept = usize::try_from(limit / KEPT_SHARE).unwrap_or(usize::MAX);
+        engine.limit_open_files(kept);
+        engine.limit_descriptors(usize::try_from(files).unwrap_or(usize::MAX));
+        let descriptors = limit - OTHER_DESCRIPTORS.saturating_add(files).min(limit / 2);
         let most = usize::try_from(descriptors).unwrap_or(usize::MAX).max(1);
         if settings.max_connections > most {
             tracing::warn!(

@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use salver_semantics::LeastRate;
+
 use crate::tls::Handshakes;
 
 /// The server's settings; see each field for its default.
@@ -20,8 +22,13 @@ pub struct Settings {
     pub http3: bool,
     /// Threads with an event loop of their own. Default: as many as the process may use cores.
     pub workers: usize,
-    /// Connections of the whole server; further ones are answered 503 and closed. Default: 10,000.
+    /// Connections of the whole server. For one more, the one that has waited longest for its client's
+    /// next request is closed; if none waits, the new one is answered 503. Default: 10,000.
     pub max_connections: usize,
+    /// Connections of one client: of an IPv4 address, or of an IPv6 network (/56). Further ones are
+    /// answered 503 and closed. Behind a proxy all connections are the proxy's. Default: half of
+    /// `max_connections`.
+    pub max_connections_per_client: Option<usize>,
     /// Handshakes of HTTP/3 that may be under way at a time before a client has to prove first that
     /// its address is its own, which costs it a round trip (Retry, RFC 9000 section 8.1.2). Default:
     /// 256.
@@ -29,10 +36,17 @@ pub struct Settings {
     /// How long a connection may wait for its next request, or take over a request's body.
     /// Default: 60 s.
     pub idle_timeout: Duration,
-    /// How long a request's head may take from its first byte to its last. Default: 10 s.
+    /// How long a request's head may take from its first byte to its last; that of the first request on a
+    /// connection from the connection's beginning. Default: 10 s.
     pub header_timeout: Duration,
-    /// How long a client may take nothing of an answer that is being sent. Default: 30 s.
+    /// How long a client may take nothing of an answer that is being sent: of any one, where several are
+    /// on their way on one connection. Default: 30 s.
     pub send_timeout: Duration,
+    /// Bytes a second that a client has to take of an answer, measured over `send_timeout`: who takes less
+    /// is treated as one that takes nothing, when that time is used up. 0: any byte will do. Default: 128.
+    pub min_rate: u64,
+    /// How long an answer may be waited for, a slow disk's or a handler's; then it is 503. Default: 30 s.
+    pub answer_timeout: Duration,
     /// How long a shutdown waits for answers that are under way. Default: 10 s.
     pub grace: Duration,
     /// Threads that may wait for disks; started as needed. Half of them at most read for downloads,
@@ -42,11 +56,11 @@ pub struct Settings {
     pub loader_queue: usize,
     /// Length of the content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
     pub max_body: u64,
-    /// Content of requests that is held at once for handlers, in bytes and of all requests (while it
-    /// comes it may take up to twice as much memory);
-    /// beyond, requests with content are answered 503. Without handlers none is held. Default:
-    /// 64 MiB.
-    pub max_held: u64,
+    /// Memory for all that connections hold, in bytes: themselves, answers that were not taken yet, what
+    /// is read ahead for them, the content of requests for handlers. It is shared fairly: when it becomes
+    /// short, each connection may hold less; what does not fit is answered 503, or waits. Content of the
+    /// cache is not part of it. Default: 512 MiB.
+    pub connection_memory: u64,
     /// Whether the page cache is asked before content leaves a file from the loop. Off, a cold file
     /// blocks its whole loop: only for showing what the check is worth. Default: on.
     pub check_residency: bool,
@@ -67,6 +81,16 @@ pub struct TlsSettings {
     pub hsts: Option<Duration>,
 }
 
+impl Settings {
+    /// The rate at which clients have to take what is sent to them.
+    pub(crate) fn least_rate(&self) -> LeastRate {
+        LeastRate {
+            patience: self.send_timeout,
+            bytes_per_second: self.min_rate,
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -77,15 +101,18 @@ impl Default for Settings {
             http3: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
+            max_connections_per_client: None,
             quic_handshakes: 256,
             idle_timeout: Duration::from_secs(60),
             header_timeout: Duration::from_secs(10),
             send_timeout: Duration::from_secs(30),
+            min_rate: 128,
+            answer_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
             loader_threads: 64,
             loader_queue: 4096,
             max_body: 1024 * 1024,
-            max_held: 64 * 1024 * 1024,
+            connection_memory: 512 * 1024 * 1024,
             check_residency: true,
         }
     }

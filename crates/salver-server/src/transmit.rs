@@ -7,9 +7,10 @@ pub(crate) mod reading;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
+use salver_assets::reading::Disk;
 use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::Interest;
@@ -17,8 +18,11 @@ use tokio::io::Interest;
 use crate::context::Common;
 use crate::deadlines::Deadline;
 use crate::ending::report;
+use crate::memory_budget::{Account, Charge};
 use crate::outbox::{Outbox, SLICES};
+use crate::send_pace::SendPace;
 use crate::stream::Stream;
+use crate::transmit::reading::Loading;
 
 /// What one connection may send from a file before others have their turn, and how far residency
 /// is asked about and read ahead at a time.
@@ -53,31 +57,52 @@ pub(crate) fn poll_send<S: Stream>(
     Pin::new(stream).poll_flush(context)
 }
 
-/// Sends what the socket had no room for before, as [`poll_send`], and watches whether the peer takes
-/// it.
-///
-/// # Errors
-/// The socket's, or `TimedOut` if the peer took nothing for too long; then that has been said.
-pub(crate) fn poll_unsent<S: Stream>(
-    common: &Common,
-    stream: &mut S,
-    deadline: &Deadline,
-    context: &mut Context<'_>,
-    unsent: &mut Outbox,
-) -> Poll<io::Result<()>> {
-    let before = unsent.left();
-    let sent = poll_send(stream, context, unsent);
-    let timeout = common.settings.send_timeout;
-    if sent.is_pending() {
-        if unsent.left() < before {
-            expect_progress(stream, deadline, timeout);
-        } else if has_stalled(stream, deadline, timeout) {
+/// What the socket of a connection had no room for.
+pub(crate) struct Unsent {
+    outbox: Outbox,
+    pace: SendPace,
+    _charge: Charge,
+}
+
+impl Unsent {
+    /// What `outbox` still holds; it keeps its memory. The client has to take it at its pace.
+    pub(crate) fn of<S: Stream>(
+        outbox: &mut Outbox,
+        common: &Common,
+        account: &Arc<Account>,
+        stream: &mut S,
+        deadline: &Deadline,
+    ) -> Box<Self> {
+        let outbox = outbox.take_rest();
+        let held = outbox.memory() + stream.limit_buffer(account);
+        Box::new(Unsent {
+            outbox,
+            pace: SendPace::new(stream, deadline, &common.settings),
+            _charge: account.charge(held),
+        })
+    }
+
+    /// Sends it, as [`poll_send`], and watches whether the client takes it.
+    ///
+    /// # Errors
+    /// The socket's, or `TimedOut` if the client took too little for too long; then that has been said.
+    pub(crate) fn poll<S: Stream>(
+        &mut self,
+        common: &Common,
+        stream: &mut S,
+        deadline: &Deadline,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = self.outbox.left();
+        let sent = poll_send(stream, context, &mut self.outbox);
+        self.pace.accept(before - self.outbox.left());
+        if sent.is_pending() && self.pace.is_late(stream, deadline, &common.settings) {
             let error = io::Error::from(io::ErrorKind::TimedOut);
             report(common, &error);
             return Poll::Ready(Err(error));
         }
+        sent
     }
-    sent
 }
 
 /// Sends `answer` at once as far as the socket takes it; the rest is appended to `outbox`, which is
@@ -104,40 +129,21 @@ pub(crate) fn send_or_keep<S: Stream>(
     }
 }
 
-/// From now on the peer has `timeout` to take something of what is being sent.
-pub(crate) fn expect_progress<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) {
-    let queued = salver_os::unacknowledged(stream.tcp()).unwrap_or(0);
-    deadline.set_with_queue(Instant::now() + timeout, queued);
-}
-
-/// Whether the peer took nothing in the time that it had. The kernel's queue is deep: to a slow
-/// peer it may be too full for minutes to take more from us, but as long as it becomes shorter
-/// the peer is there.
-fn has_stalled<S: Stream>(stream: &S, deadline: &Deadline, timeout: Duration) -> bool {
-    if !deadline.has_passed(Instant::now()) {
-        return false;
-    }
-    let queued = salver_os::unacknowledged(stream.tcp()).unwrap_or(u64::MAX);
-    let stalled = queued >= deadline.queued();
-    if !stalled {
-        expect_progress(stream, deadline, timeout);
-    }
-    stalled
-}
-
 /// One answer on its way.
 pub(crate) struct Transmission<'a, S> {
-    pub(crate) common: &'a Common,
+    pub(crate) common: &'a Arc<Common>,
+    pub(crate) account: &'a Arc<Account>,
     pub(crate) stream: &'a mut S,
     pub(crate) deadline: &'a Deadline,
     /// What goes before the content: earlier answers and the head.
     pub(crate) outbox: Outbox,
-    /// Whether the peer has a deadline for taking something. Only who waits for the peer sets one:
-    /// it costs two system calls.
-    pub(crate) waits: bool,
+    /// While the client is waited for: looking at its pace costs system calls.
+    pub(crate) pace: Option<SendPace>,
+    /// What is held while the client is waited for.
+    pub(crate) charge: Charge,
 }
 
-impl<S: Stream> Transmission<'_, S> {
+impl<'a, S: Stream> Transmission<'a, S> {
     /// Sends everything.
     ///
     /// # Errors
@@ -169,10 +175,8 @@ impl<S: Stream> Transmission<'_, S> {
         std::future::poll_fn(|context| {
             let before = self.outbox.left();
             let result = poll_send(self.stream, context, &mut self.outbox);
-            if self.outbox.left() < before {
-                self.waits = false;
-            }
-            self.unless_late(context, result)
+            let sent = before - self.outbox.left();
+            self.unless_late(context, result, sent)
         })
         .await
     }
@@ -213,14 +217,21 @@ impl<S: Stream> Transmission<'_, S> {
                     }
                     *transport = Transport::PassesThrough;
                 }
-                Way::Copy => match content.read_resident(&window)? {
-                    Some(bytes) => {
-                        self.outbox.push(&bytes);
-                        self.flush().await?;
-                        return Ok(window.end);
+                Way::Copy => {
+                    let disk = self.disk();
+                    let most = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
+                    let most = u64::try_from(disk.room(most)).unwrap_or(WINDOW);
+                    let window = window.start..window.end.min(window.start.saturating_add(most));
+                    match content.read_resident(&window)? {
+                        Some(bytes) => {
+                            let bytes = disk.keep(bytes);
+                            self.outbox.push_shared(bytes);
+                            self.flush().await?;
+                            return Ok(window.end);
+                        }
+                        None => at_hand = Residency::Unknown,
                     }
-                    None => at_hand = Residency::Unknown,
-                },
+                }
                 Way::BringIn => {
                     self.flush().await?;
                     let loader = &self.common.loader;
@@ -233,14 +244,20 @@ impl<S: Stream> Transmission<'_, S> {
                 // What was to be read whole is, window by window.
                 Way::Elsewhere | Way::Read | Way::Memory => {
                     self.flush().await?;
-                    let room = self.common.passing.take(window.end - window.start);
-                    let window = window.start..window.start + room.length();
-                    let bytes = self.common.loader.read(content, window.clone()).await?;
-                    self.outbox.push(&bytes);
+                    let (length, read) = self.disk().read(content, window.clone());
+                    let bytes = read.await?;
+                    self.outbox.push_shared(bytes);
                     self.flush().await?;
-                    return Ok(window.end);
+                    return Ok(window.end.min(window.start.saturating_add(length)));
                 }
             }
+        }
+    }
+
+    fn disk(&self) -> Loading<'a> {
+        Loading {
+            common: self.common,
+            account: self.account,
         }
     }
 
@@ -277,7 +294,9 @@ impl<S: Stream> Transmission<'_, S> {
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(count) => {
                     at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-                    self.waits = false;
+                    if let Some(pace) = &mut self.pace {
+                        pace.accept(count);
+                    }
                     // Any time can have passed since the last look, and what the kernel was given
                     // just now counts as well: the last bytes must not complete a mixture.
                     content.check(Patience::MustNotWait)?;
@@ -285,7 +304,7 @@ impl<S: Stream> Transmission<'_, S> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {
                         let ready = self.stream.tcp().poll_write_ready(context);
-                        self.unless_late(context, ready)
+                        self.unless_late(context, ready, 0)
                     })
                     .await?;
                 }
@@ -302,14 +321,18 @@ impl<S: Stream> Transmission<'_, S> {
         &mut self,
         context: &Context<'_>,
         result: Poll<io::Result<()>>,
+        sent: usize,
     ) -> Poll<io::Result<()>> {
         if result.is_pending() {
             self.deadline.register(context);
-            let timeout = self.common.settings.send_timeout;
-            if !self.waits {
-                self.waits = true;
-                expect_progress(self.stream, self.deadline, timeout);
-            } else if has_stalled(self.stream, self.deadline, timeout) {
+            let settings = &self.common.settings;
+            let pace = self.pace.get_or_insert_with(|| {
+                let buffered = self.stream.limit_buffer(self.account);
+                self.charge.set(self.outbox.memory() + buffered);
+                SendPace::new(self.stream, self.deadline, settings)
+            });
+            pace.accept(sent);
+            if pace.is_late(self.stream, self.deadline, settings) {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::TcpListener as StdListener;
+use std::net::{IpAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use crate::deadlines::SWEEP_INTERVAL;
 use crate::entrance::Entrance;
 use crate::http3::{Serving, Sockets};
 use crate::listener::Kind;
+use crate::seats::{Carrier, NoSeat, Seat};
 use crate::shutdown::Stage;
 
 /// How long accepting pauses when there is no descriptor for another connection.
@@ -127,15 +128,15 @@ async fn accept(context: Rc<Context>, listener: TcpListener, entrance: Entrance)
     let mut reserve = File::open("/dev/null").ok();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => match common.seat() {
-                Some(seat) => {
+            Ok((stream, peer)) => match seat(&context, peer.ip(), entrance.carrier()) {
+                Ok(seat) => {
                     // Linux hands the listener's setting down; others do not.
                     #[cfg(not(target_os = "linux"))]
                     let _ = stream.set_nodelay(true);
                     entrance.admit(&context, stream, seat);
                 }
-                None => {
-                    common.say_full();
+                Err(why) => {
+                    common.say_no_seat(why);
                     if entrance.speaks_plainly() && Rc::strong_count(&refusals) <= REFUSALS {
                         let refusals = Rc::clone(&refusals);
                         let date = context.clock.now().date.format();
@@ -163,6 +164,21 @@ async fn accept(context: Rc<Context>, listener: TcpListener, entrance: Entrance)
             // The client went away before it was accepted.
             Err(_) => {}
         }
+    }
+}
+
+/// A seat for a client at `address`. Where all are taken, the connection that has waited longest for its
+/// client makes room: it ends before this one is served.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn seat(context: &Context, address: IpAddr, carrier: Carrier) -> Result<Seat, NoSeat> {
+    let seats = &context.common.seats;
+    match seats.take(address, carrier, false) {
+        Err(NoSeat::Full) if context.deadlines.make_room(Instant::now()) => {
+            seats.take(address, carrier, true)
+        }
+        taken => taken,
     }
 }
 

@@ -279,10 +279,8 @@ fn connections_are_limited_together_with_those_over_tcp() {
         ..settings()
     };
     let server = Served::with(&site, settings, trusting());
-    let tcp = common::client::Client::new(server.running.address);
+    let tcp = common::client::busy_at(server.running.address, "/a.css");
     run(async {
-        let mut tcp = tcp;
-        assert_eq!(tcp.get("/a.css").status, 200);
         let mut first = server.connect().await;
         assert_eq!(first.get("/a.css").await.status, 200);
         let refused = server

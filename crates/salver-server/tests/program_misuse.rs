@@ -206,8 +206,8 @@ async fn wait(present: &AtomicUsize, expected: usize) {
 #[test]
 fn content_of_a_refused_request_is_given_back_before_its_connection_ends() {
     let bounded = Settings {
-        max_body: 1000,
-        max_held: 1500,
+        max_body: 2_000_000,
+        connection_memory: 17 << 20,
         ..settings()
     };
     let handler = async |request: Request<Bytes>| Response::new(request.into_body());
@@ -220,11 +220,12 @@ fn content_of_a_refused_request_is_given_back_before_its_connection_ends() {
     // Chunks, the last of which is none.
     let mut refused = Client::new(server.address);
     refused.send(request("POST", "/", "Transfer-Encoding: chunked\r\n"));
-    refused.send([&b"3e8\r\n"[..], &[b'x'; 1000], b"\r\nz"].concat());
+    let content = vec![b'x'; 2_000_000];
+    refused.send([&b"1e8480\r\n"[..], &content, b"\r\nz"].concat());
     assert_eq!(refused.answer().status, 400);
     // It is still there, and reads its answer.
     let mut client = Client::new(server.address);
-    client.send(post(1000));
+    client.send(post(2_000_000));
     assert_eq!(client.answer().status, 200);
     drop(refused);
 }

@@ -14,6 +14,9 @@ use crate::loading::Blocking;
 /// What is given at a time of content that is not in memory, in bytes.
 const FRAME: usize = 64 * 1024;
 
+/// The same, as the reader knows it: hyper does not tell how much a client wants.
+const AHEAD: u64 = 64 * 1024;
+
 /// The content of an answer. What is in memory is given in one piece, without a copy; files are
 /// read as the body is asked for, in pieces of 64 KiB or less.
 ///
@@ -63,7 +66,7 @@ impl http_body::Body for Body {
             Inner::Done => return Poll::Ready(None),
             Inner::Memory(bytes) => Ok(std::mem::take(bytes)),
             Inner::Reading(reading) if reading.left() > 0 => {
-                let bytes = ready!(reading.poll_next(&Blocking, context, FRAME));
+                let bytes = ready!(reading.poll_next(&Blocking, context, FRAME, AHEAD));
                 let ended = |bytes: &Bytes| bytes.is_empty();
                 match bytes {
                     Ok(bytes) if ended(&bytes) => Err(io::ErrorKind::UnexpectedEof.into()),

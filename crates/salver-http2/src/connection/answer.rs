@@ -82,8 +82,9 @@ impl<T> Connection<T> {
         if self.has_ended {
             return None;
         }
-        let most = usize::try_from(self.window).unwrap_or(0).min(LONGEST);
-        self.streams.next(most)
+        let ahead = u64::try_from(self.window).unwrap_or(0);
+        let most = usize::try_from(ahead).unwrap_or(LONGEST).min(LONGEST);
+        self.streams.next(most, ahead)
     }
 
     /// The content of whoever's turn it is.

@@ -7,6 +7,9 @@ use crate::limits::Limits;
 use crate::request::{Head, Request};
 use crate::streams::{Incoming, State};
 
+/// Streams that are open at a time however short memory is.
+const LEAST_STREAMS: usize = 4;
+
 /// A field block comes in so many bytes at most, as multiple of `max_head`.
 const BLOCK_FACTOR: usize = 2;
 
@@ -113,7 +116,9 @@ impl<T> Connection<T> {
         if block.ends_stream && head.content_length().is_some_and(|length| length > 0) {
             return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
         }
-        if self.streams.len() >= usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX) {
+        let most = usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX);
+        let crowded = self.held() > self.room && self.streams.len() >= LEAST_STREAMS;
+        if self.streams.len() >= most || crowded {
             return Err(Fault::Stream(id, ErrorCode::REFUSED_STREAM));
         }
         Ok(Done::Head(id, block.ends_stream))
@@ -151,6 +156,7 @@ impl<T> Connection<T> {
                 request: request.into_owned(),
                 expected,
                 received: 0,
+                held: head.held(),
             };
             let state = State::Receiving(Box::new(incoming));
             self.streams

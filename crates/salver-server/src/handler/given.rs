@@ -7,7 +7,7 @@ use http::header::{COOKIE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use salver_assets::{RequestPath, encode_path};
 
-use super::{Held, Peer, belongs_to_connection};
+use super::{Peer, RequestBody, belongs_to_connection};
 
 /// Makes it of all lines of its head, those of pseudo-fields among them: names that begin with a
 /// colon. `None` if it cannot be said in the types of the `http` crate.
@@ -15,10 +15,10 @@ pub(crate) fn given<'a>(
     version: Version,
     asked: &salver_assets::Request<'_>,
     lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    content: Option<Held>,
+    content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<Request<Bytes>> {
-    let content = content.map(Held::into_bytes).unwrap_or_default();
+    let content = content.map(RequestBody::into_bytes).unwrap_or_default();
     let mut request = Request::new(content);
     *request.version_mut() = version;
     let path = path(&asked.path);

@@ -1,18 +1,29 @@
 //! Answers that do not come out of memory at once: those that wait for a load, and those that are
 //! sent from a file.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use salver_assets::ResponsePlan;
 use salver_http1::Persistence;
+use tokio::io::ReadBuf;
 
-use super::Connection;
 use super::translate::push_head;
+use super::{Connection, SENT_AHEAD};
 use crate::asking::Awaited;
+use crate::context::Common;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::transmit::Transmission;
+
+/// How long an answer is still awaited for a client that has ended its side of the connection: it may have
+/// ended both.
+const HALF_CLOSED: Duration = Duration::from_secs(2);
 
 /// An answer that does not come out of memory at once.
 pub(super) struct Slow {
@@ -39,36 +50,92 @@ impl<S: Stream> Connection<S> {
             persistence,
         } = slow;
         let shared = Rc::clone(&self.shared);
-        let common = &*shared.common;
-        let mut transmission = Transmission {
-            common,
-            stream: &mut self.stream,
-            deadline: &self.deadline,
-            outbox,
-            waits: false,
-        };
-        let plan = match answer {
-            Answer::Ready(plan) => plan,
-            Answer::Awaited(plan) => {
+        let common = &shared.common;
+        self.stream.limit_buffer(&self.seat.account);
+        let (outbox, plan) = match answer {
+            Answer::Ready(plan) => (outbox, plan),
+            Answer::Awaited(awaited) => {
                 // The answers before it need not wait for this one.
-                transmission.flush().await?;
-                let plan = plan.await;
+                self.transmission(common, outbox).flush().await?;
+                let Some(plan) = self.wait_for(awaited).await else {
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                };
+                let mut outbox = Outbox::default();
                 let date = &shared.clock.date();
-                push_head(
-                    &mut transmission.outbox,
-                    &plan,
-                    date,
-                    &self.front,
-                    persistence,
-                );
-                plan
+                push_head(&mut outbox, &plan, date, &self.front, persistence);
+                (outbox, plan)
             }
         };
+        let transmission = self.transmission(common, outbox);
         let sent = transmission.send(&plan.content).await;
         common.loader.discard(plan.content);
         sent?;
         self.ends = persistence == Persistence::Close;
         self.wait_for_request(shared.clock.now());
         Ok(())
+    }
+    fn transmission<'a>(
+        &'a mut self,
+        common: &'a Arc<Common>,
+        outbox: Outbox,
+    ) -> Transmission<'a, S> {
+        let account = &self.seat.account;
+        Transmission {
+            common,
+            account,
+            stream: &mut self.stream,
+            deadline: &self.deadline,
+            outbox,
+            pace: None,
+            charge: account.charge(0),
+        }
+    }
+
+    /// Waits for an answer while its client does; `None` if it does no longer. One that has only ended its
+    /// own side may still read: it is given a moment more.
+    async fn wait_for(&mut self, mut awaited: Awaited) -> Option<ResponsePlan> {
+        let mut has_ended = false;
+        poll_fn(|context| {
+            if let Poll::Ready(plan) = awaited.as_mut().poll(context) {
+                return Poll::Ready(Some(plan));
+            }
+            self.deadline.register(context);
+            if !has_ended {
+                let Ok(ended) = self.receive_ahead(context) else {
+                    return Poll::Ready(None);
+                };
+                if ended {
+                    has_ended = true;
+                    let now = Instant::now();
+                    self.deadline.set_waiting(now + HALF_CLOSED, now);
+                }
+            }
+            let is_over = self.deadline.has_passed(Instant::now()) || self.deadline.makes_room();
+            if has_ended && is_over {
+                return Poll::Ready(None);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Receives what comes while an answer is awaited, within bounds; whether the client has ended its side.
+    fn receive_ahead(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let shared = Rc::clone(&self.shared);
+        let mut scratch = shared.scratch.borrow_mut();
+        while self.carry.len() < SENT_AHEAD {
+            let mut buffer = ReadBuf::new(&mut scratch.input);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(received) => received?,
+            }
+            if buffer.filled().is_empty() {
+                return Ok(true);
+            }
+            self.carry.extend_from_slice(buffer.filled());
+            self.carries_more = true;
+            self.count_carry();
+        }
+        Ok(false)
     }
 }

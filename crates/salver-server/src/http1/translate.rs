@@ -6,7 +6,7 @@ use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Vers
 
 use crate::asking;
 use crate::front::Front;
-use crate::handler::{self, Held, Peer};
+use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
 
 /// What is to be done, whatever it was called.
@@ -34,7 +34,7 @@ pub(super) fn given(
     version: Version,
     raw: RawHead<'_>,
     asked: &Request<'_>,
-    content: Option<Held>,
+    content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<http::Request<Bytes>> {
     let version = match version {

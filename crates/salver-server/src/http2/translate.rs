@@ -5,7 +5,7 @@ use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
 use salver_http2::{Lines, RenderedHead};
 
 use crate::asking;
-use crate::handler::{self, Held, Peer};
+use crate::handler::{self, Peer, RequestBody};
 
 /// The request as the engine reads it.
 pub(super) fn request(asked: salver_http2::Request<'_>) -> (Request<'_>, Lines<'_>) {
@@ -22,7 +22,7 @@ pub(super) fn request(asked: salver_http2::Request<'_>) -> (Request<'_>, Lines<'
 pub(super) fn given(
     lines: &Lines<'_>,
     asked: &Request<'_>,
-    content: Option<Held>,
+    content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<http::Request<Bytes>> {
     handler::given(http::Version::HTTP_2, asked, lines.iter(), content, peer)

@@ -25,8 +25,9 @@ use super::Loop;
 use super::request::Exchange;
 use super::transport::send_window;
 use super::turns::Turns;
-use crate::context::Seat;
 use crate::deadlines::Deadline;
+use crate::seats::Seat;
+use crate::transmit::reading::Loading;
 
 /// How long the last answers may take to arrive before a connection is closed on them.
 const LINGER: Duration = Duration::from_secs(2);
@@ -57,6 +58,7 @@ pub(super) struct Connection {
     peer: RefCell<PeerStreams>,
     /// The answers that are on their way.
     pub(super) turns: Rc<Turns>,
+    pub(super) seat: Seat,
 }
 
 /// A request that is under way; over when dropped.
@@ -106,9 +108,9 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         reprioritised: Cell::default(),
         peer: RefCell::default(),
         turns: Rc::default(),
+        seat,
     });
-    Rc::clone(&connection).run(place).await;
-    drop(seat);
+    connection.run(place).await;
 }
 
 impl Connection {
@@ -286,6 +288,14 @@ impl Connection {
     /// Whether no further request is answered.
     pub(super) fn drains(&self) -> bool {
         self.shared.context.draining.get()
+    }
+
+    /// The disk for its answers.
+    pub(super) fn disk(&self) -> Loading<'_> {
+        Loading {
+            common: &self.shared.context.common,
+            account: &self.seat.account,
+        }
     }
 
     /// Ends the connection for what the client did.

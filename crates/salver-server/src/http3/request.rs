@@ -20,11 +20,14 @@ use super::translate::{given, push_head, request};
 use super::turns::Turn;
 use crate::asking::{Asked, ask};
 use crate::ending::report;
-use crate::handler::Held;
-use crate::transmit::reading::{Loading, Reading};
+use crate::handler::RequestBody;
+use crate::transmit::reading::Reading;
 
 /// What is read from a file at a time.
 const PIECE: usize = 64 * 1024;
+
+/// The same, as the reader knows it: QUIC does not tell how much a client wants.
+const AHEAD: u64 = 64 * 1024;
 
 /// The delivery of longer content is waited for, so that a shutdown does not cut it off; what is
 /// shorter arrives soon.
@@ -80,7 +83,7 @@ impl<F: Into<StreamFailure>> From<F> for Failure {
 struct Waiting {
     request: Request<'static>,
     /// For handlers, if there are any: all lines of its head, and its content.
-    more: Option<(FieldSection, Held)>,
+    more: Option<(FieldSection, RequestBody)>,
 }
 
 impl Exchange {
@@ -221,7 +224,10 @@ impl Exchange {
                 let request = request(head);
                 self.is_head = request.method == Method::Head;
                 let refused = matches!(request.method, Method::NotAllowed | Method::NotImplemented);
-                let content = shared.context.common.hold();
+                let content = shared
+                    .context
+                    .common
+                    .request_body(&self.connection.seat.account);
                 if expects && refused && content.is_none() {
                     // The client asked whether to send the content; it need not (RFC 9110 section
                     // 10.1.1), and if it does all the same nobody reads it.
@@ -247,12 +253,23 @@ impl Exchange {
     }
 
     /// Asks for the answer to a whole request.
-    fn ask(&self, section: &FieldSection, request: &Request<'_>, content: Option<Held>) -> Asked {
+    fn ask(
+        &self,
+        section: &FieldSection,
+        request: &Request<'_>,
+        content: Option<RequestBody>,
+    ) -> Asked {
         let connection = &self.connection;
         let context = &connection.shared.context;
         let address = || connection.quic.remote_address();
         let given = || given(section, request, content, address());
-        ask(context, request, given, context.clock.now())
+        ask(
+            context,
+            &connection.seat.account,
+            request,
+            given,
+            context.clock.now(),
+        )
     }
 
     /// What comes next of the request; `None` at its end.
@@ -301,7 +318,7 @@ impl Exchange {
     /// Sends the answer, all of it.
     async fn send(&mut self, plan: ResponsePlan) -> Result<(), Failure> {
         let connection = Rc::clone(&self.connection);
-        let (shared, common) = (&connection.shared, &connection.shared.context.common);
+        let shared = &connection.shared;
         self.turn = Some(connection.turns.take(self.urgency.value()));
         self.prioritise();
         let mut head = Vec::with_capacity(HEAD);
@@ -329,13 +346,14 @@ impl Exchange {
                 let mut sent = self.write(&mut [head.into()]).await;
                 while sent.is_ok() && reading.left() > 0 {
                     self.prioritise();
-                    sent = match poll_fn(|cx| reading.poll_next(&Loading(common), cx, PIECE)).await
-                    {
+                    let disk = connection.disk();
+                    let next = poll_fn(|cx| reading.poll_next(&disk, cx, PIECE, AHEAD));
+                    sent = match next.await {
                         Ok(piece) => self.write(&mut [piece]).await,
                         Err(error) => Err(Failure::Content(error)),
                     };
                 }
-                reading.end(&Loading(common));
+                reading.end(&connection.disk());
                 sent?;
                 length
             }

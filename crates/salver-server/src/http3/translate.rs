@@ -7,7 +7,7 @@ use salver_assets::{Protocol, Request, ResponsePlan};
 use salver_http3::{FieldSection, Fields, RenderedHead, RequestHead, Target, write_head};
 
 use crate::asking;
-use crate::handler::{self, Held, Peer};
+use crate::handler::{self, Peer, RequestBody};
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
@@ -28,7 +28,7 @@ pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
 pub(super) fn given(
     section: &FieldSection,
     asked: &Request<'_>,
-    content: Option<Held>,
+    content: Option<RequestBody>,
     address: SocketAddr,
 ) -> Option<http::Request<Bytes>> {
     let peer = Peer {

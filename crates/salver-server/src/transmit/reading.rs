@@ -1,5 +1,5 @@
-//! Content as pieces of memory: what cannot be had without waiting is read by the loader, within the
-//! memory that there is for passing content.
+//! Content as pieces of memory: what cannot be had without waiting is read by the loader; all that is read
+//! counts as memory of its connection for as long as it is on its way.
 
 use std::io;
 use std::ops::Range;
@@ -12,40 +12,62 @@ use salver_assets::strategy::Residency;
 use salver_assets::{Content, FileContent};
 
 use crate::context::Common;
-use crate::passing::Room;
+use crate::memory_budget::{Account, Charge};
 
-/// The disk behind a server's loader.
-pub(crate) struct Loading<'a>(pub(crate) &'a Arc<Common>);
+/// The disk behind a server's loader, for one connection.
+pub(crate) struct Loading<'a> {
+    pub(crate) common: &'a Arc<Common>,
+    pub(crate) account: &'a Arc<Account>,
+}
 
 impl Disk for Loading<'_> {
     fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
-        super::residency(self.0, file, window)
+        super::residency(self.common, file, window)
     }
 
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
-        let room = self.0.passing.take(window.end - window.start);
-        let length = room.length();
-        let window = window.start..window.start + length;
-        let (common, file) = (Arc::clone(self.0), file.clone());
+        let most = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
+        let length = self.account.room_up_to(most);
+        // From now on: whoever asks next has less.
+        let charge = self.account.charge(length);
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        let window = window.start..window.start.saturating_add(length).min(window.end);
+        let (common, file) = (Arc::clone(self.common), file.clone());
         let read = async move {
             let bytes = common.loader.read(&file, window).await?;
-            io::Result::Ok(Bytes::from_owner(Passes { bytes, _room: room }))
+            io::Result::Ok(counted(bytes, charge))
         };
         (length, Box::pin(read))
     }
 
+    fn room(&self, most: usize) -> usize {
+        self.account.room_up_to(most)
+    }
+
+    fn keep(&self, bytes: Bytes) -> Bytes {
+        let charge = self.account.charge(bytes.len());
+        counted(bytes, charge)
+    }
+
     fn discard(&self, content: Content) {
-        self.0.loader.discard(content);
+        self.common.loader.discard(content);
     }
 }
 
-/// Bytes that have their room until the last of them is gone.
-struct Passes {
-    bytes: Bytes,
-    _room: Room,
+/// Bytes that count until the last of them is gone.
+pub(crate) fn counted(bytes: Bytes, charge: Charge) -> Bytes {
+    Bytes::from_owner(Counted {
+        bytes,
+        _charge: charge,
+    })
 }
 
-impl AsRef<[u8]> for Passes {
+struct Counted {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Counted {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -5,6 +5,7 @@
 pub(crate) mod child;
 pub(crate) mod client;
 pub(crate) mod secure;
+pub(crate) mod stuck;
 
 use std::fs::File;
 use std::io;
@@ -64,6 +65,8 @@ pub(crate) fn settings() -> Settings {
     Settings {
         addresses: vec!["127.0.0.1:0".parse().unwrap()],
         workers: 1,
+        // All clients of a test have one address.
+        max_connections_per_client: Some(usize::MAX),
         ..Settings::default()
     }
 }

@@ -1,0 +1,229 @@
+//! The jobs of a loader that wait, and whose turn it is.
+
+use std::collections::VecDeque;
+
+use super::{Disk, Job};
+
+/// The jobs that wait, in lanes.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// By [`Job::lane`], the most urgent first.
+    pub(super) lanes: [Lane; 3],
+    /// Whose jobs run, and how many.
+    running: Vec<(Disk, usize)>,
+    /// How many jobs run.
+    busy: usize,
+    /// Loads that wait.
+    loads: usize,
+    /// Threads that there may be.
+    pub(super) most: usize,
+    /// Whether disks are kept apart.
+    pub(super) has_several: bool,
+    pub(super) idle: usize,
+    pub(super) threads: usize,
+    pub(super) closed: bool,
+}
+
+/// Jobs of one kind.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// The disks that jobs wait for; the first has its turn next.
+    disks: VecDeque<(Disk, VecDeque<Job>)>,
+    running: usize,
+    /// How many may run.
+    pub(super) share: usize,
+}
+
+impl Queue {
+    /// Lanes for so many threads; `has_several` says that disks are kept apart.
+    pub(super) fn new(threads: usize, has_several: bool) -> Self {
+        let lane = |share: usize| Lane {
+            share: share.max(1),
+            ..Lane::default()
+        };
+        Queue {
+            lanes: [lane(threads), lane(threads * 3 / 8), lane(threads / 2)],
+            most: threads,
+            has_several,
+            ..Queue::default()
+        }
+    }
+
+    /// Whether one more load for this disk may wait, where `most` may in all.
+    pub(super) fn has_place(&self, disk: Disk, most: usize) -> bool {
+        let left = most.saturating_sub(self.loads);
+        let of_disk = || {
+            let lanes = self.lanes.iter();
+            lanes.map(|lane| lane.waiting(disk)).sum::<usize>()
+        };
+        left > 0 && (!self.has_several || of_disk() < left)
+    }
+
+    pub(super) fn push(&mut self, number: usize, job: Job) {
+        self.loads += usize::from(matches!(job, Job::Load(..)));
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return;
+        };
+        let disk = job.disk();
+        match lane.disks.iter_mut().find(|(of, _)| *of == disk) {
+            Some((_, jobs)) => jobs.push_back(job),
+            None => lane.disks.push_back((disk, [job].into())),
+        }
+    }
+
+    /// The job that was pushed last, if it still waits.
+    pub(super) fn pop_last(&mut self, number: usize) -> Option<Job> {
+        let (_, jobs) = self.lanes.get_mut(number)?.disks.back_mut()?;
+        let job = jobs.pop_back()?;
+        self.loads -= usize::from(matches!(job, Job::Load(..)));
+        Some(job)
+    }
+
+    /// How many jobs of a disk may still be begun.
+    fn left_for(&self, disk: Disk) -> usize {
+        let free = self.most.saturating_sub(self.busy);
+        if !self.has_several {
+            return free;
+        }
+        let of_disk = self.running.iter().find(|(of, _)| *of == disk);
+        let mine = of_disk.map_or(0, |(_, count)| *count);
+        // Half of what neither it nor others have, and the last thread if it has none.
+        let fair = free.saturating_sub(mine).div_ceil(2);
+        fair.min(free)
+    }
+
+    /// Jobs that could run now if there were threads.
+    pub(super) fn runnable(&self) -> usize {
+        let of_lane = |lane: &Lane| {
+            let of_disk =
+                |(disk, jobs): &(Disk, VecDeque<Job>)| jobs.len().min(self.left_for(*disk));
+            let jobs: usize = lane.disks.iter().map(of_disk).sum();
+            jobs.min(lane.share.saturating_sub(lane.running))
+        };
+        self.lanes.iter().map(of_lane).sum()
+    }
+
+    /// The most urgent job that may run, and its lane.
+    pub(super) fn next(&mut self) -> Option<(usize, Job)> {
+        let may_run = |lane: &Lane| {
+            let mut disks = lane.disks.iter();
+            let has_threads =
+                |(disk, jobs): &(Disk, VecDeque<Job>)| !jobs.is_empty() && self.left_for(*disk) > 0;
+            let free = lane.running < lane.share;
+            disks.position(has_threads).filter(|_| free)
+        };
+        let mut lanes = self.lanes.iter().enumerate();
+        let (number, place) = lanes.find_map(|(number, lane)| Some((number, may_run(lane)?)))?;
+        let lane = self.lanes.get_mut(number)?;
+        let (disk, mut jobs) = lane.disks.remove(place)?;
+        let job = jobs.pop_front()?;
+        if !jobs.is_empty() {
+            // Others have their turn.
+            lane.disks.push_back((disk, jobs));
+        }
+        lane.running += 1;
+        self.busy += 1;
+        self.loads -= usize::from(matches!(job, Job::Load(..)));
+        match self.running.iter_mut().find(|(of, _)| *of == disk) {
+            Some((_, count)) => *count += 1,
+            None => self.running.push((disk, 1)),
+        }
+        Some((number, job))
+    }
+
+    /// A job has ended.
+    pub(super) fn end(&mut self, number: usize, disk: Disk) {
+        if let Some(lane) = self.lanes.get_mut(number) {
+            lane.running -= 1;
+        }
+        self.busy -= 1;
+        if let Some(place) = self.running.iter().position(|(of, _)| *of == disk)
+            && let Some((_, count)) = self.running.get_mut(place)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.running.swap_remove(place);
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Jobs that wait for this disk.
+    fn waiting(&self, disk: Disk) -> usize {
+        let mut disks = self.disks.iter();
+        let of_disk = disks.find(|(of, _)| *of == disk);
+        of_disk.map_or(0, |(_, jobs)| jobs.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use salver_assets::Content;
+
+    use super::*;
+    use crate::loader::tests::file;
+
+    fn close(device: u64) -> Job {
+        let mut file = file();
+        file.identity.device = device;
+        Job::Close(Content::File(file))
+    }
+
+    #[test]
+    fn the_urgent_goes_first_and_no_lane_takes_more_than_its_share() {
+        let mut queue = Queue {
+            most: 10,
+            ..Queue::default()
+        };
+        for (number, share) in [4, 1, 2].into_iter().enumerate() {
+            queue.lanes[number].share = share;
+            (0..3).for_each(|_| queue.push(number, Job::Close(Content::Empty)));
+        }
+        assert_eq!(queue.runnable(), 3 + 1 + 2);
+        let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();
+        assert_eq!(order, [0, 0, 0, 1, 2, 2]);
+        queue.end(1, Disk::Device(0));
+        assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
+    }
+
+    #[test]
+    fn a_disk_leaves_threads_to_others_and_waits_for_its_turn() {
+        let mut queue = Queue {
+            most: 8,
+            has_several: true,
+            ..Queue::default()
+        };
+        queue.lanes[0].share = 8;
+        let run = |queue: &mut Queue| {
+            std::iter::from_fn(|| queue.next().map(|(_, job)| job.disk())).collect::<Vec<_>>()
+        };
+        (0..20).for_each(|_| queue.push(0, close(1)));
+        let hung = run(&mut queue);
+        assert_eq!(hung, [Disk::Device(1); 4]);
+        (0..2).for_each(|_| queue.push(0, close(2)));
+        assert_eq!(run(&mut queue), [Disk::Device(2); 2]);
+        // Another that hangs, too.
+        (0..20).for_each(|_| queue.push(0, close(3)));
+        assert_eq!(run(&mut queue).len(), 1);
+        queue.push(0, close(4));
+        assert_eq!(run(&mut queue), [Disk::Device(4)]);
+        assert_eq!(queue.runnable(), 0);
+        queue.end(0, Disk::Device(4));
+        queue.push(0, close(4));
+        assert_eq!(queue.runnable(), 1);
+        // Disks that are well take turns.
+        queue = Queue {
+            most: 100,
+            has_several: true,
+            ..Queue::default()
+        };
+        queue.lanes[0].share = 100;
+        for disk in [1, 1, 1, 2, 2, 3] {
+            queue.push(0, close(disk));
+        }
+        let order = run(&mut queue);
+        assert_eq!(order, [1, 2, 3, 1, 2, 1].map(Disk::Device));
+        assert!(queue.has_place(Disk::Device(1), 1));
+    }
+}

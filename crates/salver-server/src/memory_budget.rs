@@ -1,0 +1,229 @@
+//! The memory that connections may hold: one bound for all of them together, and a fair share for each.
+//!
+//! What counts: what a connection is made of, answers that a client has not taken, what is read ahead
+//! for them, input that is not whole, the content of requests. What does not: content of the cache, which
+//! is sent by reference and has a budget of its own.
+//!
+//! Every connection has a little that is its own: it is set aside when the connection begins, and without it
+//! none does. What is left besides is lent: to each at most an eighth of what is not lent to others. So a
+//! server with few connections refuses none of them anything, and on one that is flooded everybody is
+//! served from what is theirs, whoever came first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Bytes that are each connection's own: a frame of HTTP/2, a record of TLS.
+pub(crate) const LEAST: u64 = 16 * 1024;
+
+/// What is lent to one connection is at most this part of what is left.
+const PART: u64 = 8;
+
+/// The memory of all connections.
+#[derive(Debug)]
+pub(crate) struct MemoryBudget {
+    /// Bytes that are set aside or lent.
+    taken: AtomicU64,
+    /// Bytes that may be.
+    most: u64,
+}
+
+/// The memory of one connection.
+#[derive(Debug)]
+pub(crate) struct Account {
+    budget: Arc<MemoryBudget>,
+    /// Bytes that the connection is made of, and those that are its own.
+    set_aside: u64,
+    /// Bytes that it holds besides.
+    held: AtomicU64,
+    /// Answers of it that hold a file open.
+    files: AtomicUsize,
+}
+
+/// An answer that holds a file open; no longer when dropped.
+#[derive(Debug)]
+pub(crate) struct OpenFile(Arc<Account>);
+
+/// Bytes that a connection holds; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    account: Arc<Account>,
+    bytes: u64,
+}
+
+impl MemoryBudget {
+    pub(crate) fn new(most: u64) -> Arc<Self> {
+        Arc::new(MemoryBudget {
+            taken: AtomicU64::new(0),
+            most,
+        })
+    }
+
+    /// An account for a connection that is made of `base` bytes; `None` if that and what is to be its own do
+    /// not fit any more.
+    pub(crate) fn open(self: &Arc<Self>, base: u64) -> Option<Arc<Account>> {
+        let set_aside = base.saturating_add(LEAST);
+        (self.left() >= set_aside).then(|| {
+            self.taken.fetch_add(set_aside, Ordering::Relaxed);
+            Arc::new(Account {
+                budget: Arc::clone(self),
+                set_aside,
+                held: AtomicU64::new(0),
+                files: AtomicUsize::new(0),
+            })
+        })
+    }
+
+    fn left(&self) -> u64 {
+        self.most.saturating_sub(self.taken.load(Ordering::Relaxed))
+    }
+}
+
+impl Account {
+    /// Bytes that the connection may hold besides what it does.
+    pub(crate) fn room(&self) -> u64 {
+        let held = self.held.load(Ordering::Relaxed);
+        let own = LEAST.saturating_sub(held);
+        own + (self.budget.left() / PART).saturating_sub(lent(held))
+    }
+
+    /// At most `most` bytes, less if there is less room, and always some: what is on its way must go on.
+    pub(crate) fn room_up_to(&self, most: usize) -> usize {
+        let room = self.room().max(LEAST / 4);
+        usize::try_from(room).unwrap_or(usize::MAX).min(most).max(1)
+    }
+
+    /// Counts one more answer of the connection that holds a file open, of which `left` can still be opened;
+    /// `None` if others may need them. One is always given.
+    pub(crate) fn open_file(self: &Arc<Self>, left: usize) -> Option<OpenFile> {
+        let mine = self.files.fetch_add(1, Ordering::Relaxed);
+        let file = OpenFile(Arc::clone(self));
+        (mine < left.max(1)).then_some(file)
+    }
+
+    /// Counts bytes that the connection holds, whether or not there was room.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
+        let mut charge = Charge {
+            account: Arc::clone(self),
+            bytes: 0,
+        };
+        charge.set(bytes);
+        charge
+    }
+}
+
+impl Drop for Account {
+    /// No charge outlives its account.
+    fn drop(&mut self) {
+        let taken = &self.budget.taken;
+        taken.fetch_sub(self.set_aside, Ordering::Relaxed);
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.0.files.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Charge {
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        usize::try_from(self.bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes that are held from now on.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let (held, taken) = (&self.account.held, &self.account.budget.taken);
+        if let Some(more) = bytes.checked_sub(self.bytes) {
+            if more > 0 {
+                let before = held.fetch_add(more, Ordering::Relaxed);
+                taken.fetch_add(lent(before + more) - lent(before), Ordering::Relaxed);
+            }
+        } else {
+            let less = self.bytes - bytes;
+            let before = held.fetch_sub(less, Ordering::Relaxed);
+            taken.fetch_sub(lent(before) - lent(before - less), Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+
+/// What of the bytes that a connection holds is lent to it.
+fn lent(held: u64) -> u64 {
+    held.saturating_sub(LEAST)
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    fn bytes(count: u64) -> usize {
+        usize::try_from(count).unwrap()
+    }
+
+    #[test]
+    fn whoever_came_first_everybody_has_their_own_and_the_bound_holds() {
+        for count in [1, 2, 10, 1000] {
+            let budget = MemoryBudget::new(100 * MIB);
+            let accounts: Vec<_> = (0..count).map(|_| budget.open(0).unwrap()).collect();
+            let mut charges = Vec::new();
+            // Greedy ones, the first of which take all that they get.
+            for account in &accounts {
+                assert!(account.room() >= LEAST, "{count}");
+                while account.room() > 1000 {
+                    charges.push(account.charge(bytes(account.room())));
+                }
+                let held = account.held.load(Ordering::Relaxed);
+                assert!((LEAST..=LEAST + 100 * MIB / PART).contains(&held), "{held}");
+            }
+            assert!(budget.taken.load(Ordering::Relaxed) <= budget.most);
+            let newcomer = budget.open(0);
+            assert!(newcomer.is_some_and(|newcomer| newcomer.room() >= LEAST) || count == 1000);
+            drop((charges, accounts));
+            assert_eq!(budget.left(), 100 * MIB);
+        }
+    }
+
+    #[test]
+    fn a_connection_holds_no_more_files_than_it_leaves_to_others() {
+        let account = MemoryBudget::new(MIB).open(0).unwrap();
+        let mut files = Vec::new();
+        while let Some(file) = account.open_file(10 - files.len()) {
+            files.push(file);
+        }
+        assert_eq!(files.len(), 5);
+        files.clear();
+        assert!(account.open_file(0).is_some());
+    }
+
+    #[test]
+    fn what_is_on_its_way_goes_on() {
+        let budget = MemoryBudget::new(MIB);
+        let one = budget.open(2048).unwrap();
+        let other = budget.open(2048).unwrap();
+        let set_aside = 2 * (2048 + LEAST);
+        let mut all = one.charge(bytes(2 * MIB));
+        assert_eq!((one.room(), budget.left()), (0, 0));
+        assert_eq!(one.room_up_to(bytes(MIB)), bytes(LEAST / 4));
+        assert_eq!(other.room(), LEAST);
+        assert!(budget.open(0).is_none(), "no room for a third");
+        all.set(0);
+        assert_eq!(budget.left(), MIB - set_aside);
+        assert_eq!(one.room_up_to(1000), 1000);
+        // A charge counts until it is dropped, whoever has left.
+        all.set(bytes(LEAST + 1000));
+        drop(one);
+        assert_eq!(budget.left(), MIB - set_aside - 1000);
+        drop(all);
+        assert_eq!(budget.left(), MIB - 2048 - LEAST);
+    }
+}

@@ -26,7 +26,7 @@ IN_THE_CLEAR = {"h1", "h2c"}
 # The ordinary client speaks the same, but in the clear HTTP/1.1: nginx leaves Nagle's algorithm on for HTTP/2 there, and
 # what would be measured is a wait of 40 ms for an acknowledgement.
 ORDINARY_SPEAKS = {"h2c": "h1"}
-OPENING_SECONDS = {"h3": 240}  # Otherwise 60.
+OPENING_SECONDS = {"h3": 300}  # Otherwise 60.
 WARM_SECONDS = 0.5
 REST_SECONDS = 2
 AFTER_SECONDS = 3

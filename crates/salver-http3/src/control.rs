@@ -62,6 +62,9 @@ pub struct Control {
 pub enum ControlEvent {
     /// The answer on this stream, which may not have been opened yet, is to be so urgent.
     Urgency(u64, Urgency),
+    /// A frame has begun or ended that changes nothing: of an unknown type, or about pushes. Only their number
+    /// matters.
+    Idle,
 }
 
 impl Control {
@@ -73,7 +76,12 @@ impl Control {
     pub fn receive(&mut self, input: &mut &[u8]) -> Result<Option<ControlEvent>, ConnectionError> {
         while let Some(part) = self.frames.next(input) {
             match part {
-                Part::Begin { kind, length } => self.begin(kind, length)?,
+                Part::Begin { kind, length } => {
+                    self.begin(kind, length)?;
+                    if !self.keeps {
+                        return Ok(Some(ControlEvent::Idle));
+                    }
+                }
                 Part::Payload(bytes) if self.keeps => self.payload.extend_from_slice(bytes),
                 Part::Payload(_) => {}
             }
@@ -154,6 +162,7 @@ impl Control {
                     return Err(ConnectionError::new(Code::IdError, "the limit went down"));
                 }
                 self.max_push = id;
+                return Ok(Some(ControlEvent::Idle));
             }
             GOAWAY => {
                 let id = sole(payload)?;
@@ -164,6 +173,7 @@ impl Control {
                     ));
                 }
                 self.goaway = Some(id);
+                return Ok(Some(ControlEvent::Idle));
             }
             // Section 7.2.3: nothing was promised that could be cancelled.
             CANCEL_PUSH => {
@@ -226,12 +236,11 @@ mod tests {
         out
     }
 
-    fn all(stream: &[u8], step: usize) -> Result<Vec<(u64, u8)>, Code> {
+    fn all(stream: &[u8], step: usize) -> Result<Vec<ControlEvent>, Code> {
         let (mut control, mut events) = (Control::default(), Vec::new());
         for mut piece in stream.chunks(step) {
             while let Some(event) = control.receive(&mut piece).map_err(|error| error.code)? {
-                let ControlEvent::Urgency(stream, urgency) = event;
-                events.push((stream, urgency.value()));
+                events.push(event);
             }
             assert!(piece.is_empty());
         }
@@ -239,7 +248,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(frames: &[Vec<u8>], expected: Result<&[(u64, u8)], Code>) {
+    fn check(frames: &[Vec<u8>], expected: Result<&[ControlEvent], Code>) {
         let stream = frames.concat();
         for step in [1, 3, 1000] {
             assert_eq!(
@@ -270,7 +279,16 @@ mod tests {
                 frame(GOAWAY, b"\x04"),
                 frame(GOAWAY, b"\0"),
             ],
-            Ok(&[(8, 1), (4, 3)]),
+            Ok(&[
+                ControlEvent::Idle,
+                ControlEvent::Idle,
+                ControlEvent::Idle,
+                ControlEvent::Urgency(8, Urgency::parse(b"u=1")),
+                ControlEvent::Urgency(4, Urgency::default()),
+                ControlEvent::Idle,
+                ControlEvent::Idle,
+                ControlEvent::Idle,
+            ]),
         );
         check(&[frame(SETTINGS, b"")], Ok(&[]));
         check(&[frame(SETTINGS, b"\x01\0\x07\x40\x64\x21\0")], Ok(&[]));

@@ -7,13 +7,15 @@
 
 mod bind;
 mod connection;
-mod patience;
+mod control_stream;
+mod going_away;
 mod request;
 mod routing;
+mod send_order;
 mod socket;
+mod stall_timer;
 mod translate;
 mod transport;
-mod turns;
 
 use std::cell::{Cell, RefCell};
 use std::io;

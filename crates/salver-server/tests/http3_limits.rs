@@ -1,4 +1,4 @@
-//! HTTP/3 under clients that mean no good, and at the end of the server.
+//! HTTP/3 under clients that mean no good.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use common::{Site, memory_kib, pattern, settings, trusting, until};
 use quic::raw::{self, closed, get, outcome, send};
-use quic::{Served, content, endpoint, head, narrow, run, within};
+use quic::{Served, endpoint, head, narrow, run, within};
 use quinn::TransportConfig;
 use salver_assets::Config;
 use salver_server::Settings;
 
+const MEDIUM: usize = 8 * 1024 * 1024;
 const LARGE: usize = 20 * 1024 * 1024;
 
 /// Files are read piece by piece, not kept.
@@ -30,15 +31,11 @@ fn uncached() -> Config {
 }
 
 fn site() -> Site {
-    Site::with(&[("a", b"alpha"), ("large", &pattern(LARGE, 1))])
-}
-
-/// A server that waits for its clients as long as it takes when it ends.
-fn patient() -> Settings {
-    Settings {
-        grace: Duration::from_secs(3600),
-        ..settings()
-    }
+    Site::with(&[
+        ("a", b"alpha"),
+        ("medium", &pattern(MEDIUM, 1)),
+        ("large", &pattern(LARGE, 1)),
+    ])
 }
 
 #[test]
@@ -89,29 +86,169 @@ fn an_answer_that_nobody_takes_is_given_up() {
 }
 
 #[test]
-fn a_flood_of_resets_leaves_nothing() {
+fn an_answer_that_nobody_takes_is_given_up_though_others_are_taken() {
+    let site = site();
+    let settings = Settings {
+        send_timeout: Duration::from_millis(500),
+        ..settings()
+    };
+    let server = Served::with(&site, settings, uncached());
+    run(async {
+        let quic = server.quic(&endpoint(), narrow()).await.unwrap();
+        let (_send, mut unread) = send(&quic, &get("/large", &[])).await;
+        let reading = tokio::spawn({
+            let quic = quic.clone();
+            async move {
+                loop {
+                    let (_send, receive) = send(&quic, &get("/medium", &[])).await;
+                    let (status, content) = outcome(receive).await.unwrap();
+                    assert_eq!((status, content.len()), (200, MEDIUM));
+                }
+            }
+        });
+        let reset = within(unread.received_reset()).await.unwrap();
+        assert_eq!(reset, Some(raw::code(raw::H3_REQUEST_CANCELLED)));
+        assert!(!reading.is_finished(), "another answer was cut");
+        reading.abort();
+    });
+}
+
+#[test]
+fn an_answer_that_waits_for_others_is_not_given_up() {
+    let site = site();
+    let settings = Settings {
+        send_timeout: Duration::from_secs(2),
+        ..settings()
+    };
+    let server = Served::with(&site, settings, uncached());
+    run(async {
+        let mut transport = TransportConfig::default();
+        transport.receive_window(50_000u32.into());
+        let quic = server.quic(&endpoint(), transport).await.unwrap();
+        let (_send, mut urgent) = send(&quic, &get("/large", &[("priority", "u=0")])).await;
+        let mut begun = [0; 100];
+        within(urgent.read_exact(&mut begun)).await.unwrap();
+        let (_send, usual) = send(&quic, &get("/medium", &[])).await;
+        let usual = tokio::spawn(outcome(usual));
+        // A slow reader, for more than twice the limit.
+        let end = tokio::time::Instant::now() + Duration::from_secs(5);
+        while tokio::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert!(
+                within(urgent.read_chunk(20_000, true))
+                    .await
+                    .unwrap()
+                    .is_some()
+            );
+        }
+        assert!(!usual.is_finished(), "the less urgent one has ended");
+        drop(urgent);
+        let (status, content) = within(usual).await.unwrap().unwrap();
+        assert_eq!((status, content.len()), (200, MEDIUM));
+    });
+}
+
+/// Sends a request and takes it back.
+async fn cancelled(quic: &quinn::Connection) -> bool {
+    let Ok((mut send, mut receive)) = within(quic.open_bi()).await else {
+        return false;
+    };
+    let sent = within(send.write_all(&get("/large", &[]))).await;
+    let _ = send.reset(raw::code(raw::H3_REQUEST_CANCELLED));
+    let _ = receive.stop(raw::code(raw::H3_REQUEST_CANCELLED));
+    sent.is_ok()
+}
+
+#[test]
+fn a_flood_of_resets_ends_the_connection_and_leaves_nothing() {
     let site = site();
     let server = Served::with(&site, settings(), uncached());
     run(async {
         let mut other = server.connect().await;
-        let quic = server.quic(&endpoint(), narrow()).await.unwrap();
-        let flood = async |rounds: usize| {
-            for _ in 0..rounds {
-                let (mut send, mut receive) = within(quic.open_bi()).await.unwrap();
-                within(send.write_all(&get("/large", &[]))).await.unwrap();
-                let _ = send.reset(raw::code(raw::H3_REQUEST_CANCELLED));
-                let _ = receive.stop(raw::code(raw::H3_REQUEST_CANCELLED));
+        let flood = async || {
+            let quic = server.quic(&endpoint(), narrow()).await.unwrap();
+            let mut count = 0;
+            while count < 20_000 && cancelled(&quic).await {
+                count += 1;
             }
+            assert!(
+                (1000..20_000).contains(&count),
+                "{count} requests were cancelled"
+            );
+            assert_eq!(closed(&quic).await, Some(raw::H3_EXCESSIVE_LOAD));
         };
-        flood(1000).await;
+        flood().await;
         assert_eq!(other.get("/a").await.content, b"alpha");
         let before = memory_kib("self", "VmRSS");
-        flood(4000).await;
+        flood().await;
+        flood().await;
         assert_eq!(other.get("/a").await.content, b"alpha");
         let grown = memory_kib("self", "VmRSS").saturating_sub(before);
-        assert!(grown < 32 * 1024, "{grown} KiB more after 4000 resets");
-        let (_send, receive) = send(&quic, &get("/a", &[])).await;
-        assert_eq!(outcome(receive).await, Ok((200, b"alpha".to_vec())));
+        assert!(grown < 32 * 1024, "{grown} KiB more after two floods");
+    });
+}
+
+#[test]
+fn who_cancels_some_of_what_it_asks_for_is_no_flood() {
+    let site = site();
+    let server = Served::with(&site, settings(), uncached());
+    run(async {
+        let quic = server.quic(&endpoint(), narrow()).await.unwrap();
+        for round in 0..2500 {
+            assert!(cancelled(&quic).await, "{round}");
+            let (_send, receive) = send(&quic, &get("/a", &[])).await;
+            let answer = outcome(receive).await;
+            assert_eq!(answer, Ok((200, b"alpha".to_vec())), "{round}");
+        }
+    });
+}
+
+#[test]
+fn what_leads_to_nothing_is_limited_whatever_it_is() {
+    let site = site();
+    let server = Served::with(&site, settings(), uncached());
+    run(async {
+        // PRIORITY_UPDATE, a frame of no known type, MAX_PUSH_ID.
+        for frame in [
+            &b"\x80\x0f\x07\x00\x04\x04u=0"[..],
+            b"\x21\0",
+            b"\x0d\x01\x05",
+        ] {
+            let quic = server.plain().await;
+            let mut control = raw::control(&quic, b"\0\x04\0").await;
+            let (_send, receive) = send(&quic, &get("/a", &[])).await;
+            assert!(outcome(receive).await.is_ok());
+            within(control.write_all(&frame.repeat(900))).await.unwrap();
+            let (_send, receive) = send(&quic, &get("/a", &[])).await;
+            assert!(outcome(receive).await.is_ok(), "{frame:x?}");
+            // So many that time forgives them for nobody.
+            let _ = within(control.write_all(&frame.repeat(10_000))).await;
+            assert_eq!(closed(&quic).await, Some(raw::H3_EXCESSIVE_LOAD));
+        }
+        let quic = server.plain().await;
+        let malformed = get("/a", &[("Upper", "a")]);
+        let mut count = 0;
+        while count < 20_000 && quic.close_reason().is_none() {
+            let Ok((mut send, _receive)) = within(quic.open_bi()).await else {
+                break;
+            };
+            let _ = within(send.write_all(&malformed)).await;
+            count += 1;
+        }
+        assert_eq!(closed(&quic).await, Some(raw::H3_EXCESSIVE_LOAD));
+        assert!(count >= 1000, "{count}");
+        // Streams of no known type.
+        let quic = server.plain().await;
+        let mut count = 0;
+        while count < 20_000 && quic.close_reason().is_none() {
+            let Ok(mut unknown) = within(quic.open_uni()).await else {
+                break;
+            };
+            let _ = within(unknown.write_all(b"\x21")).await;
+            count += 1;
+        }
+        assert_eq!(closed(&quic).await, Some(raw::H3_EXCESSIVE_LOAD));
+        assert!(count >= 1000, "{count}");
     });
 }
 
@@ -141,50 +278,6 @@ fn frames_that_announce_much_hold_nothing() {
         assert_eq!(outcome(receive).await.map(|(status, _)| status), Ok(431));
         assert!(quic.close_reason().is_none());
     });
-}
-
-#[test]
-fn answers_under_way_are_finished_and_nothing_is_begun() {
-    let site = site();
-    let settings = Settings {
-        workers: 2,
-        ..patient()
-    };
-    let server = Served::with(&site, settings, uncached());
-    run(async {
-        let mut session = server.connect_with(narrow()).await;
-        let mut slow = session.send("GET", "/large", &[]).await;
-        assert_eq!(head(&mut slow).await.status(), 200);
-        let quiet = server.plain().await;
-        server.running.handle.shutdown();
-        assert_eq!(closed(&quiet).await, Some(raw::H3_NO_ERROR));
-        let refused = server.try_connect(TransportConfig::default()).await;
-        assert!(matches!(
-            refused.err().unwrap(),
-            quinn::ConnectionError::ConnectionClosed(_)
-        ));
-        // What comes after GOAWAY is rejected, and can be sent again elsewhere.
-        let late = within(async {
-            loop {
-                let (_send, receive) = send(&session.quic, &get("/a", &[])).await;
-                match outcome(receive).await {
-                    Ok(answer) => assert_eq!(answer, (200, b"alpha".to_vec())),
-                    Err(code) => return code,
-                }
-            }
-        })
-        .await;
-        assert_eq!(late, Some(0x10b));
-        assert!(!server.running.has_ended());
-        assert!(content(&mut slow).await.unwrap() == pattern(LARGE, 1));
-        drop(slow);
-        let error = session.ends().await;
-        assert!(
-            matches!(error, quinn::ConnectionError::ApplicationClosed(_)),
-            "{error:?}"
-        );
-    });
-    server.running.result().unwrap();
 }
 
 #[test]

@@ -78,10 +78,10 @@ func (c *h3Crowd) act(complete *atomic.Bool, begin func(*h3Crowd, *quic.Stream),
 	}
 }
 
-// Half a head of 8 KiB, and half of a content of 16 KiB, as far as the server grants windows.
+// Half a head of 8 KiB, and half of a content of 8 KiB, as far as the server grants windows.
 var (
 	halfHead = append(h3Frame(1, 8<<10), bytes.Repeat([]byte{0}, 4<<10)...)
-	halfBody = append(h3Frame(0, 16<<10), make([]byte, 8<<10)...)
+	halfBody = append(h3Frame(0, 8<<10), make([]byte, 4<<10)...)
 )
 
 func init() {

@@ -45,7 +45,7 @@ impl Sockets {
         let ids = Ids::new(workers);
         // One configuration for all, with one key: what one worker says of a connection that is
         // gone is what any other would say (RFC 9000 section 10.3).
-        let endpoint = EndpointConfig::default();
+        let endpoint = transport::endpoint_config();
         let handshakes = Arc::new(Handshakes::default());
         let mut all: Vec<Sockets> = (0..workers)
             .map(|worker| Sockets {

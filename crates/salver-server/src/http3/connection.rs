@@ -1,30 +1,34 @@
 //! One HTTP/3 connection (RFC 9114 section 3): its handshake, its streams, its end.
 //!
 //! ```text
-//! handshake ──► streams, each request on a task of its own ──► draining: GOAWAY, the requests under
-//!                  │                                              way, their delivery
+//! handshake ──► streams, each request on a task of its own ──► draining: GOAWAY twice, the requests
+//!                  │                                              under way, their delivery
 //!                  └── nothing to do for long ──► closed ◄──────────┘
 //! ```
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
+use std::future::Future;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};
 use salver_http3::{
     Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, Urgency, goaway,
-    settings,
 };
+use salver_semantics::FloodGuard;
 use tokio::task::spawn_local;
+use tokio::time::sleep_until;
 
 use super::Loop;
+use super::control_stream::ControlStream;
+use super::going_away::GoingAway;
 use super::request::Exchange;
-use super::transport::send_window;
-use super::turns::Turns;
+use super::send_order::SendOrder;
+use super::transport::SendWindow;
 use crate::deadlines::Deadline;
 use crate::seats::Seat;
 use crate::transmit::reading::Loading;
@@ -35,11 +39,9 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Priorities that are remembered for streams of one connection: as many as may be open.
 const PRIORITIES: usize = 128;
 
-/// The stream that a GOAWAY names if there was no request: the first one.
-const FIRST_REQUEST: u64 = 0;
-
-/// From one request's stream to the next (RFC 9000 section 2.1).
-const NEXT: u64 = 4;
+/// How much of what a client sends may lead to nothing at once; a tenth of it is forgiven each second, and one
+/// for each answer that it took whole.
+const IDLE_EVENTS: u32 = 1000;
 
 /// A connection, shared by its tasks.
 pub(super) struct Connection {
@@ -56,8 +58,14 @@ pub(super) struct Connection {
     /// How often it said something.
     reprioritised: Cell<u64>,
     peer: RefCell<PeerStreams>,
+    control: ControlStream,
+    /// What led to nothing.
+    flood_guard: RefCell<FloodGuard>,
+    /// When the connection was made.
+    begun: Instant,
+    send_window: SendWindow,
     /// The answers that are on their way.
-    pub(super) turns: Rc<Turns>,
+    pub(super) order: Rc<SendOrder>,
     pub(super) seat: Seat,
 }
 
@@ -97,48 +105,50 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
     };
     drop(handshake);
     let _one = shared.count_connection();
-    quic.set_send_window(send_window(shared.connections.get()));
+    let mut said = Vec::new();
+    salver_http3::settings(&mut said, &shared.limits);
+    let control = ControlStream::open(&quic).filter(|control| control.say(&said));
+    let Some(control) = control else {
+        let reason = b"no room for the control stream";
+        return quic.close(code(Code::StreamCreationError), reason);
+    };
+    let now = Instant::now();
     let connection = Rc::new(Connection {
-        used: Cell::new(Instant::now()),
+        used: Cell::new(now),
         shared,
         quic,
+        control,
+        flood_guard: RefCell::default(),
+        begun: now,
+        send_window: SendWindow::new(),
         active: Cell::default(),
         waker: RefCell::default(),
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
         peer: RefCell::default(),
-        turns: Rc::default(),
+        order: Rc::default(),
         seat,
     });
+    connection.fit_send_window();
     connection.run(place).await;
 }
 
 impl Connection {
     async fn run(self: Rc<Self>, place: Deadline) {
-        let mut said = Vec::new();
-        settings(&mut said, &self.shared.limits);
-        let opened = poll_once(self.quic.open_uni()).await;
-        let Some(Ok(mut control)) = opened else {
-            let reason = "no room for the control stream";
-            return self.close(Code::StreamCreationError, reason);
-        };
-        if control.write_all(&said).await.is_err() {
-            return;
-        }
         spawn_local(Rc::clone(&self).take_streams());
-        let mut next_stream = FIRST_REQUEST;
-        let mut goes_away = false;
+        let mut going = GoingAway::new();
         let mut delivered = 0;
         loop {
-            match self.next(&place, goes_away).await {
+            match self.next(&place, &going).await {
                 Next::Lost => return,
-                Next::Request(mut send, mut receive) if goes_away => {
-                    // RFC 9114 section 5.2: it can be sent again elsewhere.
-                    let _ = send.reset(code(Code::RequestRejected));
-                    let _ = receive.stop(code(Code::RequestRejected));
-                }
-                Next::Request(send, receive) => {
-                    next_stream = u64::from(VarInt::from(send.id())) + NEXT;
+                Next::Request(mut send, mut receive) => {
+                    if !going.takes(VarInt::from(send.id()).into_inner()) {
+                        // RFC 9114 section 5.2: it can be sent again elsewhere.
+                        let _ = send.reset(code(Code::RequestRejected));
+                        let _ = receive.stop(code(Code::RequestRejected));
+                        continue;
+                    }
+                    self.fit_send_window();
                     self.active.set(self.active.get() + 1);
                     self.used.set(self.shared.context.clock.now().instant);
                     let active = Active(Rc::clone(&self));
@@ -149,18 +159,18 @@ impl Connection {
                     });
                 }
                 Next::Look if self.shared.context.draining.get() => {
-                    if !goes_away {
-                        goes_away = true;
+                    let now = Instant::now();
+                    if let Some(stream) = going.poll(now, self.quic.rtt()) {
                         let mut said = Vec::new();
-                        goaway(&mut said, next_stream);
+                        goaway(&mut said, stream);
                         // The client reads it, or will see the end.
-                        let _ = poll_once(control.write_all(&said)).await;
+                        self.control.say(&said);
                     }
                     let until = self.used.get() + LINGER;
-                    if self.active.get() == 0 && Instant::now() >= until {
+                    if going.is_last() && self.active.get() == 0 && now >= until {
                         return self.close(Code::NoError, "the server ends");
                     }
-                    place.set(until.max(Instant::now() + Duration::from_millis(1)));
+                    place.set(until.max(now + Duration::from_millis(1)));
                 }
                 Next::Look => {
                     let until = self.used.get() + self.shared.context.common.settings.idle_timeout;
@@ -181,8 +191,9 @@ impl Connection {
     }
 
     /// Waits for the next request, or for something else that is to be done.
-    async fn next(&self, place: &Deadline, goes_away: bool) -> Next {
+    async fn next(&self, place: &Deadline, going: &GoingAway) -> Next {
         let mut accepting = pin!(self.quic.accept_bi());
+        let mut due = pin!(going.due().map(|due| sleep_until(due.into())));
         poll_fn(|context| {
             match accepting.as_mut().poll(context) {
                 Poll::Ready(Ok((send, receive))) => {
@@ -193,8 +204,12 @@ impl Connection {
             }
             place.register(context);
             let drains = self.shared.context.draining.get();
-            let idle_now = drains && goes_away && self.active.get() == 0;
-            if place.has_passed(Instant::now()) || (drains && !goes_away) {
+            let idle_now = drains && going.has_begun() && self.active.get() == 0;
+            let due = due.as_mut().as_pin_mut();
+            if place.has_passed(Instant::now())
+                || (drains && !going.has_begun())
+                || due.is_some_and(|due| due.poll(context).is_ready())
+            {
                 return Poll::Ready(Next::Look);
             }
             if drains && !idle_now {
@@ -222,6 +237,7 @@ impl Connection {
         let (kind, rest) = loop {
             let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await else {
                 // RFC 9114 section 6.2: ended before anybody knew what it was for.
+                self.came_to_nothing();
                 return Ok(());
             };
             begun.extend_from_slice(&chunk.bytes);
@@ -237,18 +253,24 @@ impl Connection {
             StreamKind::Qpack(instructions) => Some(instructions),
             StreamKind::Unknown => {
                 let _ = stream.stop(code(Code::StreamCreationError));
+                self.came_to_nothing();
                 return Ok(());
             }
         };
         let mut received = rest;
         loop {
             match &mut instructions {
-                Some(instructions) => instructions.receive(&received)?,
+                Some(instructions) => {
+                    instructions.receive(&received)?;
+                    self.came_to_nothing();
+                }
                 None => {
                     let mut input = &*received;
                     while let Some(event) = control.receive(&mut input)? {
-                        let ControlEvent::Urgency(stream, urgency) = event;
-                        self.prioritise(stream, urgency);
+                        if let ControlEvent::Urgency(stream, urgency) = event {
+                            self.prioritise(stream, urgency);
+                        }
+                        self.came_to_nothing();
                     }
                 }
             }
@@ -280,9 +302,42 @@ impl Connection {
         self.urgencies.borrow().get(&stream).copied()
     }
 
-    /// Something that becomes more while the client takes what is sent to it.
-    pub(super) fn sent(&self) -> u64 {
+    /// Has QUIC hold as much as a connection may have while there are so many of them.
+    fn fit_send_window(&self) {
+        let connections = self.shared.connections.get();
+        if let Some(window) = self.send_window.fit(connections) {
+            self.quic.set_send_window(window);
+        }
+    }
+
+    /// The client has caused something that leads to nothing; too much of it ends the connection.
+    pub(super) fn came_to_nothing(&self) {
+        let now = self.shared.context.clock.now().instant;
+        let second = now.saturating_duration_since(self.begun).as_secs();
+        if !self.flood_guard.borrow_mut().spend(IDLE_EVENTS, second) {
+            let reason = "too much of what was sent leads to nothing";
+            self.close(Code::ExcessiveLoad, reason);
+        }
+    }
+
+    /// The client has taken an answer whole.
+    pub(super) fn came_to_something(&self) {
+        self.flood_guard.borrow_mut().forgive(1);
+    }
+
+    /// Whether QUIC takes anything of any answer; if not, the task is woken when it does.
+    pub(super) fn has_room(&self, context: &mut Context<'_>) -> bool {
+        self.control.connection_has_room(context)
+    }
+
+    /// Something that becomes more while anything is sent.
+    fn sent(&self) -> u64 {
         self.quic.stats().frame_tx.stream
+    }
+
+    /// Something that becomes more while the client acknowledges what was sent.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.quic.stats().frame_rx.acks
     }
 
     /// Whether no further request is answered.
@@ -312,14 +367,4 @@ impl Connection {
 pub(super) fn code(code: Code) -> VarInt {
     // They are below 2^62 all of them.
     VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
-}
-
-/// What a future gives at once.
-async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }

@@ -1,40 +1,27 @@
 //! One request and its answer, on a stream of their own.
 
+mod sending;
+
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use quinn::{ReadError, RecvStream, SendStream, VarInt};
+use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_assets::{Content, Method, Request, ResponsePlan};
 use salver_http3::{
     CONTINUE, Code, Event, FieldSection, RequestHead, RequestStream, StreamFailure, Urgency,
-    write_data_header,
 };
 
 use super::connection::{Connection, code};
-use super::patience::Patience;
-use super::translate::{given, push_head, request};
-use super::turns::Turn;
+use super::send_order::Place;
+use super::stall_timer::StallTimer;
+use super::translate::{given, request};
 use crate::asking::{Asked, ask};
 use crate::ending::report;
 use crate::handler::RequestBody;
-use crate::transmit::reading::Reading;
-
-/// What is read from a file at a time.
-const PIECE: usize = 64 * 1024;
-
-/// The same, as the reader knows it: QUIC does not tell how much a client wants.
-const AHEAD: u64 = 64 * 1024;
-
-/// The delivery of longer content is waited for, so that a shutdown does not cut it off; what is
-/// shorter arrives soon.
-const LONG: u64 = 64 * 1024;
-
-/// Room for the head of an answer.
-const HEAD: usize = 512;
 
 /// A request and its answer.
 pub(super) struct Exchange {
@@ -49,13 +36,20 @@ pub(super) struct Exchange {
     is_head: bool,
     urgency: Urgency,
     /// What QUIC was told of it.
-    applied: Urgency,
+    applied: i32,
     /// Up to when the client's priorities have been looked at.
     reprioritised: u64,
-    patience: Patience,
-    /// While content is on its way.
-    turn: Option<Turn>,
+    stall_timer: StallTimer,
+    /// Of the answer's content.
+    length: u64,
+    /// While the answer is on its way.
+    place: Option<Place>,
+    /// Done when the client does not want the answer any more; made when it waits for its turn.
+    withdrawn: Option<Pin<Box<Stopped>>>,
 }
+
+/// What [`SendStream::stopped`] gives.
+type Stopped = dyn Future<Output = Result<Option<VarInt>, StoppedError>>;
 
 /// Why an exchange ends early.
 enum Failure {
@@ -71,6 +65,13 @@ enum Failure {
     Stalled,
     /// The content can not be sent as the head said.
     Content(io::Error),
+}
+
+impl Failure {
+    /// Whether what was asked for led to nothing, by what the client did.
+    fn is_fruitless(&self) -> bool {
+        matches!(self, Failure::Request(_) | Failure::Late | Failure::Gone)
+    }
 }
 
 impl<F: Into<StreamFailure>> From<F> for Failure {
@@ -97,16 +98,19 @@ impl Exchange {
             next: None,
             is_head: false,
             urgency: Urgency::default(),
-            applied: Urgency::default(),
+            applied: 0,
             reprioritised: 0,
-            patience: Patience::default(),
-            turn: None,
+            stall_timer: StallTimer::default(),
+            length: 0,
+            place: None,
+            withdrawn: None,
         }
     }
 
     /// Reads the request and answers it.
     pub(super) async fn serve(mut self) {
         let answer = self.answer().await;
+        let led_to_nothing = answer.as_ref().is_err_and(Failure::is_fruitless);
         // A client that reads nothing of its answer keeps no room from others.
         self.held = None;
         let sent = match answer {
@@ -128,6 +132,11 @@ impl Exchange {
             }
             Err(failure) => Err(failure),
         };
+        if led_to_nothing || sent.as_ref().is_err_and(Failure::is_fruitless) {
+            self.connection.came_to_nothing();
+        } else if sent.is_ok() {
+            self.connection.came_to_something();
+        }
         let Err(failure) = sent else { return };
         let reset = match failure {
             Failure::Request(StreamFailure::Connection(error)) => {
@@ -163,7 +172,7 @@ impl Exchange {
     /// The plan of the answer.
     async fn answer(&mut self) -> Result<ResponsePlan, Failure> {
         let asked = poll_fn(|context| self.poll_request(context)).await;
-        self.patience.renew();
+        self.stall_timer.renew();
         let asked = asked?;
         Ok(match asked {
             Asked::Plan(plan) => plan,
@@ -217,7 +226,7 @@ impl Exchange {
                         return Poll::Ready(Err(refusal.into()));
                     }
                 };
-                self.patience.renew();
+                self.stall_timer.renew();
                 self.stream.announce(head.content_length);
                 self.urgency = head.urgency;
                 let expects = head.expect_continue;
@@ -287,7 +296,7 @@ impl Exchange {
                     None => settings.header_timeout,
                     Some(_) => settings.idle_timeout,
                 };
-                if self.patience.is_over(shared, context, timeout, || 0) {
+                if self.stall_timer.is_over(shared, context, timeout, || 0) {
                     return Poll::Ready(Err(Failure::Late));
                 }
                 Poll::Pending
@@ -313,132 +322,5 @@ impl Exchange {
         reading
             .poll(context)
             .map_ok(|chunk| chunk.map(|chunk| chunk.bytes))
-    }
-
-    /// Sends the answer, all of it.
-    async fn send(&mut self, plan: ResponsePlan) -> Result<(), Failure> {
-        let connection = Rc::clone(&self.connection);
-        let shared = &connection.shared;
-        self.turn = Some(connection.turns.take(self.urgency.value()));
-        self.prioritise();
-        let mut head = Vec::with_capacity(HEAD);
-        push_head(
-            &mut head,
-            &plan,
-            &shared.context.clock.date(),
-            &shared.front,
-        );
-        let length = match plan.content {
-            Content::Empty => {
-                self.write(&mut [head.into()]).await?;
-                0
-            }
-            Content::Memory(bytes) => {
-                let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                write_data_header(&mut head, length);
-                self.write(&mut [head.into(), bytes]).await?;
-                length
-            }
-            content @ (Content::File(_) | Content::Parts(_)) => {
-                let mut reading = Reading::new(content);
-                let length = reading.left();
-                write_data_header(&mut head, length);
-                let mut sent = self.write(&mut [head.into()]).await;
-                while sent.is_ok() && reading.left() > 0 {
-                    self.prioritise();
-                    let disk = connection.disk();
-                    let next = poll_fn(|cx| reading.poll_next(&disk, cx, PIECE, AHEAD));
-                    sent = match next.await {
-                        Ok(piece) => self.write(&mut [piece]).await,
-                        Err(error) => Err(Failure::Content(error)),
-                    };
-                }
-                reading.end(&connection.disk());
-                sent?;
-                length
-            }
-        };
-        self.turn = None;
-        // Fails only if the client does not want it any more.
-        let _ = self.send.finish();
-        if length > LONG || connection.drains() {
-            self.deliver().await?;
-        }
-        Ok(())
-    }
-
-    /// Has QUIC send this answer before less urgent ones.
-    fn prioritise(&mut self) {
-        let said = self.connection.reprioritised();
-        if said != self.reprioritised {
-            self.reprioritised = said;
-            let stream = VarInt::from(self.send.id()).into_inner();
-            if let Some(urgency) = self.connection.urgency(stream) {
-                self.urgency = urgency;
-            }
-        }
-        if self.urgency != self.applied {
-            self.applied = self.urgency;
-            if let Some(turn) = &mut self.turn {
-                turn.change(self.urgency.value());
-            }
-            // In QUIC the larger number comes first, and nothing said is 0.
-            let usual = i32::from(Urgency::default().value());
-            let _ = self
-                .send
-                .set_priority(usual - i32::from(self.urgency.value()));
-        }
-    }
-
-    /// Hands over all of `chunks` to QUIC, as there is room for it.
-    async fn write(&mut self, mut chunks: &mut [Bytes]) -> Result<(), Failure> {
-        while !chunks.is_empty() {
-            let written = poll_fn(|context| self.poll_write(context, chunks)).await?;
-            chunks = chunks.get_mut(written..).unwrap_or_default();
-        }
-        Ok(())
-    }
-
-    /// How many of `chunks` are written whole.
-    fn poll_write(
-        &mut self,
-        context: &mut Context<'_>,
-        chunks: &mut [Bytes],
-    ) -> Poll<Result<usize, Failure>> {
-        if let Some(turn) = &mut self.turn {
-            ready!(turn.poll(context));
-        }
-        let written = pin!(self.send.write_chunks(chunks)).poll(context);
-        match written {
-            Poll::Ready(written) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.handed_over();
-                }
-                self.patience.renew();
-                let written = written.map(|written| written.chunks);
-                Poll::Ready(written.map_err(|_| Failure::Gone))
-            }
-            Poll::Pending if self.takes_nothing(context) => Poll::Ready(Err(Failure::Stalled)),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-
-    /// Waits until the client has everything.
-    async fn deliver(&mut self) -> Result<(), Failure> {
-        let mut delivered = pin!(self.send.stopped());
-        poll_fn(|context| match delivered.as_mut().poll(context) {
-            Poll::Ready(_) => Poll::Ready(Ok(())),
-            Poll::Pending if self.takes_nothing(context) => Poll::Ready(Err(Failure::Stalled)),
-            Poll::Pending => Poll::Pending,
-        })
-        .await
-    }
-
-    /// Whether the client took nothing for too long, of this answer or of any other.
-    fn takes_nothing(&mut self, context: &Context<'_>) -> bool {
-        let shared = &self.connection.shared;
-        let timeout = shared.context.common.settings.send_timeout;
-        let progress = || self.connection.sent();
-        self.patience.is_over(shared, context, timeout, progress)
     }
 }

@@ -1,9 +1,10 @@
 //! How QUIC is to behave: what a connection may hold, and for how long.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
-use quinn::{IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use quinn::{EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 
 use crate::settings::Settings;
 
@@ -37,6 +38,17 @@ const WAITING: usize = 1024;
 /// hello is a few packets.
 const FIRST_PACKETS: u64 = 16 * 1024;
 
+/// QUIC version 1 (RFC 9000 section 15), the only one that there is HTTP/3 for here: quinn would speak drafts of
+/// it, too.
+const VERSIONS: [u32; 1] = [1];
+
+/// What holds for all connections before they are made.
+pub(super) fn endpoint_config() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.supported_versions(VERSIONS.to_vec());
+    config
+}
+
 /// The configuration that all workers share, so that a token which one of them gave out is good with
 /// the others.
 ///
@@ -66,10 +78,28 @@ pub(super) fn config(
     Ok(config)
 }
 
-/// What one of so many connections of a loop may hold that its client has not acknowledged, in bytes.
-pub(super) fn send_window(connections: usize) -> u64 {
+/// What one connection may hold that its client has not acknowledged: the less, the more connections its loop
+/// has.
+pub(super) struct SendWindow(Cell<u64>);
+
+impl SendWindow {
+    /// What QUIC was told when the connection began.
+    pub(super) fn new() -> Self {
+        SendWindow(Cell::new(SEND_WINDOW))
+    }
+
+    /// What QUIC is to be told, in bytes, if that is something else than it was told last.
+    pub(super) fn fit(&self, connections: usize) -> Option<u64> {
+        let window = send_window(connections);
+        (self.0.replace(window) != window).then_some(window)
+    }
+}
+
+/// One of a few values, in bytes, so that it seldom changes when the number of connections does.
+fn send_window(connections: usize) -> u64 {
     let connections = u64::try_from(connections).unwrap_or(u64::MAX).max(1);
-    (PLENTY / connections).clamp(LITTLE, SEND_WINDOW)
+    let class = connections.checked_next_power_of_two().unwrap_or(u64::MAX);
+    (PLENTY / class).clamp(LITTLE, SEND_WINDOW)
 }
 
 #[cfg(test)]
@@ -83,10 +113,28 @@ mod tests {
             (0, mib),
             (1, mib),
             (256, mib),
+            (257, mib / 2),
             (512, mib / 2),
+            (513, mib / 4),
+            (1500, mib / 8),
             (100_000, mib / 8),
         ] {
             assert_eq!(send_window(connections), expected, "{connections}");
+        }
+    }
+
+    #[test]
+    fn quic_is_told_when_it_changes() {
+        let (mib, window) = (1024 * 1024, SendWindow::new());
+        for (connections, expected) in [
+            (1, None),
+            (256, None),
+            (257, Some(mib / 2)),
+            (300, None),
+            (513, Some(mib / 4)),
+            (100, Some(mib)),
+        ] {
+            assert_eq!(window.fit(connections), expected, "{connections}");
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) const H3_INTERNAL_ERROR: u64 = 0x102;
 pub(crate) const H3_CLOSED_CRITICAL_STREAM: u64 = 0x104;
 pub(crate) const H3_FRAME_UNEXPECTED: u64 = 0x105;
 pub(crate) const H3_FRAME_ERROR: u64 = 0x106;
+pub(crate) const H3_EXCESSIVE_LOAD: u64 = 0x107;
 pub(crate) const H3_MISSING_SETTINGS: u64 = 0x10a;
 pub(crate) const H3_REQUEST_CANCELLED: u64 = 0x10c;
 pub(crate) const H3_REQUEST_INCOMPLETE: u64 = 0x10d;

@@ -1,4 +1,4 @@
-//! How long a task waits for a client.
+//! When a client that is waited for has done nothing for too long.
 
 use std::rc::Rc;
 use std::task::Context;
@@ -7,20 +7,28 @@ use std::time::Duration;
 use super::Loop;
 use crate::deadlines::Deadline;
 
-/// Has a deadline only while there is something to wait for: most requests never wait.
+/// The time limit of one task. It has a deadline only while there is something to wait for: most requests
+/// never wait.
 #[derive(Default)]
-pub(super) struct Patience {
+pub(super) struct StallTimer {
     place: Option<Deadline>,
     /// Whether the deadline is running.
     waits: bool,
-    /// What the client had taken when the deadline was set.
+    /// What the client had done when the deadline was set.
     noted: u64,
 }
 
-impl Patience {
-    /// Something has happened: the next wait begins anew.
+impl StallTimer {
+    /// Something has happened, or nothing is waited for: the next wait begins anew.
     pub(super) fn renew(&mut self) {
         self.waits = false;
+    }
+
+    /// Whether the client has been waited for too long, as far as is known without asking what it has done.
+    pub(super) fn has_passed(&self, shared: &Loop) -> bool {
+        let now = shared.context.clock.now().instant;
+        let place = self.place.as_ref().filter(|_| self.waits);
+        place.is_some_and(|place| place.has_passed(now))
     }
 
     /// Has the task woken in time; `true` if `timeout` is over in which `progress` stayed what it

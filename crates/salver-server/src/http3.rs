@@ -5,10 +5,13 @@
 //! another worker, because a client's address has changed, is handed over (`socket.rs`,
 //! `routing.rs`). QUIC itself is quinn's; the streams of HTTP/3 are divided by `salver-http3`.
 
+mod amplification;
 mod bind;
 mod connection;
 mod control_stream;
 mod going_away;
+mod limited_socket;
+mod path_state;
 mod request;
 mod routing;
 mod send_order;

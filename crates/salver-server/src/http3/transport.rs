@@ -6,6 +6,7 @@ use std::sync::Arc;
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
 use quinn::{EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 
+use super::path_state::WatchedCubic;
 use crate::settings::Settings;
 
 /// Requests that may be under way on one connection.
@@ -68,6 +69,7 @@ pub(super) fn config(
         .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(WINDOW.into())
         .send_window(SEND_WINDOW)
+        .congestion_controller_factory(Arc::new(WatchedCubic::default()))
         .datagram_receive_buffer_size(None);
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config

@@ -1,0 +1,150 @@
+//! A UDP socket that sends no more than is right to addresses that have not been proved: what is too much is
+//! lost, as it may be on any network, and QUIC sends it again when it has heard from there.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+use super::amplification::AmplificationLimit;
+use super::path_state::{PathState, take_path_state};
+
+/// Addresses that are remembered because what was sent there was acknowledged.
+const CONFIRMED: usize = 4096;
+
+/// See the module. Almost all datagrams are of confirmed paths, and cost a hash of their address.
+pub(super) struct LimitedSocket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    limit: Mutex<AmplificationLimit>,
+    /// Whether it matters how much comes from where.
+    watches_paths: AtomicBool,
+    /// Hashes of addresses, each at the place that it names; one may have taken another one's.
+    confirmed: Box<[AtomicU64]>,
+    hashes: RandomState,
+}
+
+impl LimitedSocket {
+    pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Self {
+        LimitedSocket {
+            inner,
+            limit: Mutex::new(AmplificationLimit::new(Instant::now())),
+            watches_paths: AtomicBool::new(false),
+            confirmed: (0..CONFIRMED).map(|_| AtomicU64::new(0)).collect(),
+            hashes: RandomState::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AmplificationLimit> {
+        // Nothing in there can be half done.
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, received: &[u8], meta: &RecvMeta) {
+        if received.first().is_some_and(|first| first & 0x80 != 0) {
+            self.lock().shakes_hands(meta.addr, received, meta.stride);
+        }
+        if self.watches_paths.load(Ordering::Relaxed) {
+            let mut limit = self.lock();
+            limit.received(Instant::now(), meta.addr, received.len());
+            let watches = limit.watches_paths();
+            self.watches_paths.store(watches, Ordering::Relaxed);
+        }
+    }
+
+    /// How many bytes of it may be sent.
+    fn allowed(&self, transmit: &Transmit<'_>) -> usize {
+        let (address, contents) = (transmit.destination, transmit.contents);
+        let state = take_path_state(contents.len());
+        let size = transmit.segment_size.unwrap_or(contents.len());
+        if contents.first().is_some_and(|first| first & 0x80 != 0) {
+            return self.lock().handshake(address, contents, size);
+        }
+        if self.is_confirmed(address, state) {
+            return contents.len();
+        }
+        let mut limit = self.lock();
+        let allowed = limit.path(Instant::now(), address, (contents.len(), size), state);
+        let watches = limit.watches_paths();
+        self.watches_paths.store(watches, Ordering::Relaxed);
+        allowed
+    }
+
+    /// Whether the address is right, as this transmission shows or an earlier one has.
+    fn is_confirmed(&self, address: SocketAddr, state: PathState) -> bool {
+        // 0 is nobody's.
+        let hash = self.hashes.hash_one(address) | 1;
+        let place = usize::try_from(hash >> 32).unwrap_or_default() % CONFIRMED;
+        let Some(place) = self.confirmed.get(place) else {
+            return false;
+        };
+        let is_known = place.load(Ordering::Relaxed) == hash;
+        if state == PathState::Confirmed && !is_known {
+            place.store(hash, Ordering::Relaxed);
+        }
+        is_known || state == PathState::Confirmed
+    }
+}
+
+impl fmt::Debug for LimitedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimitedSocket").finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for LimitedSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.inner).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let allowed = self.allowed(transmit);
+        if allowed == transmit.contents.len() {
+            return self.inner.try_send(transmit);
+        }
+        match transmit.contents.get(..allowed) {
+            None | Some([]) => Ok(()),
+            Some(contents) => self.inner.try_send(&Transmit {
+                contents,
+                segment_size: transmit.segment_size.filter(|size| *size < allowed),
+                ..transmit.clone()
+            }),
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(self.inner.poll_recv(context, buffers, metas))?;
+        for (buffer, meta) in buffers.iter().zip(metas).take(count) {
+            self.note(buffer.get(..meta.len).unwrap_or_default(), meta);
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}

@@ -1,7 +1,6 @@
 //! How the command fails: one line, and an exit code that says who must act.
 
 use std::fmt;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit code of a command that was told something wrong.
@@ -35,11 +34,6 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-/// Writes a line for a person to standard error. Nobody is left to tell if that fails.
-pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
 
 /// The parser's report of a wrong command line, without its usage: one line.
 pub fn one_line(report: &str) -> String {

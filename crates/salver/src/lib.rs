@@ -23,8 +23,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use failure::{EXIT_MISUSED, Failure, one_line, say};
+use failure::{EXIT_MISUSED, Failure, one_line};
 use flags::{Bench, Cli, Command};
+use log::say;
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
 ///
@@ -64,11 +65,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Bench::Ui(flags) => commands::bench_ui::run(&flags),
         },
     };
+    // First of all, so that there is room for what is said last.
     log::flush();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             say(&format!("salver: {failure}"));
+            log::flush();
             failure.exit_code()
         }
     }

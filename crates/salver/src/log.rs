@@ -1,13 +1,14 @@
 //! The log: lines on standard error, written by a thread of their own.
 //!
-//! A terminal that is held or a pipe that nobody reads must not hold up the loops that log. So a
-//! line waits in a bounded queue, and is dropped and counted when that is full.
+//! A terminal that is held or a pipe that nobody reads must hold up neither the loops that log nor
+//! the start or the end of the process. So a line waits in a bounded queue, and is dropped and
+//! counted when that is full; and the end waits for the last ones for a second at most.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
 use tracing::Level;
 
@@ -16,6 +17,9 @@ const QUEUE: usize = 1024;
 
 /// How long the end of the process waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// How often the end looks whether there is room in the queue.
+const LOOK: Duration = Duration::from_millis(10);
 
 static SENDER: OnceLock<Sender> = OnceLock::new();
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -68,13 +72,37 @@ pub fn start(quiet: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes lines for a person as they are. Before the log is started they go out at once.
+pub fn say(text: &str) {
+    let mut lines = text.as_bytes().to_vec();
+    lines.push(b'\n');
+    // Neither can fail in a way that anybody could be told of.
+    let _ = match SENDER.get() {
+        Some(sender) => sender.clone().write_all(&lines),
+        None => io::stderr().write_all(&lines),
+    };
+}
+
 /// Waits a moment for lines that have not been written yet.
 pub fn flush() {
-    let Some(sender) = SENDER.get() else { return };
-    let (done, written) = sync_channel(1);
-    if sender.0.try_send(Message::Flush(done)).is_ok() {
-        let _ = written.recv_timeout(LAST_LINES);
+    if let Some(sender) = SENDER.get() {
+        flush_within(LAST_LINES, &sender.0);
     }
+}
+
+/// Waits until everything that is in the queue has been written, but no longer than `most`.
+fn flush_within(most: Duration, sender: &SyncSender<Message>) {
+    let end = Instant::now() + most;
+    let (done, written) = sync_channel(1);
+    let mut message = Message::Flush(done);
+    while let Err(TrySendError::Full(again)) = sender.try_send(message) {
+        if Instant::now() >= end {
+            return;
+        }
+        std::thread::sleep(LOOK);
+        message = again;
+    }
+    let _ = written.recv_timeout(end.saturating_duration_since(Instant::now()));
 }
 
 fn write_lines(messages: &Receiver<Message>, to: &mut impl Write) {
@@ -111,5 +139,22 @@ mod tests {
         write_lines(&receiver, &mut written);
         let expected = "one\nsalver: 2 lines of the log were lost here\ntwo\n";
         assert_eq!(String::from_utf8(written).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_end_waits_for_the_last_lines_and_not_for_ever() {
+        let (sender, receiver) = sync_channel(1);
+        sender.try_send(Message::Line(b"last\n".to_vec())).unwrap();
+        // Nobody writes: neither the queue's room nor the answer comes.
+        flush_within(Duration::ZERO, &sender);
+        flush_within(LOOK * 2, &sender);
+        let writer = std::thread::spawn(move || {
+            let mut written = Vec::new();
+            write_lines(&receiver, &mut written);
+            written
+        });
+        flush_within(Duration::from_secs(60), &sender);
+        drop(sender);
+        assert_eq!(writer.join().unwrap(), b"last\n");
     }
 }

@@ -9,9 +9,9 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Running, salver, site};
@@ -102,4 +102,121 @@ fn a_standard_error_that_nobody_reads_ends_nothing() {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A pipe that is full, whose reading end nobody reads.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    fill(&writer);
+    // The flag belongs to the open pipe, which the server is to share: its writes must block.
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    (reader, writer)
+}
+
+/// Writes until nothing fits.
+fn fill(mut pipe: &PipeWriter) {
+    for piece in [&[b'.'; 4096][..], b"."] {
+        while pipe.write_all(piece).is_ok() {}
+    }
+}
+
+/// A server at a port that was free a moment ago: it says nowhere which one it has.
+fn mute(root: &TempDir, stderr: PipeWriter) -> (Child, SocketAddr) {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let child = salver()
+        .arg("serve")
+        .arg(root.path())
+        .args(["--port", &address.port().to_string()])
+        .stderr(stderr)
+        .spawn()
+        .unwrap();
+    (child, address)
+}
+
+/// Looks again and again until `holds`.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + common::PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How a process ends that has been told to.
+fn ends(child: &mut Child) -> Option<i32> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let mut status = None;
+    let end = Instant::now() + common::PATIENCE;
+    while status.is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+        status = child.try_wait().unwrap();
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    status?.code()
+}
+
+#[test]
+fn a_full_standard_error_stops_neither_the_start_nor_the_end() {
+    let root = site(&[("index.html", "x")]);
+    let (_nobody_reads, writer) = full_pipe();
+    let (mut child, address) = mute(&root, writer);
+    let mut stream = None;
+    until("it serves", || {
+        stream = TcpStream::connect(address).ok();
+        stream.is_some()
+    });
+    let mut stream = stream.unwrap();
+    stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    let code = ends(&mut child);
+    assert!(
+        read.is_ok() && answer.starts_with("HTTP/1.1 200 "),
+        "{read:?} {answer}"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_standard_error_that_is_full_by_then_does_not_stop_the_end() {
+    let root = site(&[("index.html", "x")]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let ours = writer.try_clone().unwrap();
+    let (mut child, _) = mute(&root, writer);
+    let mut lines = BufReader::new(&reader).lines();
+    assert!(lines.any(|line| line.unwrap().contains("cache")));
+    rustix::io::ioctl_fionbio(&ours, true).unwrap();
+    fill(&ours);
+    rustix::io::ioctl_fionbio(&ours, false).unwrap();
+    assert_eq!(ends(&mut child), Some(0));
+}
+
+#[test]
+fn a_failed_start_ends_too_when_nobody_hears_of_it() {
+    let root = site(&[]);
+    let (_nobody_reads, writer) = full_pipe();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut child = salver()
+        .arg("serve")
+        .arg(root.path())
+        .args(["--port", &port])
+        .stderr(writer)
+        .spawn()
+        .unwrap();
+    let mut status = None;
+    let end = Instant::now() + common::PATIENCE;
+    while status.is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+        status = child.try_wait().unwrap();
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(status.unwrap().code(), Some(1));
 }

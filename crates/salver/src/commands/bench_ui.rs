@@ -18,7 +18,8 @@ use crate::commands::bench_cache::{self, SIZES};
 use crate::commands::bench_load::failure;
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::strategies::measured_size;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
+use crate::log::say;
 use crate::signal;
 
 /// The server is asked for so long before anything is measured.

@@ -7,7 +7,7 @@ use salver_assets::{Engine, Prewarmed, Statistics};
 use salver_server::Server;
 
 use crate::banner::banner;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::flags::ServeFlags;
 use crate::settings::Settings;
 use crate::{log, signal};
@@ -27,8 +27,9 @@ enum Event {
 /// # Errors
 /// Why it could not start, or what ended it.
 pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
+    // From here on nothing is said but through the log, which holds up neither start nor end.
+    log::start(flags.quiet).map_err(failed("the log"))?;
     let settings = Settings::from_flags(flags)?;
-    log::start(settings.quiet).map_err(failed("the log"))?;
     let engine = Engine::new(settings.engine.clone())
         .map_err(|error| Failure::Misused(error.to_string()))?;
     let server = Server::bind(engine.clone(), settings.server.clone())
@@ -67,15 +68,15 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
             // Nothing is under way before it runs.
             Event::Signal if server.is_some() => return Ok(()),
             Event::Signal => {
+                handle.shutdown();
                 if !settings.quiet && !stopping {
                     let grace = humantime::format_duration(settings.server.grace);
-                    say(&format!(
+                    log::say(&format!(
                         "stopping: waiting up to {grace} for answers under way; \
                          a second signal ends them"
                     ));
                 }
                 stopping = true;
-                handle.shutdown();
             }
             Event::Ended(result) => {
                 if settings.statistics {
@@ -112,7 +113,7 @@ fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) 
             tracing::warn!("{warning}");
         }
     } else {
-        say(banner(settings, server, prewarmed).trim_end());
+        log::say(banner(settings, server, prewarmed).trim_end());
     }
 }
 

@@ -15,6 +15,7 @@ DEFAULTS = {"buffer": 32 * 1024, "rate": 0, "count": 1, "at_once": 1}
 
 
 def order():
+    """What this client is told."""
     return types.SimpleNamespace(**{**DEFAULTS, **json.loads(sys.argv[1])})
 
 
@@ -37,7 +38,7 @@ class Report:
         self.answers[digest] = self.answers.get(digest, 0) + 1
 
     def fail(self, error):
-        """Keeps the first: it is the cause of the others."""
+        """The first failure, which is the cause of the others."""
         self.error = self.error or f"{type(error).__name__}: {error}"
 
     def write(self):

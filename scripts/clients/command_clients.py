@@ -21,7 +21,8 @@ PAGE = 4096
 def curl(wanted, folder):
     secure = wanted.url.startswith("https")
     version = {"h1": "--http1.1", "h2": "--http2" if secure else "--http2-prior-knowledge"}[wanted.protocol]
-    command = ["curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--insecure", "--noproxy", "*", version]
+    command = ["curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--insecure"]
+    command += ["--noproxy", "*", version]
     command += ["--write-out", "%{stderr}connects %{num_connects}\\n"]
     if wanted.rate:
         command += ["--limit-rate", str(wanted.rate)]
@@ -33,11 +34,13 @@ def curl(wanted, folder):
 
 
 def wget(wanted, folder):
-    command = ["wget", "--no-config", "--no-hsts", "--no-proxy", "--no-check-certificate", "--tries", "1", "--progress", "dot:giga"]
+    command = ["wget", "--no-config", "--no-hsts", "--no-proxy", "--no-check-certificate", "--tries", "1"]
+    command += ["--progress", "dot:giga"]
     if wanted.rate:
         command += ["--limit-rate", str(wanted.rate)]
     if wanted.count > 1:
-        return [*command, "--directory-prefix", str(folder), *[f"{wanted.url}?{turn}" for turn in range(wanted.count)]]
+        urls = [f"{wanted.url}?{turn}" for turn in range(wanted.count)]
+        return [*command, "--directory-prefix", str(folder), *urls]
     return [*command, "--output-document", "-", wanted.url]
 
 
@@ -53,7 +56,7 @@ CONNECTED = {"curl": r"^connects 1\b", "wget": r"^Connecting to ", "nghttp": Non
 
 
 def take(pipe, body, size):
-    """Reads a pipe to its end, no faster than the rate allows."""
+    """A pipe, read to its end no faster than the rate allows."""
     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PAGE)
     while piece := os.read(pipe.fileno(), size):
         body.take(piece)

@@ -9,7 +9,7 @@ LENGTHS = {"1KiB": KIB, "100KiB": 100 * KIB, "1MiB": MIB, "4MiB": 4 * MIB, "16Mi
 
 
 def make(folder):
-    """Writes them; their hashes by their names."""
+    """The files in a folder; their hashes by their names."""
     source = random.Random(1)
     hashes = {}
     for name, length in LENGTHS.items():

@@ -1,4 +1,4 @@
-"""Installs or builds the clients into target/clients/: Debian packages as root, the rest from what is
+"""The clients, installed or built into target/clients/: Debian packages as root, the rest from what is
 pinned here (requirements.txt, go/go.sum)."""
 
 import importlib.util

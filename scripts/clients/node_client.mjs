@@ -35,7 +35,7 @@ async function read(stream) {
   }
 }
 
-// Reads an answer to its end, no faster than the rate allows.
+// An answer, read to its end no faster than the rate allows.
 async function consume(stream) {
   const hash = createHash("sha256");
   const begin = performance.now();
@@ -97,7 +97,7 @@ class Http2 {
 
 const fetchOne = async (client) => consume(await client.ask(pathname));
 
-// Asks for the large file and cancels after its first bytes.
+// A reader of the large file who goes away after its first bytes.
 async function leaveEarly(client) {
   const stream = await client.ask(new URL(order.large).pathname);
   report.bytes += (await read(stream)).length;

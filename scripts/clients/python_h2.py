@@ -65,7 +65,7 @@ class Connection:
         self.open[stream] = answer
 
     def receive(self, wait_seconds=SILENCE_SECONDS):
-        """Reads a piece from the socket, and hands to the answers what came for them."""
+        """A piece from the socket, and to the answers what came for them."""
         self.flush()
         self.socket.settimeout(wait_seconds)
         try:
@@ -113,7 +113,7 @@ class Connection:
             self.report.cancelled += 1
 
     def _give_back(self, count, answer, stream):
-        """Widens both windows as soon as a whole piece was taken out of them."""
+        """Both windows, widened as soon as a whole piece was taken out of them."""
         self.owed += count
         if self.owed >= self.wanted.buffer:
             self.h2.increment_flow_control_window(self.owed)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges a server with clients of other make: run.py PROGRAM [--quick].
+"""A judgement of a server by clients of other make: run.py PROGRAM [--quick].
 
 Go (net/http, x/net/http2, quic-go), Node, Python (h2, httpx, aioquic), curl, wget and nghttp fetch from
 `PROGRAM serve` over every protocol that they speak, all on loopback:
@@ -14,13 +14,12 @@ Go (net/http, x/net/http2, quic-go), Node, Python (h2, httpx, aioquic), curl, wg
 Every answer must be whole by its SHA-256, and no connection may be given up by the server. What a client
 says of its rate is no benchmark. The clients are installed into target/clients/.
 
---quick tries fewer sizes in a minute, for CI; all of it takes ten. Exit code: 0; 1 if anything was not whole; 2 if a client is not to be
-had or the server does not start.
+--quick tries fewer sizes in a minute, for CI; all of it takes five minutes or more. Exit code: 0; 1 if
+anything was not whole; 2 if a client is not to be had or the server does not start.
 """
 
 import argparse
 import collections
-import contextlib
 import signal
 import sys
 import tempfile
@@ -37,7 +36,7 @@ from running import Runner
 
 # What all may take, and one client, in seconds.
 QUICK_LIMITS = (300, 60)
-LIMITS = (1800, 120)
+LIMITS = (2400, 240)
 LINE = "{:8}{:16}{:14}{:>8}  {:12}{:>8}  {}"
 
 
@@ -64,7 +63,7 @@ def groups(options):
 
 
 def judge_all(options, runner, urls, hashes):
-    """Prints the table; how often each result came."""
+    """The table, printed row by row; how often each result came."""
     print(LINE.format("", "client", "protocol", "read", "result", "MiB/s", "").rstrip(), flush=True)
     results = collections.Counter()
     for found, at_once in groups(options):
@@ -77,7 +76,8 @@ def judge_all(options, runner, urls, hashes):
                         result, note = judge.of(case, report, hashes)
                         rate = f"{report['bytes'] / files.MIB / report['seconds']:.1f}"
                     results[result] += 1
-                    print(LINE.format(case.kind, case.client.name, case.spoken[0], case.buffer, result, rate, note).rstrip(), flush=True)
+                    row = case.kind, case.client.name, case.spoken[0], case.buffer, result, rate, note
+                    print(LINE.format(*row).rstrip(), flush=True)
             except BaseException:
                 runner.stop()
                 raise
@@ -86,26 +86,28 @@ def judge_all(options, runner, urls, hashes):
 
 def main():
     options = arguments()
-    # So that whoever ends this ends the server, too.
+    # An exit like any other, so that whoever ends this ends the server, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         install.everything()
-        with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
+        with tempfile.TemporaryDirectory() as work:
             root = Path(work) / "site"
             root.mkdir()
             hashes = files.make(root)
-            running = stack.enter_context(server.Server(options.program.resolve(), root, Path(work) / "log"))
-            limit, each_seconds = QUICK_LIMITS if options.quick else LIMITS
-            start = time.monotonic()
-            results = judge_all(options, Runner(work, start + limit, each_seconds), running.urls, hashes)
-            wrong = running.stop()
+            with server.Server(options.program.resolve(), root, Path(work) / "log") as running:
+                limit, each_seconds = QUICK_LIMITS if options.quick else LIMITS
+                start = time.monotonic()
+                results = judge_all(options, Runner(work, start + limit, each_seconds), running.urls, hashes)
+                seconds = time.monotonic() - start
+                wrong = running.stop()
     except (install.Failed, server.Failed, OSError) as error:
         print(f"clients: {error}", file=sys.stderr)
         return 2
     if wrong:
         print(f"clients: {wrong}", file=sys.stderr)
     passed = results.pop(judge.WHOLE, 0)
-    print(f"{time.monotonic() - start:.0f} s; {', '.join(f'{count} {result}' for result, count in results.items()) or 'all whole'}")
+    rest = ", ".join(f"{count} {result}" for result, count in results.items())
+    print(f"{seconds:.0f} s; {rest or 'all whole'}")
     failed = results.total() + bool(wrong)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

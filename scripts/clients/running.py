@@ -1,4 +1,4 @@
-"""Running clients, each for a bounded time and in a session of its own, so that all of it can be ended."""
+"""Clients that run, each for a bounded time and in a session of its own, so that all of it can be ended."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import time
 
 
 class Runner:
-    """Runs clients until a moment that holds for all of them; what they leave lies in the folder."""
+    """A runner of clients until a moment that holds for all of them; what they leave lies in the folder."""
 
     def __init__(self, folder, until, each_seconds):
         self.environment = {**os.environ, "TMPDIR": str(folder)}
@@ -56,7 +56,7 @@ class Runner:
             os.killpg(client.pid, signal.SIGKILL)
 
     def stop(self):
-        """Ends what runs; nothing begins after that."""
+        """The end of all that runs; nothing begins after that."""
         with self.lock:
             self.has_stopped = True
             for client in self.running:

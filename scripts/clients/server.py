@@ -23,7 +23,8 @@ class Server:
         # Its flags are also variables: nothing but what stands here sets it up.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SALVER_")}
         with open(log, "wb") as output:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                            env=environment)
 
     def __enter__(self):
         try:
@@ -48,7 +49,7 @@ class Server:
         raise Failed(f"the server did not start: {self.log.read_text(errors='replace').strip()}")
 
     def stop(self):
-        """Ends it; what was wrong with its end, or None."""
+        """Its end; what was wrong with that, or None."""
         early = self.process.poll()
         if early is not None:
             return f"the server had ended by itself with {early}: {self._last_words()}"

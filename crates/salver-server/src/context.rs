@@ -174,13 +174,22 @@ impl Context {
     }
 
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
+        Context::with(common, Rc::default())
+    }
+
+    /// What connections share that are let in when all others of this loop drain already.
+    pub(crate) fn for_the_last(&self) -> Rc<Self> {
+        Context::with(Arc::clone(&self.common), Rc::clone(&self.deadlines))
+    }
+
+    fn with(common: Arc<Common>, deadlines: Rc<Deadlines>) -> Rc<Self> {
         let limits = Limits {
             max_body: common.settings.max_body,
             ..Limits::default()
         };
         Rc::new(Context {
             clock: Clock::new(),
-            deadlines: Rc::default(),
+            deadlines,
             limits,
             http2_limits: salver_http2::Limits {
                 request: limits,

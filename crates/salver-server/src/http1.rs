@@ -323,7 +323,9 @@ impl<S: Stream> Connection<S> {
         let phase = self.parser.phase();
         let settings = &self.shared.common.settings;
         let idle = matches!(phase, Phase::Idle | Phase::Closed);
-        if idle && self.shared.draining.get() || self.deadline.makes_room() {
+        // Half a head is no request yet: who sends it so slowly can send it elsewhere.
+        let asks = idle || phase == Phase::Head;
+        if asks && self.shared.draining.get() || self.deadline.makes_room() {
             return Wait::NoLonger;
         }
         let is_first_head = self.is_new && phase != Phase::Body;

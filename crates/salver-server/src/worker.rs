@@ -26,6 +26,13 @@ use crate::shutdown::Stage;
 /// How long accepting pauses when there is no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How long those who were let in last may take to say what they want: what they ask for is on its
+/// way. From then on they are treated as the others.
+const LAST_REQUESTS: Duration = Duration::from_millis(250);
+
+/// Connections that are let in when a loop begins to drain, at most: what the kernel's queue holds.
+const QUEUE: usize = 16 * 1024;
+
 /// How often a draining loop looks whether it is done.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -79,8 +86,14 @@ async fn serve(
                 entrance
             }
         };
-        let listener = TcpListener::from_std(listener)?;
-        accepting.push(spawn_local(accept(Rc::clone(&context), listener, entrance)));
+        let door = Rc::new(Door {
+            entrance,
+            refusals: Rc::new(()),
+        });
+        let listener = Rc::new(TcpListener::from_std(listener)?);
+        let task = accept(Rc::clone(&context), Rc::clone(&door), Rc::clone(&listener));
+        let task = spawn_local(task);
+        accepting.push((door, listener, task));
     }
     accepts();
     let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
@@ -95,13 +108,18 @@ async fn serve(
             }
         }
     }
-    for task in accepting {
-        // The listener goes with its task: new connections are refused from here on.
+    let began = Instant::now();
+    let end = began + context.common.settings.grace;
+    let last = context.for_the_last();
+    for (door, listener, task) in accepting {
         task.abort();
+        let _ = task.await;
+        if let Some(listener) = Rc::into_inner(listener) {
+            door.close(&last, listener);
+        }
     }
     context.draining.set(true);
     context.deadlines.wake_all();
-    let end = Instant::now() + context.common.settings.grace;
     while context.deadlines.len() > 0 && *stage.borrow() != Stage::Ended {
         let now = Instant::now();
         if now >= end {
@@ -110,6 +128,9 @@ async fn serve(
                 context.deadlines.len()
             );
             break;
+        }
+        if now >= began + LAST_REQUESTS && !last.draining.replace(true) {
+            context.deadlines.wake_all();
         }
         context.deadlines.sweep(now);
         tokio::time::sleep(DRAIN_INTERVAL).await;
@@ -120,33 +141,67 @@ async fn serve(
     Ok(())
 }
 
-async fn accept(context: Rc<Context>, listener: TcpListener, entrance: Entrance) {
-    let common = Arc::clone(&context.common);
-    let refusals = Rc::new(());
+/// What becomes of who comes in at a listener.
+struct Door {
+    entrance: Entrance,
+    /// One more for each client that is being told that there is no room.
+    refusals: Rc<()>,
+}
+
+impl Door {
+    fn let_in(&self, context: &Rc<Context>, stream: TcpStream, address: IpAddr) {
+        let entrance = &self.entrance;
+        match seat(context, address, entrance.carrier()) {
+            Ok(seat) => {
+                // Linux hands the listener's setting down; others do not.
+                #[cfg(not(target_os = "linux"))]
+                let _ = stream.set_nodelay(true);
+                entrance.admit(context, stream, seat);
+            }
+            Err(why) => {
+                context.common.say_no_seat(why);
+                if entrance.speaks_plainly() && Rc::strong_count(&self.refusals) <= REFUSALS {
+                    let refusals = Rc::clone(&self.refusals);
+                    let date = context.clock.now().date.format();
+                    spawn_local(async move {
+                        let _one = refusals;
+                        let _ = tokio::time::timeout(REFUSAL, refuse(stream, date)).await;
+                    });
+                }
+            }
+        }
+    }
+
+    /// Lets in who waits in the kernel's queue, and refuses all others from here on: the kernel
+    /// resets connections that are in the queue when it goes.
+    fn close(&self, context: &Rc<Context>, listener: TcpListener) {
+        let Ok(listener) = listener.into_std() else {
+            return;
+        };
+        for _ in 0..QUEUE {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    let usable = stream.set_nonblocking(true);
+                    if let Ok(stream) = usable.and_then(|()| TcpStream::from_std(stream)) {
+                        self.let_in(context, stream, peer.ip());
+                    }
+                }
+                // The client went away before it was accepted.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>) {
+    let common = &context.common;
     // Given up for a moment when descriptors run out, so that a waiting client can be turned away
     // instead of being left hanging.
     let mut reserve = File::open("/dev/null").ok();
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => match seat(&context, peer.ip(), entrance.carrier()) {
-                Ok(seat) => {
-                    // Linux hands the listener's setting down; others do not.
-                    #[cfg(not(target_os = "linux"))]
-                    let _ = stream.set_nodelay(true);
-                    entrance.admit(&context, stream, seat);
-                }
-                Err(why) => {
-                    common.say_no_seat(why);
-                    if entrance.speaks_plainly() && Rc::strong_count(&refusals) <= REFUSALS {
-                        let refusals = Rc::clone(&refusals);
-                        let date = context.clock.now().date.format();
-                        spawn_local(async move {
-                            let _one = refusals;
-                            let _ = tokio::time::timeout(REFUSAL, refuse(stream, date)).await;
-                        });
-                    }
-                }
-            },
+            Ok((stream, peer)) => door.let_in(&context, stream, peer.ip()),
             Err(error) if lacks_resources(&error) => {
                 if common.said.descriptors_exhausted.now(common.uptime()) {
                     tracing::warn!(

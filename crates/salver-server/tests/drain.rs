@@ -9,11 +9,12 @@
 
 mod common;
 
+use std::io::Read;
 use std::net::TcpStream;
 use std::time::Duration;
 
 use common::client::{Client, get, request};
-use common::{Running, Site, pattern, settings, until};
+use common::{PATIENCE, Running, Site, bind, pattern, settings, until};
 use salver_assets::Config;
 use salver_server::Settings;
 
@@ -136,4 +137,95 @@ fn a_server_with_nothing_to_do_ends_on_all_its_threads() {
         }
         server.result().unwrap();
     }
+}
+
+/// The beginning of HTTP/2: the preface and empty SETTINGS.
+const BEGINNING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// A server with so much patience with heads, and at its end, that a test fails before.
+fn endless() -> Settings {
+    Settings {
+        header_timeout: Duration::from_secs(3600),
+        ..patient()
+    }
+}
+
+#[test]
+fn half_a_head_holds_nothing_up() {
+    let site = site();
+    let server = Running::over(site.root(), endless(), Config::default());
+    // Of HEADERS only the first octets have come, or the frame does not end its field block.
+    let short = b"\0\0\x20\x01\x04\0\0\0\x01\x82";
+    let open = b"\0\0\x01\x01\x01\0\0\0\x01\x82";
+    let begun: [&[u8]; 7] = [
+        b"GET /a HT",
+        b"\r\n",
+        b"GET /a HTTP/1.1\r\nHost: a\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nS",
+        &BEGINNING[..30],
+        &[BEGINNING, short].concat(),
+        &[BEGINNING, open].concat(),
+    ];
+    // After an answer what has come with the request was looked at.
+    let known = |begun: &&[u8]| !begun.starts_with(b"PRI");
+    let mut clients = Vec::new();
+    for begun in begun {
+        let mut client = Client::new(server.address);
+        if known(&begun) {
+            client.send([get("/a").as_bytes(), begun].concat());
+            assert_eq!(client.answer().content, b"alpha");
+        } else {
+            client.send(begun);
+        }
+        clients.push(client);
+    }
+    // And with these what came before.
+    let mut last = Client::new(server.address);
+    assert_eq!(last.get("/a").content, b"alpha");
+    clients.push(last);
+    server.handle.shutdown();
+    for (client, begun) in clients.iter_mut().zip(begun) {
+        let (rest, orderly) = client.rest();
+        assert!(orderly, "{:?}", begun.escape_ascii().to_string());
+        if known(&begun) {
+            assert_eq!(rest.escape_ascii().to_string(), "");
+        }
+    }
+    server.result().unwrap();
+}
+
+#[test]
+fn who_waits_to_be_let_in_is_answered() {
+    let site = site();
+    for workers in [1, 3] {
+        let settings = Settings {
+            workers,
+            ..patient()
+        };
+        let server = bind(site.root(), settings, Config::default());
+        let address = server.addresses()[0];
+        // Nobody accepts these, and then the server is to end.
+        let mut clients: Vec<_> = (0..50).map(|_| Client::new(address)).collect();
+        for client in &mut clients {
+            client.send(get("/a"));
+        }
+        server.handle().shutdown();
+        let server = Running::start(server);
+        for client in &mut clients {
+            assert_eq!(client.answer().content, b"alpha");
+            client.ends();
+        }
+        server.result().unwrap();
+    }
+}
+
+#[test]
+fn who_waits_and_says_nothing_holds_nothing_up() {
+    let site = site();
+    let server = bind(site.root(), endless(), Config::default());
+    let silent = TcpStream::connect(server.addresses()[0]).unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.handle().shutdown();
+    Running::start(server).result().unwrap();
+    assert_eq!((&silent).read(&mut [0; 16]).unwrap(), 0);
 }

@@ -12,7 +12,7 @@ mod quic;
 
 use std::time::Duration;
 
-use common::{Site, memory_kib, pattern, settings, trusting, until};
+use common::{PATIENCE, Site, memory_kib, pattern, settings, trusting, until};
 use quic::raw::{self, closed, get, outcome, send};
 use quic::{Served, endpoint, head, narrow, run, within};
 use quinn::TransportConfig;
@@ -297,6 +297,39 @@ fn grace_ends() {
         assert_eq!(closed(&quic).await, Some(raw::H3_NO_ERROR));
     });
     until("the server ends", || server.running.has_ended());
+}
+
+#[test]
+fn the_end_waits_for_no_handshake() {
+    let site = site();
+    let long = Duration::from_secs(3600);
+    let settings = Settings {
+        header_timeout: long,
+        idle_timeout: long,
+        ..patient()
+    };
+    let server = Served::with(&site, settings, uncached());
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    nobody.set_read_timeout(Some(PATIENCE)).unwrap();
+    run(async {
+        let mut transport = TransportConfig::default();
+        transport.max_idle_timeout(None);
+        let config = server.client(transport, "h3");
+        // The client speaks to somebody who hands its first packet on, and nothing back.
+        let (client, address) = (endpoint(), nobody.local_addr().unwrap());
+        let _connecting = client.connect_with(config, address, quic::HOST).unwrap();
+        let hello = tokio::task::spawn_blocking(move || {
+            let mut hello = [0; 2000];
+            let length = nobody.recv(&mut hello).unwrap();
+            nobody.send_to(&hello[..length], server.address).unwrap();
+            // The handshake is under way.
+            nobody.recv(&mut hello).unwrap();
+            server
+        });
+        let server = within(hello).await.unwrap();
+        server.running.handle.shutdown();
+        until("the server ends", || server.running.has_ended());
+    });
 }
 
 #[test]

@@ -341,6 +341,16 @@ pub struct ServeFlags {
     )]
     pub send_timeout: Duration,
 
+    /// How long the end waits for answers under way; 0s cuts them
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = time,
+        env = "SALVER_DRAIN"
+    )]
+    pub drain: Duration,
+
     /// When the server ends, print what it has counted, hits and loads among it, as one line of
     /// JSON
     #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_STATISTICS")]

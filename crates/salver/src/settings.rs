@@ -258,6 +258,7 @@ fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), 
         idle_timeout: flags.idle_timeout,
         header_timeout: flags.header_timeout,
         send_timeout: flags.send_timeout,
+        grace: flags.drain,
         ..defaults
     };
     Ok((settings, listening.warnings))

@@ -52,6 +52,7 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
         check(&[limit, "1000years"], &[limit, "365d"]);
     }
     check(&["--revalidate", "soon"], &["--revalidate"]);
+    check(&["--drain", "10"], &["--drain", "10sec"]);
     check(&["--sendfile-from", "soon"], &["--sendfile-from", "64MiB"]);
     check(&["--open-files", "many"], &["--open-files"]);
     check(&["--cache-size", "lots"], &["--cache-size", "64MiB"]);

@@ -41,7 +41,7 @@ fn large_site() -> TempDir {
 
 #[test]
 fn a_signal_lets_answers_under_way_be_finished() {
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
         let root = large_site();
         let mut server = Running::start(root.path(), &[]);
         let mut stream = half_way(&server);
@@ -76,6 +76,44 @@ fn a_second_signal_ends_at_once() {
         began.elapsed() < Duration::from_secs(8),
         "it waited for the grace period"
     );
+}
+
+#[test]
+fn signals_that_mean_something_else_end_nothing() {
+    let root = site(&[("index.html", "x")]);
+    let mut server = Running::start(root.path(), &[]);
+    server.signal(Signal::USR1);
+    server.signal(Signal::USR2);
+    server.signal(Signal::HUP);
+    server.wait_for_line("SIGHUP: nothing to reload");
+    assert_eq!(server.get("/", "").0, 200);
+    let said = common::stop(server);
+    assert_eq!(said.matches("SIGHUP").count(), 1, "{said}");
+}
+
+#[test]
+fn a_drain_takes_as_long_as_it_is_told_to() {
+    let check = |args: &[&str], variable: &str, waits: &str| {
+        let root = large_site();
+        let mut server = Running::start_with(root.path(), args, |command| {
+            command.env("SALVER_DRAIN", variable);
+        });
+        let _stalled = half_way(&server);
+        let began = Instant::now();
+        server.signal(Signal::TERM);
+        server.wait_for_line(&format!("waiting up to {waits} for answers"));
+        let (status, said) = server.wait();
+        assert_eq!(status.code(), Some(0), "{said}");
+        assert!(said.contains("1 connections did not end"), "{said}");
+        let took = began.elapsed();
+        assert!(
+            took < Duration::from_secs(8),
+            "the default is 10 s: {took:?}"
+        );
+    };
+    check(&[], "300ms", "300ms");
+    check(&["--drain", "200ms"], "1h", "200ms");
+    check(&["--drain", "0s"], "1h", "0s");
 }
 
 #[test]

@@ -15,6 +15,7 @@ const underWay = 64
 // An answer that is not there after so long is missing: the connection has died without a word.
 const patience = 15 * time.Second
 
+// What is done with one request.
 type task func(context.Context, *http.Client, order, *report) error
 
 // A proxy's connection: small answers for those who stay, and large ones whose readers go away after
@@ -66,7 +67,7 @@ func carryAndCancel(ctx context.Context, client *http.Client, wanted order, seen
 	group.Wait()
 }
 
-// Asks for the large file and cancels after its first bytes.
+// A reader of the large file who goes away after its first bytes.
 func leaveEarly(ctx context.Context, client *http.Client, wanted order, seen *report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

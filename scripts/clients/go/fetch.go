@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Sends a request; every answer but 200 is an error.
+// One request; every answer but 200 is an error.
 func ask(ctx context.Context, client *http.Client, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func ask(ctx context.Context, client *http.Client, url string) (*http.Response, 
 	return response, nil
 }
 
-// Reads one answer to its end in pieces of the buffer's size, no faster than the rate allows.
+// One answer, read to its end in pieces of the buffer's size, no faster than the rate allows.
 func fetch(ctx context.Context, client *http.Client, wanted order, seen *report) error {
 	response, err := ask(ctx, client, wanted.URL)
 	if err != nil {
@@ -52,7 +52,7 @@ func fetch(ctx context.Context, client *http.Client, wanted order, seen *report)
 	}
 }
 
-// Waits until so many bytes are due; for less than a millisecond it is not worth it.
+// A wait until so many bytes are due; for less than a millisecond it is not worth it.
 func pause(start time.Time, taken, rate int) {
 	if rate == 0 {
 		return
@@ -63,8 +63,8 @@ func pause(start time.Time, taken, rate int) {
 	}
 }
 
-// Fetches as often as is asked for, some at once. The first is alone: net/http connects anew for each
-// of those that ask while there is no connection.
+// All answers that are asked for, some at once. The first is alone: net/http connects anew for each of
+// those that ask while there is no connection.
 func fetchAll(ctx context.Context, client *http.Client, wanted order, seen *report) {
 	if err := fetch(ctx, client, wanted, seen); err != nil {
 		seen.fail(err)

@@ -95,14 +95,14 @@ enum Next {
 /// Serves a connection from its handshake to its end.
 pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) {
     let settings = &shared.context.common.settings;
-    let place = shared
-        .context
-        .deadlines
-        .add(Instant::now() + settings.idle_timeout);
+    let deadlines = &shared.context.deadlines;
+    let place = deadlines.add(Instant::now() + settings.header_timeout);
     let handshake = shared.handshakes.begin();
-    let Ok(Ok(quic)) = tokio::time::timeout(settings.header_timeout, connecting).await else {
+    let goes_on = || !shared.context.draining.get();
+    let Some(Ok(quic)) = place.bound(connecting, goes_on).await else {
         return;
     };
+    place.set(Instant::now() + settings.idle_timeout);
     drop(handshake);
     let _one = shared.count_connection();
     let mut said = Vec::new();

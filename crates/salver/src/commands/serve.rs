@@ -10,12 +10,13 @@ use crate::banner::banner;
 use crate::failure::Failure;
 use crate::flags::ServeFlags;
 use crate::settings::Settings;
+use crate::signal::Order;
 use crate::{log, signal};
 
 /// What the main thread waits for.
 enum Event {
-    /// SIGINT or SIGTERM.
-    Signal,
+    /// What an operator wants.
+    Order(Order),
     /// The cache is filled, or nobody asked for that.
     Ready(Option<Prewarmed>),
     /// The server has ended.
@@ -39,8 +40,8 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
 
     let (events, next) = channel();
     let signals = events.clone();
-    signal::listen(move || {
-        let _ = signals.send(Event::Signal);
+    signal::take_orders(move |order| {
+        let _ = signals.send(Event::Order(order));
     })
     .map_err(failed("the signal handlers"))?;
     if settings.prewarm {
@@ -65,9 +66,13 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
                     Event::Ended(server.serve())
                 })?;
             }
+            Event::Order(Order::Reload) => tracing::info!(
+                "SIGHUP: nothing to reload: files and certificates are followed by themselves"
+            ),
+            Event::Order(Order::Other) => {}
             // Nothing is under way before it runs.
-            Event::Signal if server.is_some() => return Ok(()),
-            Event::Signal => {
+            Event::Order(Order::End) if server.is_some() => return Ok(()),
+            Event::Order(Order::End) => {
                 handle.shutdown();
                 if !settings.quiet && !stopping {
                     let grace = humantime::format_duration(settings.server.grace);

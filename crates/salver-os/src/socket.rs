@@ -8,6 +8,26 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Connections that the kernel holds until they are accepted; it caps this at `somaxconn`.
 const BACKLOG: i32 = 16384;
 
+/// Who reaches a socket at an IPv6 address; at one of IPv4 it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// Clients over IPv6 alone.
+    Own,
+    /// At the address that stands for every interface, clients over IPv4 too: their addresses are
+    /// mapped ones (`::ffff:192.0.2.1`, RFC 4291 section 2.5.5.2).
+    Both,
+}
+
+impl Families {
+    /// Sets what the system would decide by its own default.
+    fn set(self, socket: &Socket, address: SocketAddr) -> io::Result<()> {
+        match address {
+            SocketAddr::V4(_) => Ok(()),
+            SocketAddr::V6(_) => socket.set_only_v6(self == Families::Own),
+        }
+    }
+}
+
 /// A non-blocking listener with `TCP_NODELAY`, which accepted sockets inherit on Linux.
 ///
 /// With `share`, several listeners of one process may bind the same address and the kernel spreads
@@ -15,7 +35,7 @@ const BACKLOG: i32 = 16384;
 ///
 /// # Errors
 /// `AddrInUse`, `AddrNotAvailable`, `PermissionDenied` and what else `bind(2)` gives.
-pub fn listen(address: SocketAddr, share: bool) -> io::Result<TcpListener> {
+pub fn listen(address: SocketAddr, families: Families, share: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -26,9 +46,7 @@ pub fn listen(address: SocketAddr, share: bool) -> io::Result<TcpListener> {
     if share {
         socket.set_reuse_port(true)?;
     }
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
+    families.set(&socket, address)?;
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -48,7 +66,11 @@ const DATAGRAMS: usize = 4 << 20;
 ///
 /// # Errors
 /// `AddrInUse`, `AddrNotAvailable`, `PermissionDenied` and what else `bind(2)` gives.
-pub fn bind_datagrams(address: SocketAddr, share: bool) -> io::Result<UdpSocket> {
+pub fn bind_datagrams(
+    address: SocketAddr,
+    families: Families,
+    share: bool,
+) -> io::Result<UdpSocket> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::DGRAM,
@@ -57,9 +79,7 @@ pub fn bind_datagrams(address: SocketAddr, share: bool) -> io::Result<UdpSocket>
     if share {
         socket.set_reuse_port(true)?;
     }
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
+    families.set(&socket, address)?;
     // Smaller buffers lose datagrams sooner, and nothing else.
     let _ = socket.set_recv_buffer_size(DATAGRAMS);
     let _ = socket.set_send_buffer_size(DATAGRAMS);
@@ -91,32 +111,51 @@ mod tests {
     #[test]
     fn a_taken_port_is_an_error_unless_shared() {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let alone = listen(any, false).unwrap();
+        let alone = listen(any, Families::Own, false).unwrap();
         let taken = alone.local_addr().unwrap();
         assert_eq!(
-            listen(taken, false).unwrap_err().kind(),
+            listen(taken, Families::Own, false).unwrap_err().kind(),
             io::ErrorKind::AddrInUse
         );
         assert_eq!(
-            listen(taken, true).unwrap_err().kind(),
+            listen(taken, Families::Own, true).unwrap_err().kind(),
             io::ErrorKind::AddrInUse
         );
-        let shared = listen(any, true).unwrap();
+        let shared = listen(any, Families::Own, true).unwrap();
         let address = shared.local_addr().unwrap();
-        assert!(listen(address, true).is_ok());
+        assert!(listen(address, Families::Own, true).is_ok());
     }
 
     #[test]
     fn a_taken_port_for_datagrams_is_an_error_unless_shared() {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let alone = bind_datagrams(any, false).unwrap();
+        let alone = bind_datagrams(any, Families::Own, false).unwrap();
         let taken = alone.local_addr().unwrap();
         for share in [false, true] {
-            let error = bind_datagrams(taken, share).unwrap_err();
+            let error = bind_datagrams(taken, Families::Own, share).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         }
-        let shared = bind_datagrams(any, true).unwrap();
-        assert!(bind_datagrams(shared.local_addr().unwrap(), true).is_ok());
+        let shared = bind_datagrams(any, Families::Own, true).unwrap();
+        assert!(bind_datagrams(shared.local_addr().unwrap(), Families::Own, true).is_ok());
+    }
+
+    #[test]
+    fn both_families_reach_one_socket_or_each_its_own() {
+        let any: SocketAddr = "[::]:0".parse().unwrap();
+        let both = listen(any, Families::Both, false).unwrap();
+        let port = both.local_addr().unwrap().port();
+        let over_ipv4 = SocketAddr::from(([127, 0, 0, 1], port));
+        std::net::TcpStream::connect(over_ipv4).unwrap();
+        let taken = listen(([0, 0, 0, 0], port).into(), Families::Own, false);
+        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let own = listen(any, Families::Own, false).unwrap();
+        let port = own.local_addr().unwrap().port();
+        let over_ipv4 = SocketAddr::from(([127, 0, 0, 1], port));
+        assert!(std::net::TcpStream::connect(over_ipv4).is_err());
+        let datagrams = bind_datagrams(any, Families::Both, false).unwrap();
+        let port = datagrams.local_addr().unwrap().port();
+        let taken = bind_datagrams(([0, 0, 0, 0], port).into(), Families::Own, false);
+        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use salver_assets::strategy::Transport;
 use salver_assets::{OwnField, RequestPath, ResponsePlan};
 
+use crate::listener::canonical;
 use crate::stream::Stream;
 pub(crate) use given::given;
 pub(crate) use request_body::{Full, RequestBody};
@@ -82,7 +83,7 @@ impl Peer {
     /// Who is at the other end of a stream, if it is still there.
     pub(crate) fn of<S: Stream>(stream: &S) -> Option<Self> {
         Some(Peer {
-            address: stream.tcp().peer_addr().ok()?,
+            address: canonical(stream.tcp().peer_addr().ok()?),
             over_tls: S::TRANSPORT == Transport::PassesThrough,
         })
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+
+use salver_os::Families;
 
 use crate::settings::Settings;
 
@@ -131,6 +133,27 @@ impl Listeners {
     }
 }
 
+/// Who reaches each of these addresses that are listened on together. `::` stands for all of IPv4
+/// too, unless IPv4 has sockets of its own at that port.
+pub(crate) fn families(addresses: &[SocketAddr]) -> impl Iterator<Item = Families> {
+    addresses.iter().map(|address| {
+        let has_own = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+        match addresses.iter().any(has_own) {
+            true => Families::Own,
+            false => Families::Both,
+        }
+    })
+}
+
+/// An address as clients and programs know it: one of IPv4 that came to a socket of both families is
+/// one of IPv4.
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
 /// For each of `workers` one listener per address; the addresses have their real ports.
 type Bound = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
 
@@ -138,16 +161,16 @@ type Bound = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
 fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Bound, BindError> {
     let mut all: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut real = Vec::new();
-    for &address in addresses {
+    for (&address, families) in addresses.iter().zip(families(addresses)) {
         let wrap = |error| BindError::over_tcp(address, error);
         let mut address = address;
         // Sockets that share a port would also share it with another server of this user that
         // happens to run: this one, which does not share, finds that out.
-        let alone = salver_os::listen(address, false).map_err(wrap)?;
+        let alone = salver_os::listen(address, families, false).map_err(wrap)?;
         if workers > 1 {
             drop(alone);
             for listeners in &mut all {
-                let listener = salver_os::listen(address, true).map_err(wrap)?;
+                let listener = salver_os::listen(address, families, true).map_err(wrap)?;
                 // Port 0 has become a real one, which the others are to share.
                 address = listener.local_addr().map_err(wrap)?;
                 listeners.push(listener);
@@ -179,6 +202,38 @@ mod tests {
             }
             assert!(real.iter().all(|address| address.port() != 0));
         }
+    }
+
+    #[test]
+    fn every_interface_is_both_families_unless_each_has_its_own() {
+        fn check(addresses: &[&str], expected: &[Families]) {
+            let all: Vec<_> = addresses.iter().map(|a| a.parse().unwrap()).collect();
+            assert_eq!(families(&all).collect::<Vec<_>>(), expected);
+        }
+        use Families::{Both, Own};
+        check(&["[::]:80"], &[Both]);
+        check(&["[::]:80", "[::]:81"], &[Both, Both]);
+        check(&["0.0.0.0:80", "[::]:80"], &[Own, Own]);
+        check(&["[::]:80", "0.0.0.0:80", "[::]:81"], &[Own, Own, Both]);
+        check(&["127.0.0.1:80", "[::]:80"], &[Own, Own]);
+        for workers in [1, 2] {
+            let (_both, real) = bind(&["[::]:0".parse().unwrap()], workers).unwrap();
+            let port = real[0].port();
+            std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+            std::net::TcpStream::connect(("::1", port)).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv4_is_one_wherever_it_came() {
+        fn check(address: &str, expected: &str) {
+            let found = canonical(address.parse().unwrap());
+            assert_eq!(found, expected.parse().unwrap());
+        }
+        check("[::ffff:192.0.2.1]:80", "192.0.2.1:80");
+        check("192.0.2.1:80", "192.0.2.1:80");
+        check("[::1]:80", "[::1]:80");
+        check("[fe80::1%3]:80", "[fe80::1%3]:80");
     }
 
     #[test]

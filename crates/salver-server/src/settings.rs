@@ -10,7 +10,9 @@ use crate::tls::Handshakes;
 /// The server's settings; see each field for its default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen without TLS. Port 0 takes any free one. Default: 127.0.0.1:8080.
+    /// Where to listen without TLS. Port 0 takes any free one. `::` is every interface over IPv6
+    /// and, unless an address of IPv4 stands beside it with its port, over IPv4. Default:
+    /// 127.0.0.1:8080.
     pub addresses: Vec<SocketAddr>,
     /// Where to listen with TLS, and how. Default: nowhere.
     pub tls: Option<TlsSettings>,

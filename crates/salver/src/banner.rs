@@ -16,18 +16,17 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {label:<8}{value}");
     };
-    for address in server.tls_addresses() {
-        line("open", &place("https", *address));
-    }
-    for address in server.addresses() {
-        line("open", &place("http", *address));
-    }
-    for address in server.redirect_addresses() {
-        line(
-            "open",
-            &format!("{}, redirects to https", place("http", *address)),
-        );
-    }
+    let mut open = |scheme: &str, addresses: &[SocketAddr], more: &str| {
+        for address in addresses {
+            line(
+                "open",
+                &format!("{}{more}", place(scheme, *address, addresses)),
+            );
+        }
+    };
+    open("https", server.tls_addresses(), "");
+    open("http", server.addresses(), "");
+    open("http", server.redirect_addresses(), ", redirects to https");
     if let Some(tls) = &settings.server.tls {
         for certificate in tls.handshakes.certificates().summary() {
             line("tls", &certificate);
@@ -62,17 +61,24 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
     text
 }
 
-/// An address as a URL that a browser on this machine can open, and who else can.
-fn place(scheme: &str, address: SocketAddr) -> String {
-    let ip = match address.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
+/// An address as a URL that a browser on this machine can open, and who else can; `all` are those
+/// that are listened on together.
+fn place(scheme: &str, address: SocketAddr, all: &[SocketAddr]) -> String {
+    let (ip, reach) = match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => (Ipv4Addr::LOCALHOST.into(), "every interface, IPv4"),
+        // Over IPv4 it is reached if IPv4 has no sockets of its own.
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) if all.iter().any(SocketAddr::is_ipv4) => {
+            (Ipv6Addr::LOCALHOST.into(), "every interface, IPv6")
+        }
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
+            (Ipv6Addr::LOCALHOST.into(), "every interface, IPv4 and IPv6")
+        }
+        ip => (ip, ""),
     };
     let url = SocketAddr::new(ip, address.port());
     if address.ip().is_unspecified() {
         format!(
-            "{scheme}://{url}/ ({} is every interface: other machines reach it too)",
+            "{scheme}://{url}/ ({} is {reach}: other machines reach it too)",
             address.ip()
         )
     } else if address.ip().is_loopback() {
@@ -108,20 +114,25 @@ mod tests {
 
     #[test]
     fn a_url_opens_in_a_browser_and_says_who_reaches_it() {
-        fn check(address: &str, expected: &str) {
-            assert_eq!(place("http", address.parse().unwrap()), expected);
-            let secure = place("https", address.parse().unwrap());
+        fn check(addresses: &str, expected: &str) {
+            let all: Vec<_> = addresses.split(' ').map(|a| a.parse().unwrap()).collect();
+            assert_eq!(place("http", all[0], &all), expected);
+            let secure = place("https", all[0], &all);
             assert_eq!(secure, expected.replacen("http", "https", 1));
         }
         check("127.0.0.1:8080", "http://127.0.0.1:8080/");
         check("[::1]:80", "http://[::1]:80/");
         check(
             "0.0.0.0:81",
-            "http://127.0.0.1:81/ (0.0.0.0 is every interface: other machines reach it too)",
+            "http://127.0.0.1:81/ (0.0.0.0 is every interface, IPv4: other machines reach it too)",
         );
         check(
-            "[::]:81",
-            "http://[::1]:81/ (:: is every interface: other machines reach it too)",
+            "[::]:81 [::]:82",
+            "http://[::1]:81/ (:: is every interface, IPv4 and IPv6: other machines reach it too)",
+        );
+        check(
+            "[::]:81 0.0.0.0:81",
+            "http://[::1]:81/ (:: is every interface, IPv6: other machines reach it too)",
         );
         check(
             "192.0.2.1:81",

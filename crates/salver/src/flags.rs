@@ -114,9 +114,16 @@ pub struct ServeFlags {
     #[arg(value_name = "PATH", default_value = ".", env = "SALVER_PATH")]
     pub path: PathBuf,
 
-    /// The address to listen on, or a name that stands for one; 0.0.0.0 or :: is every interface
-    #[arg(short = 'H', long, default_value = "127.0.0.1", env = "SALVER_HOST")]
-    pub host: String,
+    /// The address to listen on, or a name that stands for some; 0.0.0.0 is every interface over
+    /// IPv4, :: over IPv4 and IPv6. Repeatable, or separated by commas
+    #[arg(
+        short = 'H',
+        long,
+        default_value = "127.0.0.1",
+        value_delimiter = ',',
+        env = "SALVER_HOST"
+    )]
+    pub host: Vec<String>,
 
     /// The port to listen on; 0 takes any free one. Repeatable, or separated by commas
     #[arg(

@@ -2,7 +2,7 @@
 //! before a port is taken.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -271,26 +271,37 @@ pub(crate) fn bare(host: &str) -> &str {
         .unwrap_or(host)
 }
 
-/// All addresses that a host stands for, each once.
-pub(crate) fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-    let unknown = || {
-        Failure::Misused(format!(
-            "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
-        ))
-    };
-    let mut addresses = Vec::new();
-    let found = (bare(host), port)
-        .to_socket_addrs()
-        .map_err(|_| unknown())?;
-    for address in found {
-        if !addresses.contains(&address) {
-            addresses.push(address);
+/// All addresses that hosts stand for, each once; one that stands for every interface takes the
+/// place of those that it covers.
+pub(crate) fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for host in hosts {
+        let unknown = || {
+            Failure::Misused(format!(
+                "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
+            ))
+        };
+        let found = (bare(host), port).to_socket_addrs();
+        let before = all.len();
+        all.extend(found.map_err(|_| unknown())?);
+        if all.len() == before {
+            return Err(unknown());
         }
     }
-    if addresses.is_empty() {
-        return Err(unknown());
+    let any = |ip: IpAddr| all.iter().any(|address| address.ip() == ip);
+    let any_v4 = any(Ipv4Addr::UNSPECIFIED.into());
+    let any_v6 = any(Ipv6Addr::UNSPECIFIED.into());
+    let mut each: Vec<SocketAddr> = Vec::new();
+    for address in all {
+        let covered = match address {
+            SocketAddr::V4(_) => any_v4 || any_v6,
+            SocketAddr::V6(_) => any_v6,
+        };
+        if !(covered && !address.ip().is_unspecified() || each.contains(&address)) {
+            each.push(address);
+        }
     }
-    Ok(addresses)
+    Ok(each)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
@@ -377,9 +388,10 @@ mod tests {
     }
 
     #[test]
-    fn a_host_gives_each_of_its_addresses_once() {
+    fn hosts_give_each_of_their_addresses_once() {
         fn check(host: &str, expected: &[&str]) {
-            let found = addresses(host, 80).unwrap_or_default();
+            let hosts: Vec<_> = host.split(' ').map(str::to_owned).collect();
+            let found = addresses(&hosts, 80).unwrap_or_default();
             let expected: Vec<SocketAddr> = expected.iter().map(|a| a.parse().unwrap()).collect();
             assert_eq!(found, expected, "{host:?}");
         }
@@ -390,7 +402,14 @@ mod tests {
         check("", &[]);
         check("[]", &[]);
         check("127.0.0.1:80", &[]);
-        let mut found = addresses("localhost", 80).unwrap();
+        check("127.0.0.1 ::1", &["127.0.0.1:80", "[::1]:80"]);
+        check("127.0.0.1 [::1] 127.0.0.1", &["127.0.0.1:80", "[::1]:80"]);
+        check("127.0.0.1 nowhere.invalid", &[]);
+        // What every interface covers needs no socket of its own.
+        check("0.0.0.0 127.0.0.1 ::1", &["0.0.0.0:80", "[::1]:80"]);
+        check("127.0.0.1 :: ::1", &["[::]:80"]);
+        check(":: 0.0.0.0 127.0.0.1", &["[::]:80", "0.0.0.0:80"]);
+        let mut found = addresses(&["localhost".to_owned()], 80).unwrap();
         assert!(found.iter().all(|address| address.ip().is_loopback()));
         let count = found.len();
         found.sort();

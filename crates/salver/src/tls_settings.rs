@@ -100,14 +100,16 @@ fn certificates(flags: &ServeFlags) -> Result<Option<Certificates>, Failure> {
 }
 
 /// What a browser on this machine may call the server, and what others may.
-fn own_names(host: &str) -> Vec<String> {
+fn own_names(hosts: &[String]) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"]
         .map(str::to_owned)
         .to_vec();
-    let host = crate::settings::bare(host).to_ascii_lowercase();
-    let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
-    if !is_any && !names.contains(&host) {
-        names.push(host);
+    for host in hosts {
+        let host = crate::settings::bare(host).to_ascii_lowercase();
+        let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
+        if !is_any && !names.contains(&host) {
+            names.push(host);
+        }
     }
     names
 }
@@ -162,7 +164,8 @@ mod tests {
     #[test]
     fn a_certificate_of_its_own_is_for_what_it_is_called() {
         fn check(host: &str, expected: &[&str]) {
-            let names = own_names(host);
+            let hosts: Vec<_> = host.split(' ').map(str::to_owned).collect();
+            let names = own_names(&hosts);
             let (usual, more) = names.split_at(3);
             assert_eq!(usual, ["localhost", "127.0.0.1", "::1"]);
             assert_eq!(more, expected, "{host}");
@@ -176,5 +179,6 @@ mod tests {
         check("192.0.2.1", &["192.0.2.1"]);
         check("[2001:db8::1]", &["2001:db8::1"]);
         check("laptop.test", &["laptop.test"]);
+        check(":: laptop.test A.test a.test", &["laptop.test", "a.test"]);
     }
 }

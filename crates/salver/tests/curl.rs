@@ -14,7 +14,7 @@ mod common;
 use std::process::{Command, Output};
 
 use certificate::Certificate;
-use common::{Running, site};
+use common::{Running, addr_in, salver, site};
 use tempfile::TempDir;
 
 /// Longer than a frame, a record and what fits into a window at first.
@@ -168,4 +168,52 @@ fn ranges_and_conditions_hold_over_http2() {
         (unchanged.stderr.as_slice(), unchanged.stdout.len()),
         (&b"304"[..], 0)
     );
+}
+
+/// What curl gets from this address.
+fn get_at(host: &str, port: u16) -> String {
+    let output = Command::new("curl")
+        .args(["--silent", "--show-error", "--max-time", "30"])
+        .arg(format!("http://{host}:{port}/short.txt"))
+        .output()
+        .expect("curl is needed: `make deps`");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{host}:{port}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_interface_is_ipv4_and_ipv6() {
+    let root = site(&[("short.txt", "short")]);
+    for workers in ["1", "2"] {
+        let server = Running::start(root.path(), &["--host", "::", "--workers", workers]);
+        let port = server.addr.port();
+        for host in ["127.0.0.1", "[::1]"] {
+            assert_eq!(get_at(host, port), "short", "{host}");
+        }
+        let said = common::stop(server);
+        assert!(said.contains("every interface, IPv4 and IPv6"), "{said}");
+    }
+}
+
+#[test]
+fn several_hosts_are_listened_on_each_once() {
+    let root = site(&[("short.txt", "short")]);
+    let check = |args: &[&str], variable: &str, expected: &[&str]| {
+        let mut command = salver();
+        command.arg("serve").arg(root.path()).args(["--port", "0"]);
+        command.args(args).env("SALVER_HOST", variable);
+        let mut server = Running::spawn(command);
+        for host in expected {
+            let address = addr_in(&server.wait_for_line("://"));
+            assert_eq!(address.ip().to_string(), host.trim_matches(['[', ']']));
+            assert_eq!(get_at(host, address.port()), "short", "{host}");
+        }
+        let said = common::stop(server);
+        assert_eq!(said.matches("://").count(), expected.len(), "{said}");
+    };
+    let both = ["127.0.0.1", "[::1]"];
+    check(&["--host", "127.0.0.1", "--host", "::1"], "0.0.0.0", &both);
+    check(&["--host", "127.0.0.1,::1,127.0.0.1"], "::", &both);
+    check(&[], "127.0.0.1,::1", &both);
 }

@@ -11,7 +11,7 @@ use super::limited_socket::LimitedSocket;
 use super::routing::{Generator, Ids};
 use super::socket::{Exchange, Socket};
 use super::transport;
-use crate::listener::BindError;
+use crate::listener::{BindError, families};
 use crate::settings::Settings;
 
 /// The sockets of one worker, and what it needs to speak QUIC over them.
@@ -58,18 +58,20 @@ impl Sockets {
                 handshakes: Arc::clone(&handshakes),
             })
             .collect();
-        for &address in addresses {
+        // By what was asked for: the ports that the kernel chose tell nothing apart.
+        let families = families(&tls.addresses);
+        for (&address, families) in addresses.iter().zip(families) {
             let wrap = |error| BindError::over_udp(address, error);
             let exchange = Exchange::new(ids.clone(), all.len());
             // As for TCP: a socket that shares would also share with another server.
-            let alone = salver_os::bind_datagrams(address, false).map_err(wrap)?;
+            let alone = salver_os::bind_datagrams(address, families, false).map_err(wrap)?;
             if let [one] = &mut *all {
                 one.sockets.push((alone, exchange));
                 continue;
             }
             drop(alone);
             for worker in &mut all {
-                let socket = salver_os::bind_datagrams(address, true).map_err(wrap)?;
+                let socket = salver_os::bind_datagrams(address, families, true).map_err(wrap)?;
                 worker.sockets.push((socket, Arc::clone(&exchange)));
             }
         }

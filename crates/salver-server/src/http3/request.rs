@@ -22,6 +22,7 @@ use super::translate::{given, request};
 use crate::asking::{Asked, ask};
 use crate::ending::report;
 use crate::handler::RequestBody;
+use crate::listener::canonical;
 
 /// A request and its answer.
 pub(super) struct Exchange {
@@ -270,7 +271,7 @@ impl Exchange {
     ) -> Asked {
         let connection = &self.connection;
         let context = &connection.shared.context;
-        let address = || connection.quic.remote_address();
+        let address = || canonical(connection.quic.remote_address());
         let given = || given(section, request, content, address());
         ask(
             context,

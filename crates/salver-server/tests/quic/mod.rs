@@ -51,7 +51,13 @@ impl Served {
 
     /// As a program builds it, with TLS.
     pub(crate) fn of(builder: Builder) -> Self {
-        let (tls, roots, files) = tls();
+        Served::at(builder, "127.0.0.1:0".parse().unwrap())
+    }
+
+    /// The same at an address.
+    pub(crate) fn at(builder: Builder, address: SocketAddr) -> Self {
+        let (mut tls, roots, files) = tls();
+        tls.addresses = vec![address];
         let server = builder.tls(tls).build().unwrap();
         Served::start(server, settings(), roots, files)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use salver_semantics::{cache_control, is_cache_control};
@@ -57,8 +58,14 @@ impl CacheControl {
         CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
     }
 
-    /// The value for the file that `path` leads to; `file` is its path in its tree.
-    pub(crate) fn of(&self, path: impl FnOnce() -> Vec<u8>, file: &[u8], said: &Said) -> Bytes {
+    /// The value for the file that `path` leads to; `file` is its path in its tree. What is wrong
+    /// with it is said in the log, at this time.
+    pub(crate) fn of(
+        &self,
+        path: impl FnOnce() -> Vec<u8>,
+        file: &[u8],
+        (said, now): (&Said, Duration),
+    ) -> Bytes {
         let by_name = || Bytes::from_static(cache_control(file_name(file)).as_bytes());
         let Some(rule) = &self.0 else {
             return by_name();
@@ -71,10 +78,10 @@ impl CacheControl {
         if value.len() <= LONGEST && is_cache_control(&value) {
             return value;
         }
-        if said.first((&*path, "cache-control")) {
+        if said.first(&said.cache_control, now, (&*path, "cache-control")) {
             let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
             tracing::warn!(
-                "{path}: answering Cache-Control: no-store, because the program's rule gives {:?}, \
+                "{path:?}: answering Cache-Control: no-store, because the program's rule gives {:?}, \
                  which is no such value: write one such as \"max-age=60\"",
                 String::from_utf8_lossy(shown)
             );
@@ -99,7 +106,11 @@ mod tests {
     fn check(rule: impl Fn(&str) -> Option<Bytes> + Send + Sync + 'static, expected: &str) {
         let path = || b"/m/d/app.3f9a1c2b.js".to_vec();
         let rule = CacheControl::by_path(rule);
-        let value = rule.of(path, b"d/app.3f9a1c2b.js", &Said::default());
+        let value = rule.of(
+            path,
+            b"d/app.3f9a1c2b.js",
+            (&Said::default(), Duration::ZERO),
+        );
         assert_eq!(value, expected.as_bytes());
     }
 

@@ -63,6 +63,7 @@ pub use error::LoadError;
 pub use events::{Event, Observer, What};
 pub use file_content::FileContent;
 pub use load::{Load, Outcome, WouldWait};
+pub use log::Occasional;
 pub use memory_source::MemorySource;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
 pub use plan::{Content, OwnField, Piece, Remembered, ResponsePlan, ServedWhole};

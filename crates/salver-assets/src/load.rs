@@ -14,6 +14,7 @@ use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::held::Held;
 use crate::locate::{Found, locate};
+use crate::log::{PATHS, quoted};
 use crate::memory::Kept;
 use crate::policy::Key;
 use crate::representations::{Handles, build, read};
@@ -130,19 +131,16 @@ impl Load {
                 Err(Stop::Changed | Stop::WouldWait) if !effort.is_spent() => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(Stop::Changed | Stop::WouldWait) => break self.keep_previous(),
+                Err(Stop::Changed | Stop::WouldWait) => break self.keep_previous(began),
                 // The old answer is better than none for want of a descriptor to look with.
                 Err(Stop::Io(error))
                     if LoadError::from(&error) == LoadError::Overloaded && self.has_answer() =>
                 {
-                    break self.keep_previous();
+                    break self.keep_previous(began);
                 }
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
-                    if self.shared.said.first((&self.key, failure.status())) {
-                        let path = String::from_utf8_lossy(&self.key);
-                        tracing::warn!("{path}: answering {}: {error}", failure.status().0);
-                    }
+                    self.say_failure(failure, began, &error);
                     cause = Some(Arc::new(error));
                     break Landed::Failed(failure);
                 }
@@ -155,16 +153,37 @@ impl Load {
         })
     }
 
+    /// Says in the log why a request is answered by an error, for whoever can do something about it.
+    fn say_failure(&self, failure: LoadError, now: Duration, error: &io::Error) {
+        let (said, (status, _)) = (&self.shared.said, failure.status());
+        let kind = match failure {
+            LoadError::Forbidden => &said.forbidden,
+            LoadError::Overloaded => &said.overloaded,
+            LoadError::Unsettled => &said.unsettled,
+            LoadError::Failed => &said.failed,
+        };
+        if said.first(kind, now, (&self.key, status)) {
+            tracing::warn!(
+                "{}: answering {status}: {} (at most {PATHS} such lines a minute)",
+                quoted(&self.key),
+                // A source may name the path in it.
+                error.to_string().escape_debug()
+            );
+        }
+    }
+
     /// A file that is written without a pause has no state that could be sent; the last whole one
     /// is better than none.
-    fn keep_previous(&self) -> Landed {
-        let path = String::from_utf8_lossy(&self.key);
+    fn keep_previous(&self, now: Duration) -> Landed {
+        let said = &self.shared.said;
+        let is_first = |what: &str| said.first(&said.unsettled, now, (&self.key, what));
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         match previous.filter(|entry| self.is_served_by(entry)) {
             Some(entry) => {
-                if self.shared.said.first((&self.key, "kept")) {
+                if is_first("kept") {
                     tracing::warn!(
-                        "{path}: is being rewritten all the time; the last whole version is sent"
+                        "{}: is being rewritten all the time; the last whole version is sent",
+                        quoted(&self.key)
                     );
                 }
                 Landed::Ready {
@@ -173,8 +192,11 @@ impl Load {
                 }
             }
             None => {
-                if self.shared.said.first((&self.key, "unsettled")) {
-                    tracing::warn!("{path}: is being rewritten all the time; answering 503");
+                if is_first("unsettled") {
+                    tracing::warn!(
+                        "{}: is being rewritten all the time; answering 503",
+                        quoted(&self.key)
+                    );
                 }
                 Landed::Failed(LoadError::Unsettled)
             }

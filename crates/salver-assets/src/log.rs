@@ -1,25 +1,117 @@
-//! Saying a thing once.
+//! Saying a thing once, and not too many things.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::sync::Lock;
 
 /// So many things are remembered as said; then all may be said again.
 const REMEMBERED: usize = 4096;
 
-/// What has been said in the log already.
-#[derive(Debug, Default)]
+/// Lines of one kind in a minute that name paths: strangers choose those, and a log must not be
+/// theirs to fill.
+pub(crate) const PATHS: u64 = 4;
+
+/// Lines of one kind in a minute that name files which are there: each only once, so that more may
+/// be said.
+const FILES: u64 = 64;
+
+/// A kind of line in the log that can be due very often: it is said a few times in a minute at most.
+/// What would be a line each time costs a look at the clock and an atomic read then.
+#[derive(Debug)]
+pub struct Occasional {
+    most: u64,
+    /// When the present minute began, in milliseconds of the caller's clock and plus one, above the
+    /// number of lines said in it; 0 is never.
+    state: AtomicU64,
+}
+
+impl Occasional {
+    const PAUSE: u64 = 60_000;
+
+    /// How many bits the number of lines has.
+    const COUNT: u32 = 16;
+
+    /// Once a minute.
+    pub const fn new() -> Self {
+        Occasional::at_most(1)
+    }
+
+    const fn at_most(most: u64) -> Self {
+        Occasional {
+            most,
+            state: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether to say it now; `since_start` is the time on any clock that only goes forward.
+    pub fn now(&self, since_start: Duration) -> bool {
+        let now = u64::try_from(since_start.as_millis()).unwrap_or(u64::MAX);
+        let now = now.min(u64::MAX >> (Self::COUNT + 1)) + 1;
+        let next = |state: u64| {
+            let (began, said) = (state >> Self::COUNT, state & ((1 << Self::COUNT) - 1));
+            if state == 0 || now.saturating_sub(began) >= Self::PAUSE {
+                Some(now << Self::COUNT | 1)
+            } else {
+                (said < self.most).then_some(state + 1)
+            }
+        };
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.state.fetch_update(set, get, next).is_ok()
+    }
+}
+
+impl Default for Occasional {
+    fn default() -> Self {
+        Occasional::new()
+    }
+}
+
+/// What the engine says in the log: each thing once, and of each kind a few in a minute.
+#[derive(Debug)]
 pub(crate) struct Said {
     hasher: foldhash::fast::RandomState,
     said: Lock<HashSet<u64>>,
+    /// Files that may not be read.
+    pub(crate) forbidden: Occasional,
+    /// Loads that ran out of something.
+    pub(crate) overloaded: Occasional,
+    /// Loads that failed otherwise.
+    pub(crate) failed: Occasional,
+    /// Files that are rewritten all the time.
+    pub(crate) unsettled: Occasional,
+    /// Siblings that are not what they should be.
+    pub(crate) siblings: Occasional,
+    /// Values of Cache-Control that are none.
+    pub(crate) cache_control: Occasional,
+}
+
+impl Default for Said {
+    fn default() -> Self {
+        Said {
+            hasher: foldhash::fast::RandomState::default(),
+            said: Lock::default(),
+            forbidden: Occasional::at_most(PATHS),
+            overloaded: Occasional::at_most(PATHS),
+            failed: Occasional::at_most(PATHS),
+            unsettled: Occasional::at_most(PATHS),
+            siblings: Occasional::at_most(FILES),
+            cache_control: Occasional::at_most(PATHS),
+        }
+    }
 }
 
 impl Said {
-    /// Whether this is the first time that `thing` is to be said.
-    pub(crate) fn first(&self, thing: impl Hash) -> bool {
+    /// Whether `thing`, of this kind, is to be said now: for the first time, and not as one of too
+    /// many. What is not said may be another time.
+    pub(crate) fn first(&self, kind: &Occasional, now: Duration, thing: impl Hash) -> bool {
         let hash = self.hasher.hash_one(thing);
         let mut said = self.said.hold();
+        if said.contains(&hash) || !kind.now(now) {
+            return false;
+        }
         if said.len() >= REMEMBERED {
             said.clear();
         }
@@ -27,19 +119,58 @@ impl Said {
     }
 }
 
+/// Text that may hold anything as one that is part of a line: in quotes, and without controls.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn at_most_so_often_a_minute() {
+        let (once, thrice) = (Occasional::new(), Occasional::at_most(3));
+        let check = |thing: &Occasional, seconds, expected| {
+            let found = thing.now(Duration::from_secs(seconds));
+            assert_eq!(found, expected, "at {seconds} s");
+        };
+        for (seconds, expected) in [(0, true), (0, false), (59, false), (60, true), (61, false)] {
+            check(&once, seconds, expected);
+        }
+        check(&once, 1000, true);
+        for (seconds, expected) in [(5, true), (6, true), (64, true), (64, false), (65, true)] {
+            check(&thrice, seconds, expected);
+        }
+        let forever = Occasional::new();
+        assert!(forever.now(Duration::MAX) && !forever.now(Duration::MAX));
+    }
+
+    #[test]
     fn a_thing_is_said_once_and_memory_is_bounded() {
         let said = Said::default();
-        assert!(said.first(("a", 1)));
-        assert!(!said.first(("a", 1)));
-        assert!(said.first(("a", 2)));
+        let kind = Occasional::at_most(2);
+        let minute = Duration::from_secs(60);
+        assert!(said.first(&kind, minute, ("a", 1)));
+        assert!(!said.first(&kind, minute, ("a", 1)));
+        assert!(said.first(&kind, minute, ("a", 2)));
+        // One too many now, and not forgotten.
+        assert!(!said.first(&kind, minute, ("a", 3)));
+        assert!(said.first(&kind, minute * 2, ("a", 3)));
+        assert!(!said.first(&kind, minute * 3, ("a", 1)));
+        let all = Occasional::at_most(u64::MAX);
         (0..10 * REMEMBERED).for_each(|thing| {
-            said.first(thing);
+            said.first(&all, minute, thing);
         });
         assert!(said.said.hold().len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn what_strangers_send_makes_no_line_of_its_own() {
+        let check = |bytes: &[u8], expected: &str| assert_eq!(quoted(bytes), expected);
+        check(b"/a b", "\"/a b\"");
+        check(b"/x\n2026 INFO \x1b[31m", "\"/x\\n2026 INFO \\u{1b}[31m\"");
+        check("/\u{202e}\u{2028}".as_bytes(), "\"/\\u{202e}\\u{2028}\"");
+        check(b"/\xff\"", "\"/\u{fffd}\\\"\"");
     }
 }

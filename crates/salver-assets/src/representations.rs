@@ -10,6 +10,7 @@ use crate::digest::{self, Digest, Known};
 use crate::error::Stop;
 use crate::held::Held;
 use crate::locate::FoundFile;
+use crate::log::quoted;
 use crate::representation::Representation;
 use crate::resource::Offer;
 use crate::shared::Shared;
@@ -44,22 +45,21 @@ pub(crate) fn build(
         }
         None => (None, None),
     };
+    let now = shared.since_epoch(effort.since);
     let mut siblings = Vec::with_capacity(file.siblings.len());
     for &(coding, identity) in &file.siblings {
         match sibling(shared, files, &file, digest, coding, identity, effort)? {
             Trust::Fits(digest) => siblings.push((coding, identity, digest)),
             Trust::Not(why) => {
-                if shared.said.first((&file.path, coding, identity)) {
-                    tracing::warn!(
-                        "{}: passed over, {why}",
-                        String::from_utf8_lossy(&file.path_of(coding))
-                    );
+                let said = &shared.said;
+                if said.first(&said.siblings, now, (&file.path, coding, identity)) {
+                    tracing::warn!("{}: passed over, {why}", quoted(&file.path_of(coding)));
                 }
             }
         }
     }
     let negotiable = !siblings.is_empty();
-    let cache_control = shared.cache_control(mount, &file.path);
+    let cache_control = shared.cache_control(mount, &file.path, now);
     let mut representations = Vec::with_capacity(1 + siblings.len());
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
     for (coding, identity, digest) in all {

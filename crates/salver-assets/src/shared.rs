@@ -102,10 +102,11 @@ impl Shared {
         self.contents.bytes() > kept.saturating_add(size / 4)
     }
 
-    /// The Cache-Control of the file at `file` in the tree of the mount of this number.
-    pub(crate) fn cache_control(&self, mount: usize, file: &[u8]) -> Bytes {
+    /// The Cache-Control of the file at `file` in the tree of the mount of this number, which was
+    /// loaded at `now`.
+    pub(crate) fn cache_control(&self, mount: usize, file: &[u8], now: Duration) -> Bytes {
         let path = || self.mounts.path_of(mount, file);
-        self.config.cache_control.of(path, file, &self.said)
+        self.config.cache_control.of(path, file, (&self.said, now))
     }
 
     /// Closes the handles of what `old` offered and `new` does not.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{Content, Engine};
+use salver_assets::{Content, Engine, Occasional};
 use salver_http1::Limits;
 
 use crate::awaited::AwaitedAnswers;
@@ -15,7 +15,6 @@ use crate::handler::{Handlers, RequestBody};
 use crate::http1::Ready;
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
-use crate::occasional::Occasional;
 use crate::outbox::Outbox;
 use crate::seats::{NoSeat, Seats};
 use crate::settings::Settings;

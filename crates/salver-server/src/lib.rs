@@ -58,7 +58,6 @@ mod http3;
 mod listener;
 mod loader;
 mod memory_budget;
-mod occasional;
 mod outbox;
 mod redirect;
 mod seats;

@@ -70,26 +70,17 @@ impl Entrance {
     pub(crate) fn admit(&self, context: &Rc<Context>, stream: TcpStream, seat: Seat) {
         let context = Rc::clone(context);
         match self {
-            Entrance::Plain(front) => {
-                let front = Rc::clone(front);
-                let (http1, http2) = (context.common.settings.http1, context.common.settings.http2);
-                if http1 || !http2 {
-                    let connection = http1::Connection::new(context, stream, front, seat);
-                    spawn_local(connection.or_http2(http2 || !http1).serve());
-                } else {
-                    serve_http2(context, stream, front, seat);
-                }
-            }
+            Entrance::Plain(front) => serve_any(context, stream, Rc::clone(front), seat),
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
                     if let Some(stream) = tls::accept(&context, stream, &config).await {
                         // A task of its own, which holds nothing of the handshake.
-                        if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                            serve_http2(context, stream, front, seat);
-                        } else {
-                            let connection = http1::Connection::new(context, stream, front, seat);
-                            spawn_local(connection.serve());
+                        match stream.get_ref().1.alpn_protocol() {
+                            Some(b"h2") => serve_http2(context, stream, front, seat),
+                            Some(_) => serve_http1(context, stream, front, seat, false),
+                            // What was not agreed on is what is spoken here at all.
+                            None => serve_any(context, stream, front, seat),
                         }
                     }
                 });
@@ -115,6 +106,28 @@ impl Entrance {
             Entrance::Tls(..) => false,
         }
     }
+}
+
+/// Serves a client that has not said what it speaks.
+fn serve_any<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
+    let (http1, http2) = (context.common.settings.http1, context.common.settings.http2);
+    if http1 || !http2 {
+        serve_http1(context, stream, front, seat, http2 || !http1);
+    } else {
+        serve_http2(context, stream, front, seat);
+    }
+}
+
+/// Serves HTTP/1.1, and HTTP/2 to a client that begins with it, if it `may_switch`.
+fn serve_http1<S: Stream>(
+    context: Rc<Context>,
+    stream: S,
+    front: Rc<Front>,
+    seat: Seat,
+    may_switch: bool,
+) {
+    let connection = http1::Connection::new(context, stream, front, seat);
+    spawn_local(connection.or_http2(may_switch).serve());
 }
 
 fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {

@@ -206,7 +206,9 @@ impl<S: Stream> Connection<S> {
                         Wait::TooLate => {
                             let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
                             self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
-                            push_content(&mut scratch.outbox, &plan);
+                            if !self.is_head(&self.carry) {
+                                push_content(&mut scratch.outbox, &plan);
+                            }
                             self.held = None;
                             self.ends = true;
                             self.hand_over(&mut scratch.outbox);

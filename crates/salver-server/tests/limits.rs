@@ -66,6 +66,22 @@ fn a_head_that_takes_too_long_is_answered_408() {
 }
 
 #[test]
+fn half_a_head_request_is_answered_408_without_content() {
+    let site = site();
+    let settings = Settings {
+        header_timeout: SHORT,
+        ..settings()
+    };
+    let server = Running::over(site.root(), settings, Config::default());
+    for begun in ["HEAD /", "HEAD /a HTTP/1.1\r\nHost: a\r\n"] {
+        let mut client = Client::new(server.address);
+        client.send(begun);
+        assert_eq!(client.head().status, 408);
+        client.ends();
+    }
+}
+
+#[test]
 fn an_idle_connection_is_closed_without_a_word() {
     let site = site();
     let settings = Settings {
@@ -94,6 +110,11 @@ fn a_body_that_takes_too_long_is_answered_408() {
     let mut client = Client::new(server.address);
     client.send(request("GET", "/a", "Content-Length: 10\r\n") + "12345");
     assert_eq!(client.answer().status, 408);
+    client.ends();
+    // No answer to HEAD has content (RFC 9110 section 9.3.2).
+    let mut client = Client::new(server.address);
+    client.send(request("HEAD", "/a", "Content-Length: 10\r\n") + "12345");
+    assert_eq!(client.head().status, 408);
     client.ends();
 }
 

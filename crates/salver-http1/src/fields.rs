@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::error::ParseError;
 use crate::request_line::Version;
 use salver_semantics::field::{list, trim_ows};
-use salver_semantics::{Authority, RequestFields, authority, request_fields::is};
+use salver_semantics::{Authority, RequestFields, authority, message, request_fields::is};
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
@@ -106,13 +106,7 @@ impl Control<'_> {
 /// Whether the Expect field says so, and nothing else.
 #[cold]
 fn expectation(expect: &[u8]) -> Result<bool, ParseError> {
-    let mut members = list(expect).peekable();
-    let any = members.peek().is_some();
-    if members.all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
-        Ok(any)
-    } else {
-        Err(ParseError::Expectation)
-    }
+    message::expects_continue(expect).ok_or(ParseError::Expectation)
 }
 
 /// What the Connection field of a request of that version means.

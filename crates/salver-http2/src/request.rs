@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use salver_semantics::{Authority, Method, RequestFields, authority};
+use salver_semantics::{Authority, Method, RequestFields, authority, message};
 
 use crate::hpack::Line;
 use crate::limits::Limits;
@@ -160,7 +160,12 @@ impl Head {
                 self.method = Some(Method::from_token(value));
                 is_new
             }
-            b"scheme" => !std::mem::replace(&mut self.has_scheme, true),
+            b"scheme" => {
+                if !message::is_web_scheme(value) {
+                    self.refuse(400, "The scheme is not that of the web");
+                }
+                !std::mem::replace(&mut self.has_scheme, true)
+            }
             b"path" if value.len() > limits.request.max_target => {
                 self.refuse(414, "The request target is too long");
                 self.path.replace(0..0).is_none()
@@ -180,27 +185,22 @@ impl Head {
     }
 
     fn add_field(&mut self, name: &[u8], value: &[u8]) {
+        self.malformed |= message::is_of_connection(name, value);
         match name {
-            // Section 8.2.2.
-            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
-            | b"upgrade" => self.malformed = true,
-            b"te" => self.malformed |= !value.eq_ignore_ascii_case(b"trailers"),
             b"host" => {
                 let place = self.keep(value);
                 if self.host.replace(place).is_some() {
                     self.refuse(400, "The Host field is repeated");
                 }
             }
-            b"content-length" => match (self.content_length, number(value)) {
-                (None, Some(length)) => self.content_length = Some(length),
+            b"content-length" => match message::content_length(value) {
+                length @ Some(_) if self.content_length.is_none() => self.content_length = length,
                 _ => self.malformed = true,
             },
-            b"expect" if value.eq_ignore_ascii_case(b"100-continue") => {
-                self.expects_continue = true;
-            }
-            b"expect" => {
-                self.refuse(417, "The only expectation that can be met is 100-continue");
-            }
+            b"expect" => match message::expects_continue(value) {
+                Some(expects) => self.expects_continue |= expects,
+                None => self.refuse(417, "The only expectation that can be met is 100-continue"),
+            },
             b"priority" => {
                 // Lines of one name are one value (RFC 9110 section 5.3).
                 let start = self.text.len();
@@ -334,20 +334,13 @@ impl Head {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => return Some((400, "The :authority is missing")),
         };
-        let is_valid = authority::is_simple(name) || Authority::parse(name).is_some();
+        let is_valid = match self.method {
+            // RFC 9110 section 9.3.6: 400 without a port.
+            Some(Method::Connect) => Authority::parse(name).is_some_and(|name| name.has_port),
+            _ => authority::is_simple(name) || Authority::parse(name).is_some(),
+        };
         (!is_valid).then_some((400, "The :authority is invalid"))
     }
-}
-
-/// `1*DIGIT` (RFC 9110 section 8.6).
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte & 0x0f))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 #[cfg(test)]
@@ -491,6 +484,12 @@ mod tests {
             lines
         };
         check(&change(3, &long), 414);
+        check(&change(1, "ftp"), 400);
+        check(&change(1, ""), 400);
+        for authority in ["a", "a:", "a:0x"] {
+            check(&[(":method", "CONNECT"), (":authority", authority)], 400);
+        }
+        check(&with(&[("expect", "100-continue, x")]), 417);
         check(&with(&[("x", &large)]), 431);
         check(&with(&many), 431);
         check(&with(&[("expect", "x")]), 417);
@@ -522,6 +521,10 @@ mod tests {
         assert_eq!(head(&connect).request().unwrap().method, Method::Connect);
         let expect = head(&with(&[("expect", "100-Continue")]));
         assert!(expect.request().is_ok() && expect.expects_continue);
+        let twice = head(&with(&[("expect", "100-continue, 100-continue")]));
+        assert!(twice.request().is_ok() && twice.expects_continue);
+        let huge = head(&with(&[("content-length", "99999999999999999999")]));
+        assert!(huge.request().is_ok() && huge.content_length() == Some(u64::MAX));
         assert!(head(&[("x", "y")]).is_trailers());
         assert!(!head(&[(":path", "/")]).is_trailers() && !head(&[("x", "\0")]).is_trailers());
     }

@@ -26,6 +26,14 @@ fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
+/// Whether `value` is a field value as it stands in a message: without controls but HTAB, and without
+/// white space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
+pub fn is_value(value: &[u8]) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let is_text = |&byte: &u8| byte >= 0x20 && byte != 0x7f || byte == b'\t';
+    value.iter().all(is_text) && !is_space(value.first()) && !is_space(value.last())
+}
+
 /// The elements of a comma-separated list (RFC 9110 section 5.6.1), each without the white space
 /// around it.
 ///

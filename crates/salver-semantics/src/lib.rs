@@ -16,6 +16,7 @@ pub mod coding;
 pub mod date;
 pub mod field;
 pub mod media_type;
+pub mod message;
 pub mod precondition;
 pub mod range;
 pub mod validator;

@@ -165,8 +165,8 @@ fn bad_lengths(rows: &mut Vec<Exchange>) {
         let text = request(&format!("Content-Length: {value}"), "");
         // The widest of them are numbers, only too large.
         let huge = value.len() > 18 && value.bytes().all(|byte| byte.is_ascii_digit());
-        let expect = Expectation::status(400).closed();
-        let expect = if huge { expect.or(413) } else { expect };
+        let status = if huge { 413 } else { 400 };
+        let expect = Expectation::status(status).closed();
         rows.push(Exchange::raw("RFC 9112 6.3", name, text, expect));
     }
     for (name, fields) in [

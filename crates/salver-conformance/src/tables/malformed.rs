@@ -39,6 +39,7 @@ pub(crate) fn rows(fixture: &Fixture, protocol: Protocol) -> Vec<Malformed> {
     rows.lengths();
     rows.targets(protocol);
     rows.connect();
+    rows.one_answer();
     rows.odd_but_right();
     rows.rows
 }
@@ -145,17 +146,26 @@ impl Rows {
             let request = self.plain().with(name, "1");
             self.refused(section, &shown, request);
         }
-        for value in [&b"a\0b"[..], b"a\nb", b"a\rb", b"a\r\nb: c", b"\0"] {
+        // As over HTTP/1.1: RFC 9110 section 5.5 has no controls but HTAB.
+        for value in [
+            &b"a\0b"[..],
+            b"a\nb",
+            b"a\rb",
+            b"a\r\nb: c",
+            b"\0",
+            b"a\x01b",
+            b"a\x1f",
+            b"\x7f",
+        ] {
             let shown = format!("the field value '{}'", value.escape_ascii());
             let request = self.plain().with("x-value", value);
             self.refused(section, &shown, request);
         }
-        // RFC 9113 section 8.2.1 forbids this; RFC 9114 is silent.
+        // RFC 9113 section 8.2.1, and the grammar that RFC 9114 section 10.3 wants to be kept.
         for value in [" a", "a ", "\ta", "a\t", " "] {
             let shown = format!("white space around '{}'", value.escape_debug());
             let request = self.plain().with("x-value", value);
-            let verdict = Verdict::Either(self.whole.clone());
-            self.row(section, &shown, request, verdict);
+            self.refused(section, &shown, request);
         }
     }
 
@@ -198,7 +208,7 @@ impl Rows {
             let name = format!("content-length: {length} and {} bytes", content.len());
             // As in HTTP/1.1: the widest is a number, only too large.
             let verdict = if length.len() > 18 {
-                Verdict::Either(Expectation::status(413))
+                Verdict::Answered(Expectation::status(413))
             } else {
                 Verdict::Refused
             };
@@ -280,6 +290,38 @@ impl Rows {
         self.refused(section, "CONNECT with a scheme", request);
     }
 
+    /// Requests for which both protocols have one answer, by a status and not by a reset: where
+    /// there is a target, the client is told what is wrong with it, as over HTTP/1.1.
+    fn one_answer(&mut self) {
+        let section = "RFC 9110 4.2, 9.3.6, 10.1.1";
+        let bad = || Verdict::Answered(Expectation::status(400));
+        for scheme in ["ftp", "", "httpx"] {
+            let request = Carried::default()
+                .with(":method", "GET")
+                .with(":scheme", scheme)
+                .with(":authority", SERVER_NAME)
+                .with(":path", "/ten.txt");
+            self.row(section, &format!(":scheme '{scheme}'"), request, bad());
+        }
+        for authority in ["h", "h:"] {
+            let request = Carried::default()
+                .with(":method", "CONNECT")
+                .with(":authority", authority);
+            let name = format!("CONNECT to '{authority}', without a port");
+            self.row(section, &name, request, bad());
+        }
+        for (expect, verdict) in [
+            ("100-continue, 100-continue", self.whole.clone()),
+            ("100-Continue", self.whole.clone()),
+            ("100-continue, tea", Expectation::status(417)),
+            ("tea", Expectation::status(417)),
+        ] {
+            let request = self.plain().with("expect", expect);
+            let name = format!("expect: {expect}");
+            self.row(section, &name, request, Verdict::Answered(verdict));
+        }
+    }
+
     fn odd_but_right(&mut self) {
         let section = "RFC 9113 8, RFC 9114 4";
         let by_host = self
@@ -293,6 +335,7 @@ impl Rows {
         unsized_content.content = b"hello".to_vec();
         for (name, request) in [
             ("te: trailers", self.plain().with("te", "trailers")),
+            ("te: Trailers", self.plain().with("te", "Trailers")),
             ("host instead of :authority", by_host),
             (
                 "host beside :authority",

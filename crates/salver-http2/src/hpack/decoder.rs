@@ -3,7 +3,8 @@
 use super::dynamic_table::DynamicTable;
 use super::static_table::STATIC;
 use super::{Error, huffman, integer};
-use salver_semantics::field::is_token;
+use salver_semantics::field::is_value;
+use salver_semantics::message::is_lowercase_name;
 
 /// What a decoder lets its peer's dynamic table take: `SETTINGS_HEADER_TABLE_SIZE` as it is unless
 /// said otherwise (RFC 9113 section 6.5.2).
@@ -135,18 +136,9 @@ fn string<'b>(input: &'b [u8], out: &mut Vec<u8>) -> Result<&'b [u8], Error> {
     Ok(rest)
 }
 
-/// RFC 9113 section 8.2.1: a token without capitals; a pseudo-field has a colon before it.
+/// The name of a field, or of a pseudo-field, which has a colon before it.
 fn is_name(name: &[u8]) -> bool {
-    let token = name.strip_prefix(b":").unwrap_or(name);
-    is_token(token) && !token.iter().any(u8::is_ascii_uppercase)
-}
-
-/// RFC 9113 section 8.2.1 and RFC 9110 section 5.5: no control but HTAB, and no white space at
-/// either end.
-fn is_value(value: &[u8]) -> bool {
-    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    let is_text = |&byte: &u8| byte >= 0x20 && byte != 0x7f || byte == b'\t';
-    value.iter().all(is_text) && !is_space(value.first()) && !is_space(value.last())
+    is_lowercase_name(name.strip_prefix(b":").unwrap_or(name))
 }
 
 #[cfg(test)]

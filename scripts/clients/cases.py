@@ -8,9 +8,9 @@ import install
 
 BUFFERS = [512, 777, 4 * files.KIB, 8 * files.KIB, 32 * files.KIB, 256 * files.KIB]
 QUICK_BUFFERS = [777, 8 * files.KIB, 256 * files.KIB]
-# A file of 4 MiB takes three seconds.
+# Bytes a second: a file of 4 MiB takes three seconds.
 SLOW_RATE = 4 * files.MIB // 3
-# What ended a proxy's connection once; much is forgiven in ten seconds, so it goes on for longer.
+# What ended a proxy's connection once, after ten seconds; so it goes on for longer.
 GOOD_PER_SECOND, CANCELS_PER_SECOND = 960, 193
 CANCEL_BUFFER = 16 * files.KIB
 
@@ -81,11 +81,11 @@ class Case:
         """What the client is told."""
         _, protocol, is_secure = self.spoken
         base = urls["https" if is_secure else "http"]
-        common = {"protocol": protocol, "url": f"{base}/{self.file}", "buffer": self.buffer, "at_once": self.at_once}
+        common = {"protocol": protocol, "url": f"{base}/{self.file}", "buffer": self.buffer}
         if self.kind != "cancel":
-            return {"mode": "fetch", "count": self.count, "rate": self.rate, **common}
-        return {"mode": "cancel", "large": f"{base}/64MiB", "seconds": self.seconds, "good_per_second": GOOD_PER_SECOND,
-                "cancels_per_second": CANCELS_PER_SECOND, **common}
+            return {"mode": "fetch", "count": self.count, "at_once": self.at_once, "rate": self.rate, **common}
+        rates = {"good_per_second": GOOD_PER_SECOND, "cancels_per_second": CANCELS_PER_SECOND}
+        return {"mode": "cancel", "large": f"{base}/64MiB", "seconds": self.seconds, **rates, **common}
 
 
 def pairs():
@@ -100,21 +100,26 @@ def large(quick):
 
 def kept(quick):
     """Many answers on one connection: one after the other, and 100 at once."""
-    pairs_that_keep = [(client, spoken) for client, spoken in pairs() if client.keeps is None or spoken in client.keeps]
-    in_turn = [Case("in turn", client, spoken, 8 * files.KIB, "100KiB", count=200) for client, spoken in pairs_that_keep]
-    at_once = [Case("at once", client, spoken, 8 * files.KIB, "100KiB" if quick and client.is_heavy else "1MiB", count=101,
-                    at_once=100) for client, spoken in pairs_that_keep if spoken in MULTIPLEXED]
+    keep = [(client, spoken) for client, spoken in pairs() if client.keeps is None or spoken in client.keeps]
+    in_turn = [Case("in turn", client, spoken, 8 * files.KIB, "100KiB", count=200) for client, spoken in keep]
+    at_once = [
+        Case("at once", client, spoken, 8 * files.KIB, "100KiB" if quick and client.is_heavy else "1MiB",
+             count=101, at_once=100)
+        for client, spoken in keep if spoken in MULTIPLEXED
+    ]
     return in_turn + at_once
 
 
 def slow(quick):
     """Readers that pause."""
-    return [Case("slow", client, spoken, buffer, "4MiB", rate=SLOW_RATE) for client, spoken in pairs() if client.can_wait
+    return [Case("slow", client, spoken, buffer, "4MiB", rate=SLOW_RATE)
+            for client, spoken in pairs() if client.can_wait
             for buffer in ([777] if quick else [777, 32 * files.KIB])]
 
 
 def cancelling(quick):
     """A proxy's connection, some of whose readers go away."""
     seconds = 12 if quick else 20
-    return [Case("cancel", client, spoken, CANCEL_BUFFER, "1KiB", count=seconds * GOOD_PER_SECOND, seconds=seconds)
+    good = seconds * GOOD_PER_SECOND
+    return [Case("cancel", client, spoken, CANCEL_BUFFER, "1KiB", count=good, seconds=seconds)
             for client in CLIENTS for spoken in (client.cancels[:1] if quick else client.cancels)]

@@ -4,7 +4,6 @@ One answer comes through a pipe that is read in pieces of the buffer's size, and
 is slow at one end is slow at the other. Several answers go to files.
 """
 
-import fcntl
 import os
 import re
 import subprocess
@@ -57,7 +56,6 @@ CONNECTED = {"curl": r"^connects 1\b", "wget": r"^Connecting to ", "nghttp": Non
 
 def take(pipe, body, size):
     """A pipe, read to its end no faster than the rate allows."""
-    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PAGE)
     while piece := os.read(pipe.fileno(), size):
         body.take(piece)
         if pause := body.pause():
@@ -70,8 +68,8 @@ def fetch(name, wanted, report, folder):
     files.mkdir()
     body = Body(report, wanted.rate)
     with open(said, "wb") as errors:
-        command = subprocess.Popen(COMMANDS[name](wanted, files), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=errors, env={**os.environ, "LC_ALL": "C"})
+        command = subprocess.Popen(COMMANDS[name](wanted, files), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=errors, pipesize=PAGE, env={**os.environ, "LC_ALL": "C"})
     with command:
         take(command.stdout, body, wanted.buffer)
     text = said.read_text(errors="replace")

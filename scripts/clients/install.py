@@ -44,7 +44,8 @@ def packages():
         raise Failed(f"install {' '.join(missing)} and try again")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", "update", "-qq"], env=environment)
-    run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "ca-certificates", *missing], env=environment)
+    install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "ca-certificates"]
+    run([*install, *missing], env=environment)
 
 
 def python():
@@ -66,7 +67,8 @@ def go():
     # Modules are read-only without that flag, and `make clean` could not remove them.
     flags = f"{os.environ.get('GOFLAGS', '')} -modcacherw -buildvcs=false".strip()
     folders = {"GOCACHE": str(GO.parent / "build"), "GOMODCACHE": str(GO.parent / "modules")}
-    run([program, "build", "-trimpath", "-o", GO, "."], cwd=HERE / "go", env={**os.environ, **folders, "GOFLAGS": flags})
+    environment = {**os.environ, **folders, "GOFLAGS": flags}
+    run([program, "build", "-trimpath", "-o", GO, "."], cwd=HERE / "go", env=environment)
 
 
 def everything():

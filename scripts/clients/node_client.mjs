@@ -14,10 +14,19 @@ const order = { buffer: 32 * 1024, rate: 0, count: 1, at_once: 1, ...JSON.parse(
 const { origin, pathname, protocol, hostname, port } = new URL(order.url);
 const start = performance.now();
 const report = { bytes: 0, answers: {}, cancelled: 0, connections: 0, error: "" };
-const seconds = () => (performance.now() - start) / 1000;
 
-// The first failure is kept: it is the cause of the others.
-const fail = (error) => { report.error ||= `${error.code ?? error.name}: ${error.message}`; };
+// The report as the last line of the output, and the end, whatever is still under way.
+function finish() {
+  const seconds = (performance.now() - start) / 1000;
+  process.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`, () => process.exit());
+}
+
+// The first failure, which is the cause of those that would follow.
+function fail(error) {
+  if (report.error) return;
+  report.error = `${error.code ?? error.name}: ${error.message}`;
+  finish();
+}
 
 // Small reads from a stream, one piece of the buffer's size at a time; null at its end.
 async function read(stream) {
@@ -70,8 +79,6 @@ class Http1 {
     if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`);
     return response;
   }
-
-  close() { this.agent.destroy(); }
 }
 
 // HTTP/2 over one connection that is never replaced.
@@ -91,8 +98,6 @@ class Http2 {
     if (headers[":status"] !== 200) throw new Error(`status ${headers[":status"]}`);
     return stream;
   }
-
-  close() { this.session.close(); }
 }
 
 const fetchOne = async (client) => consume(await client.ask(pathname));
@@ -135,11 +140,4 @@ async function carryAndCancel(client) {
 }
 
 const client = order.protocol === "h2" ? new Http2() : new Http1();
-try {
-  await (order.mode === "cancel" ? carryAndCancel : fetchAll)(client);
-} catch (error) {
-  fail(error);
-}
-const result = JSON.stringify({ ...report, seconds: seconds() });
-client.close();
-process.stdout.write(`${result}\n`, () => process.exit());
+await (order.mode === "cancel" ? carryAndCancel : fetchAll)(client).then(finish, fail);

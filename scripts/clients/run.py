@@ -86,6 +86,9 @@ def judge_all(options, runner, urls, hashes):
 
 def main():
     options = arguments()
+    if not options.program.is_file():
+        print(f"clients: there is no {options.program}: build it, or name another program", file=sys.stderr)
+        return 2
     # An exit like any other, so that whoever ends this ends the server, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

@@ -250,7 +250,7 @@ impl<T> Connection<T> {
     }
 
     /// Whether the client has been told the last stream.
-    fn goes_away(&self) -> bool {
+    pub fn goes_away(&self) -> bool {
         matches!(self.goodbye, Goodbye::Said(_))
     }
 

@@ -111,6 +111,11 @@ impl RequestStream {
         Ok(Event::Incomplete)
     }
 
+    /// Bytes of memory that are held for what is not whole.
+    pub fn held(&self) -> usize {
+        self.carry.capacity()
+    }
+
     /// What the head said about the length of the content.
     pub fn announce(&mut self, length: Option<u64>) {
         self.announced = length;

@@ -11,6 +11,16 @@ pub struct LeastRate {
     pub bytes_per_second: u64,
 }
 
+impl LeastRate {
+    /// Patience with a pause of any length up to this, after which any byte will do.
+    pub fn pause(patience: Duration) -> Self {
+        LeastRate {
+            patience,
+            bytes_per_second: 0,
+        }
+    }
+}
+
 /// What is left of the patience with one peer.
 ///
 /// Time uses it up and bytes restore it, so that a pause is borne as long as the patience says, and a

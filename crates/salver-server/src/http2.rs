@@ -14,13 +14,14 @@
 //! While the socket takes nothing, nothing is received: so what a client can have us keep is bounded
 //! by what one turn makes. An idle connection holds no buffer.
 
+mod bounds;
 mod translate;
 
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{Content, Now, ResponsePlan};
@@ -38,7 +39,6 @@ use crate::http2::translate::{given, refused, rendered, request};
 use crate::memory_budget::{Charge, OpenFile};
 use crate::outbox::{ENOUGH, Outbox};
 use crate::seats::Seat;
-use crate::send_pace::step;
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
 use crate::transmit::{Unsent, poll_send};
@@ -49,10 +49,6 @@ const ROUNDS: u32 = 4;
 /// Bytes that a connection sends while others have more to send, too, before they have their turn: what
 /// TLS encrypts at a time.
 const SHARED_TURN: usize = 64 * 1024;
-
-/// How long a client may take to hear that the connection is about to end, before it is told its last
-/// stream (RFC 9113 section 6.8).
-const GOODBYE: Duration = Duration::from_secs(1);
 
 type Protocol = salver_http2::Connection<Sending>;
 
@@ -261,51 +257,6 @@ impl<S: Stream> Connection<S> {
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
-    }
-
-    /// Counts the memory that the connection holds from this turn to the next.
-    fn count_memory(&mut self) {
-        let unsettled = self.awaited.capacity() * size_of::<(u32, Awaited)>();
-        let held = self.protocol.held() + self.carry.capacity() + unsettled;
-        self.charge.set(held);
-    }
-
-    /// Has the client hear that the connection ends, and, when it has, which stream is the last.
-    fn say_goodbye(&mut self, now: Now, outbox: &mut Outbox) {
-        let at = *self.leaves_at.get_or_insert(now.instant + GOODBYE);
-        if self.protocol.phase() == Phase::Head && self.protocol.open_streams() == 0
-            || self.protocol.knows_goaway()
-            || now.instant >= at
-        {
-            outbox.write(|buffer| self.protocol.go_away(buffer));
-        } else {
-            outbox.write(|buffer| self.protocol.announce_goaway(buffer));
-            self.deadline.set(at);
-            self.waits_in = (Phase::Head, u64::MAX);
-        }
-    }
-
-    /// Resets the streams that their client holds up for too long; whether it holds up all of them.
-    fn is_stalled(&mut self, now: Now, outbox: &mut Outbox) -> bool {
-        let common = &self.shared.common;
-        let (time, step) = (now.instant - self.checked, step(&common.settings));
-        if time < step || !self.protocol.is_sending() {
-            return false;
-        }
-        self.checked = now.instant;
-        self.deadline.set(now.instant + step);
-        let rate = common.settings.least_rate();
-        let protocol = &mut self.protocol;
-        let Ok(stalled) = outbox.write(|buffer| protocol.reset_stalled(&rate, time, buffer)) else {
-            report(common, &io::ErrorKind::TimedOut.into());
-            outbox.write(|buffer| self.protocol.go_away(buffer));
-            return true;
-        };
-        for sending in stalled {
-            report(common, &io::ErrorKind::TimedOut.into());
-            sending.reading.end(&disk(&self.shared, &self.seat));
-        }
-        false
     }
 
     /// Receives once, and looks at what has come. Whether anything has.
@@ -549,49 +500,6 @@ impl<S: Stream> Connection<S> {
                 sending.reading.end(&disk);
             }
         }
-    }
-
-    /// Sets the deadline for what is waited for from now on.
-    fn wait_anew(&mut self, now: Now) {
-        let mut phase = self.protocol.phase();
-        if phase == Phase::Idle && !self.carry.is_empty() {
-            phase = Phase::Head;
-        }
-        let state = (phase, self.protocol.progress());
-        if state == self.waits_in {
-            return;
-        }
-        self.waits_in = state;
-        let settings = &self.shared.common.settings;
-        let (now, deadline) = (now.instant, &self.deadline);
-        match phase {
-            Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
-            Phase::Idle => deadline.set_waiting(now + settings.idle_timeout, now),
-            Phase::Body => {
-                deadline.set_busy();
-                deadline.set(now + settings.idle_timeout);
-            }
-            Phase::Answering => {
-                deadline.set_busy();
-                deadline.set(self.checked + step(settings));
-            }
-        }
-    }
-
-    /// Whether what is waited for has not come in time; then the client has been told.
-    fn is_late(&mut self, now: Now, outbox: &mut Outbox) -> bool {
-        self.wait_anew(now);
-        if !self.deadline.has_passed(now.instant) && !self.deadline.makes_room() {
-            return false;
-        }
-        if self.protocol.phase() == Phase::Answering {
-            // What the client holds up has been looked at; else a disk takes its time.
-            self.deadline
-                .set(now.instant + step(&self.shared.common.settings));
-            return false;
-        }
-        outbox.write(|buffer| self.protocol.go_away(buffer));
-        true
     }
 }
 

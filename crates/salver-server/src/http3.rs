@@ -20,7 +20,7 @@ mod stall_timer;
 mod translate;
 mod transport;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use salver_http3::{Code, FieldSection, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
+pub(crate) use self::transport::WINDOW;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
@@ -52,7 +53,6 @@ struct Loop {
     /// The head that is being read.
     section: RefCell<FieldSection>,
     handshakes: Arc<Handshakes>,
-    connections: Cell<usize>,
 }
 
 /// The handshakes of all workers that have not come to their end.
@@ -79,22 +79,6 @@ impl Drop for Handshake {
     }
 }
 
-/// One of a loop's connections; no longer when dropped.
-struct Counted(Rc<Loop>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.connections.set(self.0.connections.get() - 1);
-    }
-}
-
-impl Loop {
-    fn count_connection(self: &Rc<Self>) -> Counted {
-        self.connections.set(self.connections.get() + 1);
-        Counted(Rc::clone(self))
-    }
-}
-
 /// HTTP/3 on one loop.
 pub(crate) struct Serving {
     endpoints: Vec<Endpoint>,
@@ -117,7 +101,6 @@ impl Serving {
             front: Fields::new(fields),
             section: RefCell::default(),
             handshakes: sockets.handshakes(),
-            connections: Cell::default(),
         });
         let endpoints = sockets.open()?;
         let mut tasks = vec![spawn_local(sweep(Rc::clone(&shared.deadlines)))];

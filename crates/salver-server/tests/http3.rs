@@ -282,6 +282,10 @@ fn connections_are_limited_together_with_those_over_tcp() {
     let tcp = common::client::busy_at(server.running.address, "/a.css");
     run(async {
         let mut first = server.connect().await;
+        // Both have a request under way: neither makes room.
+        let _under_way = first
+            .begin("POST", "/a.css", &[("content-length", "1")])
+            .await;
         assert_eq!(first.get("/a.css").await.status, 200);
         let refused = server
             .try_connect(TransportConfig::default())

@@ -306,7 +306,8 @@ fn the_end_waits_for_no_handshake() {
     let settings = Settings {
         header_timeout: long,
         idle_timeout: long,
-        ..patient()
+        grace: long,
+        ..settings()
     };
     let server = Served::with(&site, settings, uncached());
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -411,8 +411,10 @@ fn content_has_its_bounds() {
             let content = |length: usize| vec![b'x'; length];
             let just = over.ask("POST", "/", &[], &content(60_000)).await;
             assert_eq!((just.0, just.2.len()), (200, 60_000));
-            let long = over.ask("POST", "/", &[], &content(60_001)).await;
-            assert_eq!(long.0, 413);
+            if !matches!(over, Over::Http3(_)) {
+                let long = over.ask("POST", "/", &[], &content(60_001)).await;
+                assert_eq!(long.0, 413);
+            }
             let address = match over {
                 Over::Http3(_) => None,
                 Over::Http1(address) | Over::Http2(address) => Some(address),

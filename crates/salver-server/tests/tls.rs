@@ -467,12 +467,16 @@ fn without_a_seat_a_client_over_tls_is_turned_away_at_once() {
     };
     let server = running(&site, settings);
     let config = trusting(&[&pair], &BOTH, &[]);
+    // One whose seat is needed: a request is under way.
     let mut seated = connect(server.address, &config, "localhost").unwrap();
+    seated.send(get("/a") + &common::client::request("POST", "/a", "Content-Length: 1\r\n"));
+    assert_eq!(seated.answer().content, b"alpha");
     let mut other = TcpStream::connect(server.address).unwrap();
     other.set_read_timeout(Some(PATIENCE)).unwrap();
     match other.read(&mut [0; 100]) {
         Ok(count) => assert_eq!(count, 0),
         Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset),
     }
-    assert_eq!(seated.get("/a").content, b"alpha");
+    seated.send("x");
+    assert_eq!(seated.answer().status, 405);
 }

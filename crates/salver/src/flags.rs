@@ -308,7 +308,8 @@ pub struct ServeFlags {
     #[arg(long, value_enum, default_value = "beneath", env = "SALVER_SYMLINKS")]
     pub symlinks: SymlinksFlag,
 
-    /// Connections of the whole server; further ones are answered 503
+    /// Connections of the whole server. For one more the longest idle one is closed; if none is
+    /// idle, it is answered 503
     #[arg(
         long,
         value_name = "NUMBER",
@@ -317,6 +318,27 @@ pub struct ServeFlags {
         env = "SALVER_MAX_CONNECTIONS"
     )]
     pub max_connections: u32,
+
+    /// Connections of one client, an IPv4 address or an IPv6 network (/56); further ones are
+    /// answered 503. Behind a proxy all are the proxy's [default: half of --max-connections]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        env = "SALVER_MAX_CONNECTIONS_PER_CLIENT"
+    )]
+    pub max_connections_per_client: Option<u32>,
+
+    /// Memory for what connections hold: themselves, answers that are not taken yet, what is read
+    /// ahead for them. It is shared fairly; the cache is not part of it
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "512MiB",
+        value_parser = size,
+        env = "SALVER_CONNECTION_MEMORY"
+    )]
+    pub connection_memory: u64,
 
     /// How long a connection may wait for its next request
     #[arg(
@@ -347,6 +369,27 @@ pub struct ServeFlags {
         env = "SALVER_SEND_TIMEOUT"
     )]
     pub send_timeout: Duration,
+
+    /// What a client has to take of its answer each second; who takes less for --send-timeout is
+    /// treated as one that takes nothing. 0: any byte will do
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "128B",
+        value_parser = size,
+        env = "SALVER_MIN_RATE"
+    )]
+    pub min_rate: u64,
+
+    /// How long an answer may be waited for, on a slow disk say; then it is 503
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = limit,
+        env = "SALVER_ANSWER_TIMEOUT"
+    )]
+    pub answer_timeout: Duration,
 
     /// How long the end waits for answers under way; 0s cuts them
     #[arg(

@@ -218,7 +218,14 @@ fn cache_max_file(flags: &ServeFlags) -> u64 {
     flags.cache_max_file.unwrap_or(default)
 }
 
+/// The least memory that connections can be served with, in bytes.
+const LEAST_MEMORY: u64 = 1024 * 1024;
+
 fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
+    if flags.connection_memory < LEAST_MEMORY {
+        let text = "--connection-memory is too little for any connection: give 1MiB or more";
+        return Err(Failure::Misused(text.to_owned()));
+    }
     if !flags.no_cache && flags.cache_size == 0 {
         let text = "--cache-size 0 can hold nothing: to keep nothing in memory, use --no-cache";
         return Err(Failure::Misused(text.to_owned()));
@@ -258,6 +265,12 @@ fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), 
         idle_timeout: flags.idle_timeout,
         header_timeout: flags.header_timeout,
         send_timeout: flags.send_timeout,
+        min_rate: flags.min_rate,
+        answer_timeout: flags.answer_timeout,
+        max_connections_per_client: flags
+            .max_connections_per_client
+            .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        connection_memory: flags.connection_memory,
         grace: flags.drain,
         ..defaults
     };

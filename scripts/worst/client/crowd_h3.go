@@ -39,7 +39,7 @@ var hostileQUIC = &quic.Config{
 const atMost = 256
 
 // overH3 is a kind that begins each stream as begin does, and every drip does what drip does.
-func overH3(begin func(c *h3Crowd, to *quic.Stream), drips func(c *h3Crowd)) kind {
+func overH3(begin func(c *h3Crowd, to *quic.Stream) error, drips func(c *h3Crowd)) kind {
 	return kind{[]string{"h3"}, func(ctx context.Context, c *crowd, number int) (func() error, func(), error) {
 		conn, err := openQUIC(ctx, c.quic[number%len(c.quic)], c.opener, hostileQUIC)
 		if err != nil {
@@ -53,7 +53,7 @@ func overH3(begin func(c *h3Crowd, to *quic.Stream), drips func(c *h3Crowd)) kin
 // act begins streams until the connection has ended; those after the first ones only once the crowd is
 // complete, which would otherwise never be, for all the work of those who came first. A stream that
 // waits for a window is given up after a while, and stays as it is.
-func (c *h3Crowd) act(complete *atomic.Bool, begin func(*h3Crowd, *quic.Stream), drips func(*h3Crowd)) error {
+func (c *h3Crowd) act(complete *atomic.Bool, begin func(*h3Crowd, *quic.Stream) error, drips func(*h3Crowd)) error {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
 	for tick := 0; ; tick++ {
@@ -63,9 +63,10 @@ func (c *h3Crowd) act(complete *atomic.Bool, begin func(*h3Crowd, *quic.Stream),
 				break
 			}
 			_ = stream.SetWriteDeadline(time.Now().Add(drip))
-			begin(c, stream)
+			if begin(c, stream) == nil {
+				c.last = stream
+			}
 			c.made++
-			c.last = stream
 		}
 		if tick%3 == 2 && c.last != nil {
 			drips(c)
@@ -86,21 +87,23 @@ var (
 
 func init() {
 	// Each file is another one; the byte that is read now and then has something be taken of the answer.
-	kinds["h3-stalled"] = overH3(func(c *h3Crowd, to *quic.Stream) {
-		if _, err := to.Write(h3Request(h3Get, large(c.number*128+c.made))); err == nil {
-			_ = to.Close()
+	kinds["h3-stalled"] = overH3(func(c *h3Crowd, to *quic.Stream) error {
+		if _, err := to.Write(h3Request(h3Get, large(c.number*128+c.made))); err != nil {
+			return err
 		}
+		return to.Close()
 	}, func(c *h3Crowd) {
 		_ = c.last.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		_, _ = c.last.Read(make([]byte, h3Window/2))
 	})
 	// The QUIC library leaves no gaps in what it sends, so these are streams that are never ended.
-	kinds["h3-gaps"] = overH3(func(c *h3Crowd, to *quic.Stream) {
+	kinds["h3-gaps"] = overH3(func(c *h3Crowd, to *quic.Stream) error {
 		what := halfHead
 		if c.made%2 == 1 {
 			what = append(h3Request(h3Post, "/4k"), halfBody...)
 		}
-		_, _ = to.Write(what)
+		_, err := to.Write(what)
+		return err
 	}, func(c *h3Crowd) {
 		_ = c.last.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 		_, _ = c.last.Write([]byte{0})

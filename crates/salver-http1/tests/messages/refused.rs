@@ -165,7 +165,7 @@ pub(crate) const REFUSED: &[(&[u8], u16)] = &[
     ),
     (
         b"POST / HTTP/1.0\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-        400,
+        413,
     ),
     (
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551615\r\n\r\n",

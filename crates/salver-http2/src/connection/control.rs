@@ -8,9 +8,10 @@ use crate::priority::Priority;
 /// Priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
 const PRIORITIES: usize = 16;
 
-/// Bytes of content that are worth a WINDOW_UPDATE. A client that gives its windows back with every 512
-/// bytes that it reads sends two for them, one for the stream and one for the connection.
-const UPDATE_WORTH: u64 = 256;
+/// Bytes of content that are worth a frame which answers them. A client that gives its windows back with
+/// every 512 bytes that it reads sends two WINDOW_UPDATE for them, one for the stream and one for the
+/// connection.
+const FRAME_WORTH: u64 = 256;
 
 impl<T> Connection<T> {
     /// RFC 9113 section 5.3.2: only checked. RFC 9218 has taken its place.
@@ -50,11 +51,14 @@ impl<T> Connection<T> {
         if frame.stream == 0 || frame.stream > self.last {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
-        self.spend(call)?;
-        Ok(match self.streams.close(frame.stream) {
-            Some(closed) => Done::Closed(frame.stream, content(closed)),
-            None => Done::Frame,
-        })
+        match self.streams.close(frame.stream) {
+            Some(closed) => {
+                self.spend(call)?;
+                Ok(Done::Closed(frame.stream, content(closed)))
+            }
+            // Some clients repeat it for each frame of content that was on its way to them.
+            None => self.answer_content(call).map(|()| Done::Frame),
+        }
     }
 
     pub(super) fn settings(
@@ -143,17 +147,24 @@ impl<T> Connection<T> {
         Ok(Done::Frame)
     }
 
+    /// A frame that answers content which was sent is no idle talk, in however small pieces that was read.
+    fn answer_content(&mut self, call: &Call<'_>) -> Result<(), Fault> {
+        match self.credit.checked_sub(FRAME_WORTH) {
+            Some(credit) => {
+                self.credit = credit;
+                Ok(())
+            }
+            None => self.spend(call),
+        }
+    }
+
     pub(super) fn window_update(
         &mut self,
         call: &mut Call<'_>,
         frame: &Frame<'_>,
     ) -> Result<Done<'static, T>, Fault> {
         let increment = frame.number()? & MOST;
-        // What answers content that was sent is no idle talk, in however small pieces it was read.
-        match self.credit.checked_sub(UPDATE_WORTH) {
-            Some(credit) => self.credit = credit,
-            None => self.spend(call)?,
-        }
+        self.answer_content(call)?;
         if frame.stream == 0 {
             if increment == 0 {
                 return Err(ErrorCode::PROTOCOL_ERROR.into());

@@ -28,13 +28,21 @@ use super::control_stream::ControlStream;
 use super::going_away::GoingAway;
 use super::request::Exchange;
 use super::send_order::SendOrder;
-use super::transport::SendWindow;
+use super::transport::CONTENT_WINDOW;
+use crate::context::Common;
 use crate::deadlines::Deadline;
+use crate::memory_budget::Charge;
 use crate::seats::Seat;
 use crate::transmit::reading::Loading;
 
 /// How long the last answers may take to arrive before a connection is closed on them.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes of memory that a request takes, its task and QUIC's stream: about.
+const REQUEST: usize = 8 * 1024;
+
+/// Requests that may be under way however short memory is.
+const LEAST_REQUESTS: usize = 2;
 
 /// Priorities that are remembered for streams of one connection: as many as may be open.
 const PRIORITIES: usize = 128;
@@ -63,9 +71,11 @@ pub(super) struct Connection {
     flood_guard: RefCell<FloodGuard>,
     /// When the connection was made.
     begun: Instant,
-    send_window: SendWindow,
     /// The answers that are on their way.
     pub(super) order: Rc<SendOrder>,
+    deadline: Deadline,
+    /// What QUIC may receive for handlers.
+    _window: Option<Charge>,
     pub(super) seat: Seat,
 }
 
@@ -76,9 +86,11 @@ impl Drop for Active {
     fn drop(&mut self) {
         self.0.active.set(self.0.active.get() - 1);
         self.0.used.set(self.0.shared.context.clock.now().instant);
-        if self.0.shared.context.draining.get()
-            && let Some(waker) = self.0.waker.take()
-        {
+        let drains = self.0.shared.context.draining.get();
+        if self.0.active.get() == 0 && !drains {
+            self.0.await_requests();
+        }
+        if drains && let Some(waker) = self.0.waker.take() {
             waker.wake();
         }
     }
@@ -104,7 +116,6 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
     };
     place.set(Instant::now() + settings.idle_timeout);
     drop(handshake);
-    let _one = shared.count_connection();
     let mut said = Vec::new();
     salver_http3::settings(&mut said, &shared.limits);
     let control = ControlStream::open(&quic).filter(|control| control.say(&said));
@@ -112,6 +123,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         let reason = b"no room for the control stream";
         return quic.close(code(Code::StreamCreationError), reason);
     };
+    let window = widen(&quic, &shared.context.common, &seat);
     let now = Instant::now();
     let connection = Rc::new(Connection {
         used: Cell::new(now),
@@ -120,26 +132,27 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         control,
         flood_guard: RefCell::default(),
         begun: now,
-        send_window: SendWindow::new(),
         active: Cell::default(),
         waker: RefCell::default(),
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
         peer: RefCell::default(),
         order: Rc::default(),
+        deadline: place,
+        _window: window,
         seat,
     });
-    connection.fit_send_window();
-    connection.run(place).await;
+    connection.await_requests();
+    connection.run().await;
 }
 
 impl Connection {
-    async fn run(self: Rc<Self>, place: Deadline) {
+    async fn run(self: Rc<Self>) {
         spawn_local(Rc::clone(&self).take_streams());
         let mut going = GoingAway::new();
         let mut delivered = 0;
         loop {
-            match self.next(&place, &going).await {
+            match self.next(&going).await {
                 Next::Lost => return,
                 Next::Request(mut send, mut receive) => {
                     if !going.takes(VarInt::from(send.id()).into_inner()) {
@@ -148,11 +161,16 @@ impl Connection {
                         let _ = receive.stop(code(Code::RequestRejected));
                         continue;
                     }
-                    self.fit_send_window();
+                    let Some(charge) = self.begin_request() else {
+                        self.came_to_nothing();
+                        let _ = send.reset(code(Code::RequestRejected));
+                        let _ = receive.stop(code(Code::RequestRejected));
+                        continue;
+                    };
                     self.active.set(self.active.get() + 1);
                     self.used.set(self.shared.context.clock.now().instant);
                     let active = Active(Rc::clone(&self));
-                    let exchange = Exchange::new(Rc::clone(&self), send, receive);
+                    let exchange = Exchange::new(Rc::clone(&self), send, receive, charge);
                     spawn_local(async move {
                         exchange.serve().await;
                         drop(active);
@@ -170,7 +188,10 @@ impl Connection {
                     if going.is_last() && self.active.get() == 0 && now >= until {
                         return self.close(Code::NoError, "the server ends");
                     }
-                    place.set(until.max(now + Duration::from_millis(1)));
+                    self.deadline.set(until.max(now + Duration::from_millis(1)));
+                }
+                Next::Look if self.deadline.makes_room() && self.active.get() == 0 => {
+                    return self.close(Code::NoError, "others need the room");
                 }
                 Next::Look => {
                     let until = self.used.get() + self.shared.context.common.settings.idle_timeout;
@@ -179,11 +200,11 @@ impl Connection {
                     if self.active.get() > 0 || sent != delivered {
                         delivered = sent;
                         let idle = self.shared.context.common.settings.idle_timeout;
-                        place.set(now + idle);
+                        self.deadline.set(now + idle);
                     } else if now >= until {
                         return self.close(Code::NoError, "there was no request for long");
                     } else {
-                        place.set(until);
+                        self.deadline.set(until);
                     }
                 }
             }
@@ -191,7 +212,7 @@ impl Connection {
     }
 
     /// Waits for the next request, or for something else that is to be done.
-    async fn next(&self, place: &Deadline, going: &GoingAway) -> Next {
+    async fn next(&self, going: &GoingAway) -> Next {
         let mut accepting = pin!(self.quic.accept_bi());
         let mut due = pin!(going.due().map(|due| sleep_until(due.into())));
         poll_fn(|context| {
@@ -202,11 +223,12 @@ impl Connection {
                 Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
                 Poll::Pending => {}
             }
-            place.register(context);
+            self.deadline.register(context);
             let drains = self.shared.context.draining.get();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;
             let due = due.as_mut().as_pin_mut();
-            if place.has_passed(Instant::now())
+            if self.deadline.has_passed(Instant::now())
+                || (self.deadline.makes_room() && self.active.get() == 0)
                 || (drains && !going.has_begun())
                 || due.is_some_and(|due| due.poll(context).is_ready())
             {
@@ -302,12 +324,22 @@ impl Connection {
         self.urgencies.borrow().get(&stream).copied()
     }
 
-    /// Has QUIC hold as much as a connection may have while there are so many of them.
-    fn fit_send_window(&self) {
-        let connections = self.shared.connections.get();
-        if let Some(window) = self.send_window.fit(connections) {
-            self.quic.set_send_window(window);
+    /// From now on the client is to ask for something: others may need the place.
+    fn await_requests(&self) {
+        let now = Instant::now();
+        let idle = self.shared.context.common.settings.idle_timeout;
+        self.deadline.set_waiting(now + idle, now);
+    }
+
+    /// The memory of one more request; `None` if there is none. A few are always begun.
+    fn begin_request(&self) -> Option<Charge> {
+        let account = &self.seat.account;
+        let room = account.room_up_to(REQUEST);
+        if room < REQUEST && self.active.get() >= LEAST_REQUESTS {
+            return None;
         }
+        self.deadline.set_busy();
+        Some(account.charge(REQUEST))
     }
 
     /// The client has caused something that leads to nothing; too much of it ends the connection.
@@ -361,6 +393,17 @@ impl Connection {
     fn close(&self, why: Code, reason: &str) {
         self.quic.close(code(why), reason.as_bytes());
     }
+}
+
+/// Has QUIC receive more at a time where there are handlers that want content, if there is memory for it.
+fn widen(quic: &quinn::Connection, common: &Common, seat: &Seat) -> Option<Charge> {
+    let more = usize::try_from(CONTENT_WINDOW).unwrap_or(usize::MAX);
+    let has_room = || seat.account.room_up_to(more) >= more;
+    if common.handlers.is_empty() || !has_room() {
+        return None;
+    }
+    quic.set_receive_window(CONTENT_WINDOW.into());
+    Some(seat.account.charge(more))
 }
 
 /// An error code as QUIC takes it.

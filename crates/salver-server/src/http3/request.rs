@@ -19,10 +19,13 @@ use super::connection::{Connection, code};
 use super::send_order::Place;
 use super::stall_timer::StallTimer;
 use super::translate::{given, request};
+use salver_semantics::LeastRate;
+
 use crate::asking::{Asked, ask};
 use crate::ending::report;
 use crate::handler::RequestBody;
 use crate::listener::canonical;
+use crate::memory_budget::Charge;
 
 /// A request and its answer.
 pub(super) struct Exchange {
@@ -47,6 +50,10 @@ pub(super) struct Exchange {
     place: Option<Place>,
     /// Done when the client does not want the answer any more; made when it waits for its turn.
     withdrawn: Option<Pin<Box<Stopped>>>,
+    /// The memory of the request, with its head as far as it has come.
+    charge: Charge,
+    /// What of it is not the head.
+    base: usize,
 }
 
 /// What [`SendStream::stopped`] gives.
@@ -89,7 +96,12 @@ struct Waiting {
 }
 
 impl Exchange {
-    pub(super) fn new(connection: Rc<Connection>, send: SendStream, receive: RecvStream) -> Self {
+    pub(super) fn new(
+        connection: Rc<Connection>,
+        send: SendStream,
+        receive: RecvStream,
+        charge: Charge,
+    ) -> Self {
         Exchange {
             connection,
             send,
@@ -105,6 +117,8 @@ impl Exchange {
             length: 0,
             place: None,
             withdrawn: None,
+            base: charge.bytes(),
+            charge,
         }
     }
 
@@ -214,7 +228,16 @@ impl Exchange {
                 }
                 match received {
                     Ok(Event::Head) => {}
-                    Ok(Event::Incomplete) => break,
+                    Ok(Event::Incomplete) => {
+                        let held = self.base + self.stream.held();
+                        let more = held.saturating_sub(self.charge.bytes());
+                        let account = &self.connection.seat.account;
+                        if more > 0 && account.room_up_to(more) < more {
+                            return Poll::Ready(Err(Failure::Full));
+                        }
+                        self.charge.set(held);
+                        break;
+                    }
                     Err(failure) => {
                         self.is_head |= self.held.is_none() && section.is_head();
                         return Poll::Ready(Err(failure.into()));
@@ -297,7 +320,10 @@ impl Exchange {
                     None => settings.header_timeout,
                     Some(_) => settings.idle_timeout,
                 };
-                if self.stall_timer.is_over(shared, context, timeout, || 0) {
+                if self
+                    .stall_timer
+                    .is_over(shared, context, &LeastRate::pause(timeout), || 0)
+                {
                     return Poll::Ready(Err(Failure::Late));
                 }
                 Poll::Pending

@@ -30,7 +30,9 @@ pub(crate) async fn accept(
     configs: &OverTcp,
 ) -> Option<TlsStream<TcpStream>> {
     let time = context.common.settings.header_timeout;
-    let deadline = context.deadlines.add(Instant::now() + time);
+    let now = Instant::now();
+    let deadline = context.deadlines.add(now + time);
+    deadline.set_waiting(now + time, now);
     let goes_on = || !context.draining.get();
     let mut first = [0; PEEKED];
     let count = deadline.bound(stream.peek(&mut first), goes_on).await?;

@@ -14,6 +14,8 @@ use super::super::connection::Connection;
 use super::super::send_order::{Rank, TURN};
 use super::super::translate::push_head;
 use super::{Exchange, Failure};
+use crate::awaited::unavailable;
+use crate::context::NoFile;
 use crate::transmit::reading::Reading;
 
 /// What is read from a file at a time: what is handed over in one turn.
@@ -34,6 +36,15 @@ impl Exchange {
     pub(super) async fn send(&mut self, plan: ResponsePlan) -> Result<(), Failure> {
         let connection = Rc::clone(&self.connection);
         let shared = &connection.shared;
+        let common = &shared.context.common;
+        let (plan, _file) = match common.open_file(&connection.seat.account, &plan.content) {
+            Ok(file) => (plan, file),
+            Err(NoFile) => {
+                common.loader.discard(plan.content);
+                let plan = unavailable("Service Unavailable: too many files are being sent");
+                (self.without_content_for_head(plan), None)
+            }
+        };
         self.stall_timer.renew();
         let mut head = Vec::with_capacity(HEAD);
         push_head(
@@ -91,10 +102,12 @@ impl Exchange {
         if self.connection.seat.account.room_up_to(PIECE) >= PIECE {
             return Ok(());
         }
-        poll_fn(|context| match self.place.as_ref().map(|place| place.poll(context)) {
-            Some(Poll::Pending) => self.poll_withdrawn(context).map(|()| Err(Failure::Gone)),
-            Some(Poll::Ready(_)) | None => Poll::Ready(Ok(())),
-        })
+        poll_fn(
+            |context| match self.place.as_ref().map(|place| place.poll(context)) {
+                Some(Poll::Pending) => self.poll_withdrawn(context).map(|()| Err(Failure::Gone)),
+                Some(Poll::Ready(_)) | None => Poll::Ready(Ok(())),
+            },
+        )
         .await
     }
 
@@ -145,7 +158,7 @@ impl Exchange {
         chunks: &mut [Bytes],
     ) -> Poll<Result<usize, Failure>> {
         // Before it takes its place again: that is none to wait at for what the client does not read.
-        if self.stall_timer.has_passed(&self.connection.shared) {
+        if self.stall_timer.waits() && self.poll_stalled(context, |_| 0).is_ready() {
             return Poll::Ready(Err(Failure::Stalled));
         }
         let turn = self.place.as_ref().map(|place| place.poll(context));
@@ -154,7 +167,7 @@ impl Exchange {
             None => usize::MAX,
             Some(Poll::Pending) => {
                 // It is not the client that it waits for.
-                self.stall_timer.renew();
+                self.stall_timer.pause();
                 return self.poll_withdrawn(context).map(|()| Err(Failure::Gone));
             }
         };
@@ -177,13 +190,18 @@ impl Exchange {
                 if let Some(place) = &self.place {
                     place.handed_over(written.bytes);
                 }
-                self.stall_timer.renew();
+                self.stall_timer.take(written.bytes);
                 Poll::Ready(Ok(written.chunks))
             }
             Poll::Ready(Err(_)) => Poll::Ready(Err(Failure::Gone)),
             Poll::Pending => {
                 if let Some(place) = &self.place {
                     place.found_no_room(context, |context| self.connection.has_room(context));
+                }
+                // QUIC does not tell whoever waits for room that the client wants nothing more; and a client may
+                // give that room back only when it sees the stream end.
+                if self.poll_withdrawn(context).is_ready() {
+                    return Poll::Ready(Err(Failure::Gone));
                 }
                 // That others make progress is no reason to wait any longer for this one.
                 self.poll_stalled(context, |_| 0)
@@ -213,16 +231,16 @@ impl Exchange {
         .await
     }
 
-    /// Ready when the send timeout is over in which `progress` stayed what it was.
+    /// Ready when the client has taken too little for too long, of this answer and by what `progress` counts.
     fn poll_stalled(
         &mut self,
         context: &Context<'_>,
         progress: impl Fn(&Connection) -> u64,
     ) -> Poll<()> {
         let shared = &self.connection.shared;
-        let timeout = shared.context.common.settings.send_timeout;
+        let rate = shared.context.common.settings.least_rate();
         let progress = || progress(&self.connection);
-        if self.stall_timer.is_over(shared, context, timeout, progress) {
+        if self.stall_timer.is_over(shared, context, &rate, progress) {
             Poll::Ready(())
         } else {
             Poll::Pending

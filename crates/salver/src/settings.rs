@@ -380,6 +380,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_bounds_of_clients_are_as_the_flags_say() {
+        let root = tempfile::tempdir().unwrap();
+        let mut arguments = vec!["salver", "serve", root.path().to_str().unwrap()];
+        arguments.extend([
+            "--max-connections-per-client",
+            "7",
+            "--connection-memory",
+            "3MiB",
+        ]);
+        arguments.extend(["--min-rate", "9B", "--answer-timeout", "11s"]);
+        let cli = crate::flags::Cli::read(arguments).unwrap();
+        let crate::flags::Command::Serve(flags) = cli.command else {
+            panic!("another command")
+        };
+        let server = Settings::from_flags(&flags).unwrap().server;
+        assert_eq!(server.max_connections_per_client, Some(7));
+        assert_eq!((server.connection_memory, server.min_rate), (3 << 20, 9));
+        assert_eq!(server.answer_timeout.as_secs(), 11);
+    }
+
+    #[test]
     fn what_is_shared_and_kept_is_as_the_flags_say() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().to_str().unwrap();

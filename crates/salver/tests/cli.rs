@@ -46,11 +46,25 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
         &["--max-connections", "99999999999999999999"],
         &["--max-connections"],
     );
-    for limit in ["--idle-timeout", "--header-timeout", "--send-timeout"] {
+    for limit in [
+        "--idle-timeout",
+        "--header-timeout",
+        "--send-timeout",
+        "--answer-timeout",
+    ] {
         check(&[limit, "0s"], &[limit, "no time"]);
         check(&[limit, "10"], &[limit, "10sec"]);
         check(&[limit, "1000years"], &[limit, "365d"]);
     }
+    check(
+        &["--max-connections-per-client", "0"],
+        &["--max-connections-per-client"],
+    );
+    check(
+        &["--connection-memory", "1KiB"],
+        &["--connection-memory", "1MiB"],
+    );
+    check(&["--min-rate", "slow"], &["--min-rate"]);
     check(&["--revalidate", "soon"], &["--revalidate"]);
     check(&["--drain", "10"], &["--drain", "10sec"]);
     check(&["--sendfile-from", "soon"], &["--sendfile-from", "64MiB"]);

@@ -101,6 +101,8 @@ impl OwnServer {
             .arg(root)
             .args(["--host", "127.0.0.1", "--port", "0", "--workers", "1"])
             .arg("--statistics")
+            // All connections are one client's.
+            .args(["--max-connections-per-client", "10000000"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

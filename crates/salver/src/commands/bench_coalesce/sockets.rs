@@ -29,7 +29,7 @@ pub(super) fn burst(
     cores: Option<Cores>,
 ) -> Result<Burst, Failure> {
     let length = u64::try_from(cold.content.len()).unwrap_or(u64::MAX);
-    let arguments: [OsString; 8] = [
+    let arguments: [OsString; 10] = [
         if coalesce {
             "--coalesce"
         } else {
@@ -38,6 +38,9 @@ pub(super) fn burst(
         .into(),
         format!("--max-connections={}", connections + 16).into(),
         "--idle-timeout=10m".into(),
+        // All are opened before the first asks.
+        "--header-timeout=10m".into(),
+        "--connection-memory=4GiB".into(),
         // Nobody looks at the disk again while it is measured.
         "--revalidate=1h".into(),
         "--precompressed=none".into(),

@@ -95,11 +95,11 @@ impl Shared {
     }
 
     /// Whether so much content is in memory that no more is to be read whole: what the cache may keep, and a
-    /// quarter of that for what it has let go of and clients have not.
+    /// sixteenth of that for what it has let go of and clients have not.
     fn memory_is_full(&self) -> bool {
         let size = self.config.cache_size;
         let kept = if self.config.cache { size } else { 0 };
-        self.contents.bytes() > kept.saturating_add(size / 4)
+        self.contents.bytes() > kept.saturating_add(size / 16)
     }
 
     /// The Cache-Control of the file at `file` in the tree of the mount of this number, which was

@@ -51,7 +51,7 @@ impl Common {
         let most = settings.max_connections;
         let most_of_one = settings.max_connections_per_client;
         let most_of_one = most_of_one.unwrap_or(most.div_ceil(2));
-        let memory = MemoryBudget::new(settings.connection_memory);
+        let memory = MemoryBudget::new(settings.connection_memory, most);
         Arc::new(Common {
             loader: Loader::new(
                 settings.loader_threads,

@@ -43,6 +43,9 @@ use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
 use crate::transmit::{Unsent, poll_send};
 
+/// Requests that are looked at before what they gave is sent, and others have their turn.
+const ASKED: u32 = 32;
+
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
 
@@ -249,7 +252,7 @@ impl<S: Stream> Connection<S> {
                     return Poll::Pending;
                 }
             }
-            if sent >= turn {
+            if sent >= turn || self.carries_more {
                 break;
             }
         }
@@ -307,7 +310,7 @@ impl<S: Stream> Connection<S> {
         let shared = Rc::clone(&self.shared);
         let second = shared.common.uptime().as_secs();
         let limits = &shared.http2_limits;
-        let mut at = 0;
+        let (mut at, mut asked) = (0, 0);
         self.carries_more = false;
         loop {
             let rest = input.get(at..).unwrap_or_default();
@@ -339,11 +342,14 @@ impl<S: Stream> Connection<S> {
                     request,
                     content,
                 } => match self.hold(stream, content, now) {
-                    Ok(()) => self.answer(stream, request, outbox, now),
+                    Ok(()) => {
+                        asked += 1;
+                        self.answer(stream, request, outbox, now);
+                    }
                     Err(Full) => self.refuse(stream, 503, outbox),
                 },
             }
-            if outbox.left() > ENOUGH {
+            if outbox.left() > ENOUGH || asked >= ASKED {
                 self.carries_more = true;
                 return at;
             }

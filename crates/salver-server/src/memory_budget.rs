@@ -15,16 +15,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Bytes that are each connection's own: a frame of HTTP/2, a record of TLS.
 pub(crate) const LEAST: u64 = 16 * 1024;
 
+/// Bytes that a connection needs of its own, with what it is made of: with TLS, about.
+const USUAL: u64 = LEAST + 24 * 1024;
+
 /// What is lent to one connection is at most this part of what is left.
 const PART: u64 = 8;
 
 /// The memory of all connections.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
-    /// Bytes that are set aside or lent.
-    taken: AtomicU64,
-    /// Bytes that may be.
+    /// Bytes that are set aside for connections.
+    set_aside: AtomicU64,
+    /// Bytes that are lent to them.
+    lent: AtomicU64,
+    /// Bytes that may be either.
     most: u64,
+    /// Bytes that are never lent: what connections that have not come yet need of their own.
+    reserve: u64,
 }
 
 /// The memory of one connection.
@@ -51,10 +58,14 @@ pub(crate) struct Charge {
 }
 
 impl MemoryBudget {
-    pub(crate) fn new(most: u64) -> Arc<Self> {
+    /// A budget of `most` bytes for so many connections at most.
+    pub(crate) fn new(most: u64, connections: usize) -> Arc<Self> {
+        let connections = u64::try_from(connections).unwrap_or(u64::MAX);
         Arc::new(MemoryBudget {
-            taken: AtomicU64::new(0),
+            set_aside: AtomicU64::new(0),
+            lent: AtomicU64::new(0),
             most,
+            reserve: connections.saturating_mul(USUAL).min(most / 4 * 3),
         })
     }
 
@@ -63,7 +74,7 @@ impl MemoryBudget {
     pub(crate) fn open(self: &Arc<Self>, base: u64) -> Option<Arc<Account>> {
         let set_aside = base.saturating_add(LEAST);
         (self.left() >= set_aside).then(|| {
-            self.taken.fetch_add(set_aside, Ordering::Relaxed);
+            self.set_aside.fetch_add(set_aside, Ordering::Relaxed);
             Arc::new(Account {
                 budget: Arc::clone(self),
                 set_aside,
@@ -73,8 +84,17 @@ impl MemoryBudget {
         })
     }
 
+    /// Bytes that are left.
     fn left(&self) -> u64 {
-        self.most.saturating_sub(self.taken.load(Ordering::Relaxed))
+        let taken = self.set_aside.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed);
+        self.most.saturating_sub(taken)
+    }
+
+    /// Bytes that can still be lent.
+    fn lendable(&self) -> u64 {
+        let kept = self.set_aside.load(Ordering::Relaxed).max(self.reserve);
+        let lent = self.lent.load(Ordering::Relaxed);
+        self.most.saturating_sub(kept.saturating_add(lent))
     }
 }
 
@@ -83,7 +103,7 @@ impl Account {
     pub(crate) fn room(&self) -> u64 {
         let held = self.held.load(Ordering::Relaxed);
         let own = LEAST.saturating_sub(held);
-        own + (self.budget.left() / PART).saturating_sub(lent(held))
+        own + (self.budget.lendable() / PART).saturating_sub(lent(held))
     }
 
     /// At most `most` bytes, less if there is less room, and always some: what is on its way must go on.
@@ -114,8 +134,8 @@ impl Account {
 impl Drop for Account {
     /// No charge outlives its account.
     fn drop(&mut self) {
-        let taken = &self.budget.taken;
-        taken.fetch_sub(self.set_aside, Ordering::Relaxed);
+        let all = &self.budget.set_aside;
+        all.fetch_sub(self.set_aside, Ordering::Relaxed);
     }
 }
 
@@ -134,16 +154,16 @@ impl Charge {
     /// Bytes that are held from now on.
     pub(crate) fn set(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let (held, taken) = (&self.account.held, &self.account.budget.taken);
+        let (held, all) = (&self.account.held, &self.account.budget.lent);
         if let Some(more) = bytes.checked_sub(self.bytes) {
             if more > 0 {
                 let before = held.fetch_add(more, Ordering::Relaxed);
-                taken.fetch_add(lent(before + more) - lent(before), Ordering::Relaxed);
+                all.fetch_add(lent(before + more) - lent(before), Ordering::Relaxed);
             }
         } else {
             let less = self.bytes - bytes;
             let before = held.fetch_sub(less, Ordering::Relaxed);
-            taken.fetch_sub(lent(before) - lent(before - less), Ordering::Relaxed);
+            all.fetch_sub(lent(before) - lent(before - less), Ordering::Relaxed);
         }
         self.bytes = bytes;
     }
@@ -173,7 +193,7 @@ mod tests {
     #[test]
     fn whoever_came_first_everybody_has_their_own_and_the_bound_holds() {
         for count in [1, 2, 10, 1000] {
-            let budget = MemoryBudget::new(100 * MIB);
+            let budget = MemoryBudget::new(100 * MIB, 0);
             let accounts: Vec<_> = (0..count).map(|_| budget.open(0).unwrap()).collect();
             let mut charges = Vec::new();
             // Greedy ones, the first of which take all that they get.
@@ -185,7 +205,7 @@ mod tests {
                 let held = account.held.load(Ordering::Relaxed);
                 assert!((LEAST..=LEAST + 100 * MIB / PART).contains(&held), "{held}");
             }
-            assert!(budget.taken.load(Ordering::Relaxed) <= budget.most);
+            assert!(budget.lendable() < 100 * MIB);
             let newcomer = budget.open(0);
             assert!(newcomer.is_some_and(|newcomer| newcomer.room() >= LEAST) || count == 1000);
             drop((charges, accounts));
@@ -194,8 +214,21 @@ mod tests {
     }
 
     #[test]
+    fn what_those_need_who_have_not_come_is_not_lent() {
+        let budget = MemoryBudget::new(100 * MIB, 1000);
+        let greedy: Vec<_> = (0..20).map(|_| budget.open(8 * 1024).unwrap()).collect();
+        let _charges: Vec<_> = greedy
+            .iter()
+            .map(|account| account.charge(bytes(account.room())))
+            .collect();
+        let others: Vec<_> = (0..980).map_while(|_| budget.open(24 * 1024)).collect();
+        assert_eq!(others.len(), 980);
+        assert!(others.iter().all(|account| account.room() >= LEAST));
+    }
+
+    #[test]
     fn a_connection_holds_no_more_files_than_it_leaves_to_others() {
-        let account = MemoryBudget::new(MIB).open(0).unwrap();
+        let account = MemoryBudget::new(MIB, 1).open(0).unwrap();
         let mut files = Vec::new();
         while let Some(file) = account.open_file(10 - files.len()) {
             files.push(file);
@@ -207,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_is_on_its_way_goes_on() {
-        let budget = MemoryBudget::new(MIB);
+        let budget = MemoryBudget::new(MIB, 0);
         let one = budget.open(2048).unwrap();
         let other = budget.open(2048).unwrap();
         let set_aside = 2 * (2048 + LEAST);

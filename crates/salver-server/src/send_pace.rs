@@ -31,11 +31,11 @@ pub(crate) fn step(settings: &Settings) -> Duration {
 }
 
 impl SendPace {
-    /// The pace from now on; moves the deadline to the next look.
+    /// The pace from now on; moves the deadline to the next look. While its client takes nothing the
+    /// connection may have to make room for others.
     pub(crate) fn new<S: Stream>(stream: &S, deadline: &Deadline, settings: &Settings) -> Self {
         let now = Instant::now();
-        deadline.set_busy();
-        deadline.set(now + step(settings));
+        deadline.set_waiting(now + step(settings), now);
         SendPace {
             credit: RateCredit::new(&settings.least_rate()),
             acknowledged: salver_os::acknowledged(stream.tcp()).ok(),
@@ -59,6 +59,9 @@ impl SendPace {
         settings: &Settings,
     ) -> bool {
         let now = Instant::now();
+        if deadline.makes_room() {
+            return true;
+        }
         if !deadline.has_passed(now) {
             return false;
         }
@@ -72,7 +75,11 @@ impl SendPace {
         self.acknowledged = acknowledged;
         self.accepted = 0;
         self.looked = now;
-        deadline.set(now + step(settings));
+        if taken > 0 {
+            deadline.set_waiting(now + step(settings), now);
+        } else {
+            deadline.set(now + step(settings));
+        }
         !in_time
     }
 }

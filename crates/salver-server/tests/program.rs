@@ -380,6 +380,7 @@ fn content_has_its_bounds() {
     let site = site();
     let bounded = || Settings {
         max_body: 60_000,
+        max_connections: 12,
         connection_memory: 1 << 20,
         ..settings()
     };

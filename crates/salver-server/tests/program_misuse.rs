@@ -207,7 +207,8 @@ async fn wait(present: &AtomicUsize, expected: usize) {
 fn content_of_a_refused_request_is_given_back_before_its_connection_ends() {
     let bounded = Settings {
         max_body: 2_000_000,
-        connection_memory: 17 << 20,
+        max_connections: 12,
+        connection_memory: 18 << 20,
         ..settings()
     };
     let handler = async |request: Request<Bytes>| Response::new(request.into_body());

@@ -82,6 +82,10 @@ impl<S: Stream> Connection<S> {
                 deadline.set_busy();
                 deadline.set(now + settings.idle_timeout);
             }
+            // A client that grants no window keeps it waiting; a disk does not.
+            Phase::Answering if self.protocol.is_sending() => {
+                deadline.set_waiting(self.checked + step(settings), now);
+            }
             Phase::Answering => {
                 deadline.set_busy();
                 deadline.set(self.checked + step(settings));
@@ -100,7 +104,7 @@ impl<S: Stream> Connection<S> {
         if !self.deadline.has_passed(now.instant) && !self.deadline.makes_room() {
             return false;
         }
-        if self.protocol.phase() == Phase::Answering {
+        if self.protocol.phase() == Phase::Answering && !self.deadline.makes_room() {
             // What the client holds up has been looked at; else a disk takes its time.
             self.deadline
                 .set(now.instant + step(&self.shared.common.settings));

@@ -190,7 +190,7 @@ impl Connection {
                     }
                     self.deadline.set(until.max(now + Duration::from_millis(1)));
                 }
-                Next::Look if self.deadline.makes_room() && self.active.get() == 0 => {
+                Next::Look if self.deadline.makes_room() => {
                     return self.close(Code::NoError, "others need the room");
                 }
                 Next::Look => {
@@ -228,7 +228,7 @@ impl Connection {
             let idle_now = drains && going.has_begun() && self.active.get() == 0;
             let due = due.as_mut().as_pin_mut();
             if self.deadline.has_passed(Instant::now())
-                || (self.deadline.makes_room() && self.active.get() == 0)
+                || self.deadline.makes_room()
                 || (drains && !going.has_begun())
                 || due.is_some_and(|due| due.poll(context).is_ready())
             {
@@ -329,6 +329,14 @@ impl Connection {
         let now = Instant::now();
         let idle = self.shared.context.common.settings.idle_timeout;
         self.deadline.set_waiting(now + idle, now);
+    }
+
+    /// An answer waits for the client to take it, from now on: others may need the place.
+    pub(super) fn await_client(&self) {
+        // The end has deadlines of its own.
+        if !self.drains() {
+            self.await_requests();
+        }
     }
 
     /// The memory of one more request; `None` if there is none. A few are always begun.

@@ -190,6 +190,9 @@ impl Exchange {
                 if let Some(place) = &self.place {
                     place.handed_over(written.bytes);
                 }
+                if self.stall_timer.waits() {
+                    self.connection.await_client();
+                }
                 self.stall_timer.take(written.bytes);
                 Poll::Ready(Ok(written.chunks))
             }
@@ -202,6 +205,9 @@ impl Exchange {
                 // give that room back only when it sees the stream end.
                 if self.poll_withdrawn(context).is_ready() {
                     return Poll::Ready(Err(Failure::Gone));
+                }
+                if !self.stall_timer.waits() {
+                    self.connection.await_client();
                 }
                 // That others make progress is no reason to wait any longer for this one.
                 self.poll_stalled(context, |_| 0)

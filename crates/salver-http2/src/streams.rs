@@ -11,8 +11,8 @@
 //! sends a portion, in the order in which they came, so that small answers are whole soon and a
 //! large one holds up nobody (RFC 9218 section 10).
 
+use core::time::Duration;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use salver_semantics::{LeastRate, RateCredit};
 use slab::Slab;

@@ -1,6 +1,6 @@
 //! A least rate at which a peer takes what is sent to it, with patience for its pauses.
 
-use std::time::Duration;
+use core::time::Duration;
 
 /// The least rate, and the patience with who stays below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ impl LeastRate {
 /// byte now and then is not taken for progress.
 ///
 /// ```
-/// use std::time::Duration;
+/// use core::time::Duration;
 /// use salver_semantics::{LeastRate, RateCredit};
 ///
 /// let second = Duration::from_secs(1);
@@ -35,7 +35,7 @@ impl LeastRate {
 /// let mut credit = RateCredit::new(&rate);
 /// assert!(credit.pass(&rate, second * 29, 0));
 /// assert!(credit.pass(&rate, second, 1000));
-/// assert!(!credit.pass(&rate, second * 10, 1));
+/// assert!(!credit.pass(&rate, second * 11, 1));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateCredit(Duration);

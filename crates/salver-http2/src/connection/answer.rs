@@ -1,6 +1,6 @@
 //! Answers: their heads, and their content as the windows allow.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use salver_semantics::{LeastRate, RateCredit};
 

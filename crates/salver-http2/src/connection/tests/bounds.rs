@@ -1,6 +1,6 @@
 //! What one client may cost, and what no ordinary client is ended for.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use salver_semantics::LeastRate;
 

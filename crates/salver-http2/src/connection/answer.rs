@@ -172,13 +172,6 @@ impl<T> Connection<T> {
         Ok(contents.collect())
     }
 
-    /// Refuses a request before anything was made of it: it can be sent again (RFC 9113 section 8.7).
-    pub fn refuse(&mut self, stream: u32, out: &mut Vec<u8>) {
-        if self.streams.get(stream).is_some() {
-            self.reset(stream, ErrorCode::REFUSED_STREAM, out);
-        }
-    }
-
     /// Ends all streams; what their answers were made of.
     pub fn end(&mut self) -> impl Iterator<Item = T> {
         self.has_ended = true;

@@ -87,8 +87,8 @@ impl Drop for Active {
         self.0.active.set(self.0.active.get() - 1);
         self.0.used.set(self.0.shared.context.clock.now().instant);
         let drains = self.0.shared.context.draining.get();
-        if self.0.active.get() == 0 && !drains {
-            self.0.await_requests();
+        if self.0.active.get() == 0 {
+            self.0.await_client();
         }
         if drains && let Some(waker) = self.0.waker.take() {
             waker.wake();
@@ -142,7 +142,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         _window: window,
         seat,
     });
-    connection.await_requests();
+    connection.await_client();
     connection.run().await;
 }
 
@@ -324,19 +324,15 @@ impl Connection {
         self.urgencies.borrow().get(&stream).copied()
     }
 
-    /// From now on the client is to ask for something: others may need the place.
-    fn await_requests(&self) {
+    /// The client is waited for from now on, to ask for something or to take it: others may need the place.
+    pub(super) fn await_client(&self) {
+        // The end has deadlines of its own.
+        if self.drains() {
+            return;
+        }
         let now = Instant::now();
         let idle = self.shared.context.common.settings.idle_timeout;
         self.deadline.set_waiting(now + idle, now);
-    }
-
-    /// An answer waits for the client to take it, from now on: others may need the place.
-    pub(super) fn await_client(&self) {
-        // The end has deadlines of its own.
-        if !self.drains() {
-            self.await_requests();
-        }
     }
 
     /// The memory of one more request; `None` if there is none. A few are always begun.

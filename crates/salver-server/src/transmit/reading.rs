@@ -55,7 +55,7 @@ impl Disk for Loading<'_> {
 }
 
 /// Bytes that count until the last of them is gone.
-pub(crate) fn counted(bytes: Bytes, charge: Charge) -> Bytes {
+fn counted(bytes: Bytes, charge: Charge) -> Bytes {
     Bytes::from_owner(Counted {
         bytes,
         _charge: charge,

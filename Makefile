@@ -18,7 +18,7 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
+.PHONY: help run build test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -29,7 +29,7 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define install
@@ -103,6 +103,18 @@ mirror: docs ## Mirror example/ and the documentation through the server by wget
 h2spec: deps ## h2spec, the conformance test of HTTP/2, in the clear and over TLS
 	$(BUILD)
 	scripts/h2spec.sh target/debug/salver
+
+clients: deps ui-deps ## Clients of other make (Go, Node, Python, curl, wget, nghttp) over every version of HTTP
+	$(BUILD)
+	scripts/clients/run.py target/debug/salver --quick
+
+# The memory is what counts here: times are those of a program that is not optimised. Bounds for connections and
+# cache that such a crowd exceeds, and 64 MiB for the rest.
+worst: deps ## Hundreds of connections that do the worst they may: the memory that they cost
+	$(BUILD)
+	scripts/worst/run.py target/debug/salver worst --connections 500 --seconds 3 --bound 128 \
+		--only h1-pipeline --only tls-large --only h2-stalled-tls --only h3-stalled -- \
+		--connection-memory 48MiB --cache-size 16MiB --max-connections-per-client 1000
 
 cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check
 	$(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture

@@ -19,6 +19,7 @@ KINDS = {
     "h2-stalled-tls": ("h2-stalled", "h2"),
     "h2-halfblock": ("h2-halfblock", "h2c"),
     "h2-bodies": ("h2-bodies", "h2c"),
+    "h3-idle": ("h3-idle", "h3"),
     "h3-stalled": ("h3-stalled", "h3"),
     "h3-gaps": ("h3-gaps", "h3"),
 }

@@ -18,6 +18,7 @@ use crate::memory_budget::{Account, MemoryBudget, OpenFile};
 use crate::outbox::Outbox;
 use crate::seats::{NoSeat, Seats};
 use crate::settings::Settings;
+use crate::turns::Turns;
 
 /// What all loops share.
 pub(crate) struct Common {
@@ -136,6 +137,7 @@ pub(crate) struct Context {
     /// Set when no further request is to be answered on any connection.
     pub(crate) draining: Cell<bool>,
     pub(crate) scratch: RefCell<Scratch>,
+    pub(crate) turns: Rc<Turns>,
     /// Connections that have more to send than they could.
     senders: Cell<usize>,
 }
@@ -196,6 +198,7 @@ impl Context {
                 ..salver_http2::Limits::default()
             },
             common,
+            turns: Turns::new(),
             senders: Cell::new(0),
             draining: Cell::new(false),
             scratch: RefCell::new(Scratch {

@@ -74,7 +74,8 @@ impl Entrance {
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) = tls::accept(&context, stream, &config).await {
+                    if let Some(stream) = tls::accept(&context, stream, &config, seat.client).await
+                    {
                         // A task of its own, which holds nothing of the handshake.
                         match stream.get_ref().1.alpn_protocol() {
                             Some(b"h2") => serve_http2(context, stream, front, seat),

@@ -14,6 +14,7 @@
 //! An idle connection holds no buffer: input and output are the loop's until a turn leaves
 //! something over.
 
+mod bounds;
 mod ready;
 mod slow;
 mod translate;
@@ -33,6 +34,7 @@ use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
 use crate::handler::{Peer, RequestBody};
+use crate::http1::bounds::Wait;
 pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{given, method, push_content, push_head, request};
@@ -294,65 +296,6 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Keeps for this connection what the loop's outbox still holds.
-    fn hand_over(&mut self, outbox: &mut Outbox) {
-        let (common, account) = (&self.shared.common, &self.seat.account);
-        let unsent = Unsent::of(outbox, common, account, &mut self.stream, &self.deadline);
-        self.unsent = Some(unsent);
-    }
-
-    /// Counts the memory of what was received and not consumed.
-    fn count_carry(&mut self) {
-        let length = self.carry.capacity();
-        match &mut self.carried {
-            None if length == 0 => {}
-            None => self.carried = Some(self.seat.account.charge(length)),
-            Some(_) if length == 0 => self.carried = None,
-            Some(carried) => carried.set(length),
-        }
-    }
-
-    /// An answer is out: the time for the next request begins.
-    fn wait_for_request(&mut self, now: Now) {
-        self.waits_in = Phase::Idle;
-        self.is_new = false;
-        let until = now.instant + self.shared.common.settings.idle_timeout;
-        self.deadline.set_waiting(until, now.instant);
-    }
-
-    /// What to do when nothing more can be received now.
-    fn wait(&mut self, now: Now) -> Wait {
-        let phase = self.parser.phase();
-        let settings = &self.shared.common.settings;
-        let idle = matches!(phase, Phase::Idle | Phase::Closed);
-        // Half a head is no request yet: who sends it so slowly can send it elsewhere.
-        let asks = idle || phase == Phase::Head;
-        if asks && self.shared.draining.get() || self.deadline.makes_room() {
-            return Wait::NoLonger;
-        }
-        let is_first_head = self.is_new && phase != Phase::Body;
-        if phase != self.waits_in && !is_first_head {
-            self.waits_in = phase;
-            let (now, deadline) = (now.instant, &self.deadline);
-            match phase {
-                Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
-                Phase::Idle | Phase::Closed => {
-                    deadline.set_waiting(now + settings.idle_timeout, now);
-                }
-                Phase::Body => {
-                    deadline.set_busy();
-                    deadline.set(now + settings.idle_timeout);
-                }
-            }
-            return Wait::On;
-        }
-        match (self.deadline.has_passed(now.instant), idle) {
-            (false, _) => Wait::On,
-            (true, true) => Wait::NoLonger,
-            (true, false) => Wait::TooLate,
-        }
-    }
-
     /// Answers the requests in `input`; how much of it is consumed, and why it stopped.
     fn answer_all(
         &mut self,
@@ -443,12 +386,6 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether there is no room for the content that has come.
-    fn is_too_much(&mut self) -> bool {
-        let content = self.held.as_mut().and_then(|held| held.content.as_mut());
-        content.is_some_and(|content| content.count().is_err())
-    }
-
     /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is
     /// given if no other answer goes with it.
     fn answer(
@@ -507,12 +444,6 @@ fn compare(input: &[u8], known: &[u8]) -> Likeness {
     } else {
         Likeness::Differs
     }
-}
-
-enum Wait {
-    On,
-    NoLonger,
-    TooLate,
 }
 
 fn slow(answer: Answer, persistence: Persistence) -> Flow {

@@ -15,15 +15,15 @@
 //! by what one turn makes. An idle connection holds no buffer.
 
 mod bounds;
+mod incoming;
 mod translate;
 
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use bytes::Bytes;
 use salver_assets::{Content, Now, ResponsePlan};
 use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
@@ -34,7 +34,8 @@ use crate::context::{Context as Loop, NoFile, Scratch, Sender};
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
-use crate::handler::{Full, Peer, RequestBody};
+use crate::handler::{Full, Peer};
+use crate::http2::incoming::Incoming;
 use crate::http2::translate::{given, refused, rendered, request};
 use crate::memory_budget::{Charge, OpenFile};
 use crate::outbox::{ENOUGH, Outbox};
@@ -42,6 +43,7 @@ use crate::seats::Seat;
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
 use crate::transmit::{Unsent, poll_send};
+use crate::turns::Turn;
 
 /// Requests that are looked at before what they gave is sent, and others have their turn.
 const ASKED: u32 = 32;
@@ -82,6 +84,7 @@ pub(crate) struct Connection<S> {
     waits_in: (Phase, u64),
     /// When it was last looked whether the client holds back its windows.
     checked: Instant,
+    turn: Turn,
     /// While there is more to send.
     sender: Option<Sender>,
     /// When the client is told its last stream, once it has heard of the end.
@@ -91,14 +94,6 @@ pub(crate) struct Connection<S> {
     /// The memory of streams and of input that is not whole.
     charge: Charge,
     seat: Seat,
-}
-
-/// The content of a request, as far as it has come.
-struct Incoming {
-    stream: u32,
-    content: RequestBody,
-    /// When all of it must be here: what others of the connection do does not prolong that.
-    until: Instant,
 }
 
 /// How a connection ends.
@@ -137,6 +132,7 @@ impl<S: Stream> Connection<S> {
             contents: Vec::new(),
             deadline,
             checked: now,
+            turn: Turn::default(),
             sender: None,
             leaves_at: None,
             ends: false,
@@ -174,6 +170,11 @@ impl<S: Stream> Connection<S> {
     fn poll_turns(&mut self, context: &mut Context<'_>) -> Poll<End> {
         self.deadline.register(context);
         let shared = Rc::clone(&self.shared);
+        // One that ends for another costs nothing.
+        if !self.deadline.makes_room() {
+            let client = self.seat.client;
+            ready!(self.turn.poll(&shared.turns, client, context));
+        }
         let mut now = shared.clock.now();
         if self.sender.is_none() {
             // Nothing was held up until now.
@@ -372,52 +373,6 @@ impl<S: Stream> Connection<S> {
         match ask(&self.shared, &self.seat.account, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),
             Asked::Later(plan) => self.awaited.push((stream, plan)),
-        }
-    }
-
-    /// Keeps a piece of a request's content, if anybody is to have it.
-    fn hold(&mut self, stream: u32, piece: &[u8], now: Now) -> Result<(), Full> {
-        if piece.is_empty() {
-            return Ok(());
-        }
-        let mut known = self.contents.iter_mut();
-        let incoming = match known.find(|incoming| incoming.stream == stream) {
-            Some(incoming) => incoming,
-            None => {
-                let common = &self.shared.common;
-                let Some(content) = common.request_body(&self.seat.account) else {
-                    return Ok(());
-                };
-                self.contents.push_mut(Incoming {
-                    stream,
-                    content,
-                    until: now.instant + common.settings.idle_timeout,
-                })
-            }
-        };
-        incoming.content.buffer().extend_from_slice(piece);
-        incoming.content.count()
-    }
-
-    fn take_content(&mut self, stream: u32) -> Option<RequestBody> {
-        let mut contents = self.contents.iter();
-        let place = contents.position(|incoming| incoming.stream == stream)?;
-        Some(self.contents.swap_remove(place).content)
-    }
-
-    /// There is no room for the content of a request, or no time. It may be one of HEAD, so that
-    /// there is no text.
-    fn refuse(&mut self, stream: u32, status: u16, outbox: &mut Outbox) {
-        self.take_content(stream);
-        let plan = ResponsePlan::own(status, vec![], Bytes::new());
-        self.respond(stream, plan, outbox);
-    }
-
-    /// Refuses requests whose content takes too long.
-    fn refuse_late(&mut self, now: Now, outbox: &mut Outbox) {
-        let is_late = |incoming: &&Incoming| incoming.until <= now.instant;
-        while let Some(late) = self.contents.iter().find(is_late) {
-            self.refuse(late.stream, 408, outbox);
         }
     }
 

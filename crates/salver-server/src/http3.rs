@@ -32,7 +32,7 @@ use salver_http3::{Code, FieldSection, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
-pub(crate) use self::transport::WINDOW;
+pub(crate) use self::transport::{REQUESTS, WINDOW};
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
@@ -157,8 +157,13 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
                 continue;
             }
         };
-        if let Ok(connecting) = incoming.accept() {
-            spawn_local(connection::serve(Rc::clone(&shared), connecting, seat));
-        }
+        let shared = Rc::clone(&shared);
+        spawn_local(async move {
+            // The first packet has the most costly part of the handshake done.
+            shared.context.turns.wait(seat.client).await;
+            if let Ok(connecting) = incoming.accept() {
+                connection::serve(shared, connecting, seat).await;
+            }
+        });
     }
 }

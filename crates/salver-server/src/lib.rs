@@ -69,6 +69,7 @@ pub mod strategies;
 mod stream;
 pub mod tls;
 mod transmit;
+mod turns;
 mod worker;
 
 pub use builder::{BuildError, Builder};

@@ -60,6 +60,10 @@ enum Job {
     Close(Content),
 }
 
+/// How much loader threads give way: the share of each is a tenth of a loop's.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
 /// What is read at a time for the page cache's sake.
 const SCRATCH: usize = 64 * 1024;
 
@@ -170,6 +174,7 @@ impl Pool {
     }
 
     fn work(&self) {
+        give_way();
         let mut queue = self.hold();
         loop {
             queue.idle += 1;
@@ -194,6 +199,14 @@ impl Pool {
             queue.end(number, disk);
         }
     }
+}
+
+/// Has this thread give way to the loops where they share a core: dozens of threads that hash and
+/// decompress would else have the core for themselves, one after the other.
+fn give_way() {
+    // Elsewhere it is processes that give way.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICENESS);
 }
 
 impl Job {

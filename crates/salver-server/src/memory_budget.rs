@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(crate) const LEAST: u64 = 16 * 1024;
 
 /// Bytes that a connection needs of its own, with what it is made of: with TLS, about.
-const USUAL: u64 = LEAST + 24 * 1024;
+const USUAL: u64 = LEAST + 32 * 1024;
 
 /// What is lent to one connection is at most this part of what is left.
 const PART: u64 = 8;
@@ -70,10 +70,10 @@ impl MemoryBudget {
     }
 
     /// An account for a connection that is made of `base` bytes; `None` if that and what is to be its own do
-    /// not fit any more.
-    pub(crate) fn open(self: &Arc<Self>, base: u64) -> Option<Arc<Account>> {
+    /// not fit any more, unless another connection `makes_room`.
+    pub(crate) fn open(self: &Arc<Self>, base: u64, makes_room: bool) -> Option<Arc<Account>> {
         let set_aside = base.saturating_add(LEAST);
-        (self.left() >= set_aside).then(|| {
+        (self.left() >= set_aside || makes_room).then(|| {
             self.set_aside.fetch_add(set_aside, Ordering::Relaxed);
             Arc::new(Account {
                 budget: Arc::clone(self),
@@ -194,7 +194,7 @@ mod tests {
     fn whoever_came_first_everybody_has_their_own_and_the_bound_holds() {
         for count in [1, 2, 10, 1000] {
             let budget = MemoryBudget::new(100 * MIB, 0);
-            let accounts: Vec<_> = (0..count).map(|_| budget.open(0).unwrap()).collect();
+            let accounts: Vec<_> = (0..count).map(|_| budget.open(0, false).unwrap()).collect();
             let mut charges = Vec::new();
             // Greedy ones, the first of which take all that they get.
             for account in &accounts {
@@ -206,7 +206,7 @@ mod tests {
                 assert!((LEAST..=LEAST + 100 * MIB / PART).contains(&held), "{held}");
             }
             assert!(budget.lendable() < 100 * MIB);
-            let newcomer = budget.open(0);
+            let newcomer = budget.open(0, false);
             assert!(newcomer.is_some_and(|newcomer| newcomer.room() >= LEAST) || count == 1000);
             drop((charges, accounts));
             assert_eq!(budget.left(), 100 * MIB);
@@ -216,19 +216,23 @@ mod tests {
     #[test]
     fn what_those_need_who_have_not_come_is_not_lent() {
         let budget = MemoryBudget::new(100 * MIB, 1000);
-        let greedy: Vec<_> = (0..20).map(|_| budget.open(8 * 1024).unwrap()).collect();
+        let greedy: Vec<_> = (0..20)
+            .map(|_| budget.open(8 * 1024, false).unwrap())
+            .collect();
         let _charges: Vec<_> = greedy
             .iter()
             .map(|account| account.charge(bytes(account.room())))
             .collect();
-        let others: Vec<_> = (0..980).map_while(|_| budget.open(24 * 1024)).collect();
+        let others: Vec<_> = (0..980)
+            .map_while(|_| budget.open(24 * 1024, false))
+            .collect();
         assert_eq!(others.len(), 980);
         assert!(others.iter().all(|account| account.room() >= LEAST));
     }
 
     #[test]
     fn a_connection_holds_no_more_files_than_it_leaves_to_others() {
-        let account = MemoryBudget::new(MIB, 1).open(0).unwrap();
+        let account = MemoryBudget::new(MIB, 1).open(0, false).unwrap();
         let mut files = Vec::new();
         while let Some(file) = account.open_file(10 - files.len()) {
             files.push(file);
@@ -241,14 +245,15 @@ mod tests {
     #[test]
     fn what_is_on_its_way_goes_on() {
         let budget = MemoryBudget::new(MIB, 0);
-        let one = budget.open(2048).unwrap();
-        let other = budget.open(2048).unwrap();
+        let one = budget.open(2048, false).unwrap();
+        let other = budget.open(2048, false).unwrap();
         let set_aside = 2 * (2048 + LEAST);
         let mut all = one.charge(bytes(2 * MIB));
         assert_eq!((one.room(), budget.left()), (0, 0));
         assert_eq!(one.room_up_to(bytes(MIB)), bytes(LEAST / 4));
         assert_eq!(other.room(), LEAST);
-        assert!(budget.open(0).is_none(), "no room for a third");
+        assert!(budget.open(0, false).is_none(), "no room for a third");
+        assert!(budget.open(0, true).is_some(), "another makes room");
         all.set(0);
         assert_eq!(budget.left(), MIB - set_aside);
         assert_eq!(one.room_up_to(1000), 1000);

@@ -15,11 +15,12 @@ use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::Interest;
 
-use crate::context::Common;
+use crate::context::{Common, Context as Loop};
 use crate::deadlines::Deadline;
 use crate::ending::report;
 use crate::memory_budget::{Account, Charge};
 use crate::outbox::{Outbox, SLICES};
+use crate::seats::Seat;
 use crate::send_pace::SendPace;
 use crate::stream::Stream;
 use crate::transmit::reading::Loading;
@@ -131,8 +132,8 @@ pub(crate) fn send_or_keep<S: Stream>(
 
 /// One answer on its way.
 pub(crate) struct Transmission<'a, S> {
-    pub(crate) common: &'a Arc<Common>,
-    pub(crate) account: &'a Arc<Account>,
+    pub(crate) shared: &'a Loop,
+    pub(crate) seat: &'a Seat,
     pub(crate) stream: &'a mut S,
     pub(crate) deadline: &'a Deadline,
     /// What goes before the content: earlier answers and the head.
@@ -190,6 +191,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
             if start < end {
                 // The socket may take everything at once: others have their turn all the same.
                 tokio::task::yield_now().await;
+                self.shared.turns.wait(self.seat.client).await;
             }
         }
         Ok(())
@@ -202,7 +204,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
         window: Range<u64>,
         transport: &mut Transport,
     ) -> io::Result<u64> {
-        let mut at_hand = residency(self.common, content, &window);
+        let mut at_hand = residency(&self.shared.common, content, &window);
         loop {
             let situation = Situation {
                 residency: at_hand,
@@ -234,9 +236,9 @@ impl<'a, S: Stream> Transmission<'a, S> {
                 }
                 Way::BringIn => {
                     self.flush().await?;
-                    let loader = &self.common.loader;
+                    let loader = &self.shared.common.loader;
                     loader.bring_in(content, window.clone()).await?;
-                    at_hand = match residency(self.common, content, &window) {
+                    at_hand = match residency(&self.shared.common, content, &window) {
                         Residency::Resident => Residency::Resident,
                         Residency::Cold | Residency::Unknown => Residency::Unknown,
                     };
@@ -256,8 +258,8 @@ impl<'a, S: Stream> Transmission<'a, S> {
 
     fn disk(&self) -> Loading<'a> {
         Loading {
-            common: self.common,
-            account: self.account,
+            common: &self.shared.common,
+            account: &self.seat.account,
         }
     }
 
@@ -325,9 +327,9 @@ impl<'a, S: Stream> Transmission<'a, S> {
     ) -> Poll<io::Result<()>> {
         if result.is_pending() {
             self.deadline.register(context);
-            let settings = &self.common.settings;
+            let settings = &self.shared.common.settings;
             let pace = self.pace.get_or_insert_with(|| {
-                let buffered = self.stream.limit_buffer(self.account);
+                let buffered = self.stream.limit_buffer(&self.seat.account);
                 self.charge.set(self.outbox.memory() + buffered);
                 SendPace::new(self.stream, self.deadline, settings)
             });

@@ -22,6 +22,7 @@ use crate::http3::{Serving, Sockets};
 use crate::listener::Kind;
 use crate::seats::{Carrier, NoSeat, Seat};
 use crate::shutdown::Stage;
+use crate::turns;
 
 /// How long accepting pauses when there is no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -56,7 +57,10 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .on_thread_unpark(clock::note_wait)
+        .on_thread_unpark(|| {
+            clock::note_wait();
+            turns::note_wait();
+        })
         .build_local(LocalOptions::default())?;
     runtime.block_on(serve(listeners, quic, common, stage, accepts))
 }

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::child::{Child, serve_if_child};
-use common::client::{Client, busy, get, is_served, request};
-use common::stuck::Stuck;
+use common::client::{Client, get, is_served, request};
+use common::stuck::{Stuck, occupy};
 use common::{Running, Site, bind_to, settings, trusting, until};
 use salver_assets::Config;
 use salver_server::Settings;
@@ -181,13 +181,15 @@ fn a_reader_that_is_only_slow_is_not() {
 
 #[test]
 fn the_connection_beyond_is_refused_and_others_are_served_on() {
-    let site = site();
+    let source = Stuck::with_cold(3);
+    let gate = Arc::clone(&source.gate);
     let settings = Settings {
         max_connections: 3,
         ..settings()
     };
-    let server = Running::over(site.root(), settings, Config::default());
-    let mut clients: Vec<_> = (0..3).map(|_| busy(server.address)).collect();
+    let server = Running::start(bind_to(Arc::new(source), settings, Config::default()));
+    let occupied = |number| occupy(server.address, &gate, number);
+    let mut clients: Vec<_> = (0..3).map(occupied).collect();
     for _ in 0..300 {
         let mut refused = Client::new(server.address);
         let answer = refused.answer();
@@ -196,9 +198,9 @@ fn the_connection_beyond_is_refused_and_others_are_served_on() {
         assert_eq!(answer.field("connection"), Some("close"));
         refused.ends();
     }
+    gate.open();
     for client in &mut clients {
-        client.send("x");
-        assert_eq!(client.answer().status, 405);
+        assert_eq!(client.answer().content, b"cold");
     }
     drop(clients.pop());
     until("there is room again", || is_served(server.address, "/a"));
@@ -206,17 +208,19 @@ fn the_connection_beyond_is_refused_and_others_are_served_on() {
 
 #[test]
 fn a_client_that_is_refused_with_its_request_on_the_way_reads_why() {
-    let site = site();
+    let source = Stuck::with_cold(1);
+    let gate = Arc::clone(&source.gate);
     let settings = Settings {
         max_connections: 1,
         ..settings()
     };
-    let server = Running::over(site.root(), settings, Config::default());
-    let _first = busy(server.address);
+    let server = Running::start(bind_to(Arc::new(source), settings, Config::default()));
+    let _first = occupy(server.address, &gate, 0);
     let mut refused = Client::new(server.address);
     refused.send(get("/a").repeat(500));
     assert_eq!(refused.answer().status, 503);
     refused.ends();
+    gate.open();
 }
 
 #[test]
@@ -253,10 +257,12 @@ fn without_descriptors_those_who_are_there_are_served_on() {
 #[test]
 fn a_refusal_is_logged_once() {
     let site = site();
-    let child = Child::start("child", site.root(), 2, None);
+    let child = Child::start("child", site.root(), 1, None);
     let mut kept = Vec::new();
-    until("both places are taken", || {
-        kept.push(busy(child.address));
+    until("the only place is taken", || {
+        let mut client = Client::new(child.address);
+        client.send(get("/stuck/cold0"));
+        kept.push(client);
         !is_served(child.address, "/a")
     });
     for _ in 0..50 {
@@ -265,7 +271,7 @@ fn a_refusal_is_logged_once() {
     drop(kept);
     let log = child.end();
     assert_eq!(
-        log.matches("all 2 connections are in use").count(),
+        log.matches("all 1 connections are in use").count(),
         1,
         "{log}"
     );
@@ -273,11 +279,7 @@ fn a_refusal_is_logged_once() {
 
 #[test]
 fn while_the_disk_is_stuck_a_full_queue_is_answered_503_and_the_cache_serves_on() {
-    let source = Stuck::default();
-    source.files.insert("a", "alpha", 0);
-    for name in ["cold1", "cold2", "cold3"] {
-        source.files.insert(name, "cold", 0);
-    }
+    let source = Stuck::with_cold(4);
     let gate = Arc::clone(&source.gate);
     let settings = Settings {
         loader_threads: 1,

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::client::{Client, busy, get, is_served};
-use common::stuck::{Gate, Stuck};
-use common::{Running, Site, settings, until};
+use common::client::{Client, get, is_served, request};
+use common::stuck::{Gate, Stuck, occupy};
+use common::{Running, Site, bind_to, settings, until};
 use salver_assets::{Config, Engine, MemorySource, Mount};
 use salver_server::{Server, Settings};
 
@@ -26,10 +26,7 @@ fn site() -> Site {
 
 /// A server whose mount `/hung` is stuck, with `a` beside it; it has so many places.
 fn half_stuck(places: usize, answer_timeout: Duration) -> (Running, Arc<Gate>) {
-    let hung = Stuck::default();
-    for number in 0..300 {
-        hung.files.insert(&format!("cold{number}"), "cold", 0);
-    }
+    let hung = Stuck::with_cold(300);
     let gate = Arc::clone(&hung.gate);
     let sound = MemorySource::default();
     sound.insert("a", "alpha", 0);
@@ -140,15 +137,22 @@ fn a_mount_that_hangs_takes_neither_places_nor_threads_from_others() {
     gate.open();
 }
 
+/// A server with one of its places taken, by a client that waits for the disk.
+fn occupied(settings: Settings) -> (Running, Arc<Gate>, Client) {
+    let source = Stuck::with_cold(1);
+    let gate = Arc::clone(&source.gate);
+    let server = Running::start(bind_to(Arc::new(source), settings, Config::default()));
+    let client = occupy(server.address, &gate, 0);
+    (server, gate, client)
+}
+
 #[test]
 fn the_longest_idle_makes_room() {
-    let site = site();
     let settings = Settings {
         max_connections: 3,
         ..settings()
     };
-    let server = Running::over(site.root(), settings, Config::default());
-    let mut busy = busy(server.address);
+    let (server, gate, mut occupant) = occupied(settings);
     let mut idle: Vec<_> = (0..2).map(|_| Client::new(server.address)).collect();
     for client in &mut idle {
         assert_eq!(client.get("/a").content, b"alpha");
@@ -164,29 +168,31 @@ fn the_longest_idle_makes_room() {
         idle.push(newcomer);
         idle.swap(0, 1);
     }
-    busy.send("x");
-    assert_eq!(busy.answer().status, 405);
+    gate.open();
+    assert_eq!(occupant.answer().content, b"cold");
 }
 
 #[test]
-fn half_a_head_makes_room_too_and_has_its_time_from_the_beginning() {
-    let site = site();
+fn half_a_request_makes_room_too_and_half_a_head_has_its_time_from_the_beginning() {
     let short = Duration::from_millis(300);
     let settings = Settings {
         max_connections: 2,
         header_timeout: short,
         ..settings()
     };
-    let server = Running::over(site.root(), settings, Config::default());
-    let _busy = busy(server.address);
-    let mut half = Client::new(server.address);
-    half.send("GET / HT");
-    until("there is room", || is_served(server.address, "/a"));
-    half.ends();
+    let (server, gate, _occupant) = occupied(settings);
+    let half_content = request("POST", "/a", "Content-Length: 2\r\n") + "x";
+    for sent in ["GET / HT", &half_content] {
+        let mut half = Client::new(server.address);
+        half.send(sent);
+        until("there is room", || is_served(server.address, "/a"));
+        half.ends();
+    }
     // Who says nothing at all has the time of a head, not that of a connection between requests.
     let start = std::time::Instant::now();
     Client::new(server.address).ends();
     assert!(start.elapsed() < Duration::from_secs(30));
+    gate.open();
 }
 
 #[test]

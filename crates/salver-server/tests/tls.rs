@@ -12,11 +12,14 @@ mod common;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::client::{Client, get, request};
 use common::secure::{Issued, Secure, connect, over, secure, trusting};
-use common::{PATIENCE, Running, Site, pattern, until};
+use common::stuck::Stuck;
+use common::{PATIENCE, Running, Site, bind_to, pattern, until};
 use rustls::version::{TLS12, TLS13};
 use rustls::{HandshakeKind, ProtocolVersion};
 use salver_assets::Config;
@@ -428,7 +431,7 @@ fn a_redirect_leads_to_the_same_place_over_tls() {
 
 #[test]
 fn a_redirect_has_the_limits_of_all_connections() {
-    let (site, pair) = (site(), Issued::new(&["localhost"]));
+    let pair = Issued::new(&["localhost"]);
     let settings = Settings {
         header_timeout: SHORT,
         max_connections: 1,
@@ -436,7 +439,9 @@ fn a_redirect_has_the_limits_of_all_connections() {
             tls.redirects = tls.addresses.clone();
         })
     };
-    let server = common::bind(site.root(), settings, Config::default());
+    let source = Stuck::with_cold(1);
+    let gate = Arc::clone(&source.gate);
+    let server = bind_to(Arc::new(source), settings, Config::default());
     let (tls, redirect) = (server.tls_addresses()[0], server.redirect_addresses()[0]);
     let _server = Running::start(server);
     let mut slow = Client::new(redirect);
@@ -455,28 +460,40 @@ fn a_redirect_has_the_limits_of_all_connections() {
         seated = connect(tls, &config, "localhost").ok();
         seated.is_some()
     });
+    // It is kept while the disk is waited for.
+    let mut seated = seated.unwrap();
+    seated.send(get("/cold0"));
+    until("the disk is waited for", || {
+        gate.waiting.load(Ordering::SeqCst) == 1
+    });
     assert_eq!(Client::new(redirect).answer().status, 503);
+    gate.open();
 }
 
 #[test]
 fn without_a_seat_a_client_over_tls_is_turned_away_at_once() {
-    let (site, pair) = (site(), Issued::new(&["localhost"]));
+    let pair = Issued::new(&["localhost"]);
     let settings = Settings {
         max_connections: 1,
         ..secure(&[&pair])
     };
-    let server = running(&site, settings);
+    let source = Stuck::with_cold(1);
+    let gate = Arc::clone(&source.gate);
+    let server = Running::start(bind_to(Arc::new(source), settings, Config::default()));
     let config = trusting(&[&pair], &BOTH, &[]);
-    // One whose seat is needed: a request is under way.
+    // One whose seat is needed: the disk is waited for.
     let mut seated = connect(server.address, &config, "localhost").unwrap();
-    seated.send(get("/a") + &common::client::request("POST", "/a", "Content-Length: 1\r\n"));
+    seated.send(get("/a") + &get("/cold0"));
     assert_eq!(seated.answer().content, b"alpha");
+    until("the disk is waited for", || {
+        gate.waiting.load(Ordering::SeqCst) == 1
+    });
     let mut other = TcpStream::connect(server.address).unwrap();
     other.set_read_timeout(Some(PATIENCE)).unwrap();
     match other.read(&mut [0; 100]) {
         Ok(count) => assert_eq!(count, 0),
         Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset),
     }
-    seated.send("x");
-    assert_eq!(seated.answer().status, 405);
+    gate.open();
+    assert_eq!(seated.answer().content, b"cold");
 }

@@ -96,6 +96,8 @@ func init() {
 		_ = c.last.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		_, _ = c.last.Read(make([]byte, h3Window/2))
 	})
+	// Nothing is ever said.
+	kinds["h3-idle"] = overH3(func(*h3Crowd, *quic.Stream) error { return nil }, func(*h3Crowd) {})
 	// The QUIC library leaves no gaps in what it sends, so these are streams that are never ended.
 	kinds["h3-gaps"] = overH3(func(c *h3Crowd, to *quic.Stream) error {
 		what := halfHead

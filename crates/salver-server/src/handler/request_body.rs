@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_is_held_counts_until_nobody_has_it() {
         let least = usize::try_from(LEAST).unwrap();
-        let account = MemoryBudget::new(LEAST, 0).open(0).unwrap();
+        let account = MemoryBudget::new(LEAST, 0).open(0, false).unwrap();
         let take = |body: &mut RequestBody, count: usize| {
             body.buffer().reserve_exact(count);
             body.buffer().extend(std::iter::repeat_n(b'x', count));

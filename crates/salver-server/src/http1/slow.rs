@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use tokio::io::ReadBuf;
 use super::translate::push_head;
 use super::{Connection, SENT_AHEAD};
 use crate::asking::Awaited;
-use crate::context::Common;
+use crate::context::Context as Loop;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::transmit::Transmission;
@@ -51,12 +50,13 @@ impl<S: Stream> Connection<S> {
         } = slow;
         let shared = Rc::clone(&self.shared);
         let common = &shared.common;
+        shared.turns.wait(self.seat.client).await;
         self.stream.limit_buffer(&self.seat.account);
         let (outbox, plan) = match answer {
             Answer::Ready(plan) => (outbox, plan),
             Answer::Awaited(awaited) => {
                 // The answers before it need not wait for this one.
-                self.transmission(common, outbox).flush().await?;
+                self.transmission(&shared, outbox).flush().await?;
                 let Some(plan) = self.wait_for(awaited).await else {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 };
@@ -66,7 +66,7 @@ impl<S: Stream> Connection<S> {
                 (outbox, plan)
             }
         };
-        let transmission = self.transmission(common, outbox);
+        let transmission = self.transmission(&shared, outbox);
         let sent = transmission.send(&plan.content).await;
         common.loader.discard(plan.content);
         sent?;
@@ -74,20 +74,16 @@ impl<S: Stream> Connection<S> {
         self.wait_for_request(shared.clock.now());
         Ok(())
     }
-    fn transmission<'a>(
-        &'a mut self,
-        common: &'a Arc<Common>,
-        outbox: Outbox,
-    ) -> Transmission<'a, S> {
-        let account = &self.seat.account;
+
+    fn transmission<'a>(&'a mut self, shared: &'a Loop, outbox: Outbox) -> Transmission<'a, S> {
         Transmission {
-            common,
-            account,
+            shared,
+            seat: &self.seat,
             stream: &mut self.stream,
             deadline: &self.deadline,
             outbox,
             pace: None,
-            charge: account.charge(0),
+            charge: self.seat.account.charge(0),
         }
     }
 

@@ -77,10 +77,8 @@ impl<S: Stream> Connection<S> {
         let (now, deadline) = (now.instant, &self.deadline);
         match phase {
             Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
-            Phase::Idle => deadline.set_waiting(now + settings.idle_timeout, now),
-            Phase::Body => {
-                deadline.set_busy();
-                deadline.set(now + settings.idle_timeout);
+            Phase::Idle | Phase::Body => {
+                deadline.set_waiting(now + settings.idle_timeout, now);
             }
             // A client that grants no window keeps it waiting; a disk does not.
             Phase::Answering if self.protocol.is_sending() => {

@@ -41,6 +41,9 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Bytes of memory that a request takes, its task and QUIC's stream: about.
 const REQUEST: usize = 8 * 1024;
 
+/// Requests that begin before others have their turn.
+const REQUESTS_IN_TURN: u32 = 32;
+
 /// Requests that may be under way however short memory is.
 const LEAST_REQUESTS: usize = 2;
 
@@ -57,6 +60,8 @@ pub(super) struct Connection {
     pub(super) quic: quinn::Connection,
     /// Requests under way.
     active: Cell<usize>,
+    /// Requests that may still begin in this turn.
+    left_in_turn: Cell<u32>,
     /// When a request was last begun or ended.
     used: Cell<Instant>,
     /// What is to be woken when the last request ends.
@@ -87,9 +92,7 @@ impl Drop for Active {
         self.0.active.set(self.0.active.get() - 1);
         self.0.used.set(self.0.shared.context.clock.now().instant);
         let drains = self.0.shared.context.draining.get();
-        if self.0.active.get() == 0 {
-            self.0.await_client();
-        }
+        self.0.await_client();
         if drains && let Some(waker) = self.0.waker.take() {
             waker.wake();
         }
@@ -133,6 +136,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         flood_guard: RefCell::default(),
         begun: now,
         active: Cell::default(),
+        left_in_turn: Cell::default(),
         waker: RefCell::default(),
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
@@ -161,6 +165,7 @@ impl Connection {
                         let _ = receive.stop(code(Code::RequestRejected));
                         continue;
                     }
+                    self.take_turn().await;
                     let Some(charge) = self.begin_request() else {
                         self.came_to_nothing();
                         let _ = send.reset(code(Code::RequestRejected));
@@ -211,6 +216,15 @@ impl Connection {
         }
     }
 
+    /// Waits for the turn of a request; those that have come with it need no other.
+    async fn take_turn(&self) {
+        if self.left_in_turn.get() == 0 {
+            self.shared.context.turns.wait(self.seat.client).await;
+            self.left_in_turn.set(REQUESTS_IN_TURN);
+        }
+        self.left_in_turn.set(self.left_in_turn.get() - 1);
+    }
+
     /// Waits for the next request, or for something else that is to be done.
     async fn next(&self, going: &GoingAway) -> Next {
         let mut accepting = pin!(self.quic.accept_bi());
@@ -223,6 +237,8 @@ impl Connection {
                 Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
                 Poll::Pending => {}
             }
+            // Who comes later comes with another turn.
+            self.left_in_turn.set(0);
             self.deadline.register(context);
             let drains = self.shared.context.draining.get();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;
@@ -335,6 +351,11 @@ impl Connection {
         self.deadline.set_waiting(now + idle, now);
     }
 
+    /// It is not the client that is waited for.
+    pub(super) fn await_answer(&self) {
+        self.deadline.set_busy();
+    }
+
     /// The memory of one more request; `None` if there is none. A few are always begun.
     fn begin_request(&self) -> Option<Charge> {
         let account = &self.seat.account;
@@ -342,7 +363,7 @@ impl Connection {
         if room < REQUEST && self.active.get() >= LEAST_REQUESTS {
             return None;
         }
-        self.deadline.set_busy();
+        self.await_client();
         Some(account.charge(REQUEST))
     }
 

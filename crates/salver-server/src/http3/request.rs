@@ -192,6 +192,7 @@ impl Exchange {
         Ok(match asked {
             Asked::Plan(plan) => plan,
             Asked::Later(mut plan) => {
+                self.connection.await_answer();
                 let mut withdrawn = pin!(self.send.stopped());
                 poll_fn(|context| match plan.as_mut().poll(context) {
                     Poll::Ready(plan) => Poll::Ready(Ok(plan)),

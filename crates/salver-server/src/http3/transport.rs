@@ -9,7 +9,7 @@ use super::path_state::WatchedCubic;
 use crate::settings::Settings;
 
 /// Requests that may be under way on one connection.
-const REQUESTS: u32 = 128;
+pub(crate) const REQUESTS: u32 = 128;
 
 /// Streams of one direction: one for control, two for QPACK, and some of kinds that do not matter.
 const OTHER_STREAMS: u32 = 8;

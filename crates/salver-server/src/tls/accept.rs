@@ -13,6 +13,7 @@ use tokio_rustls::server::TlsStream;
 use crate::closing::answer_and_close;
 use crate::context::Context;
 use crate::deadlines::Deadline;
+use crate::seats::Client;
 use crate::tls::OverTcp;
 
 /// How long a client that speaks without TLS may take to read that.
@@ -28,6 +29,7 @@ pub(crate) async fn accept(
     context: &Rc<Context>,
     stream: TcpStream,
     configs: &OverTcp,
+    client: Client,
 ) -> Option<TlsStream<TcpStream>> {
     let time = context.common.settings.header_timeout;
     let now = Instant::now();
@@ -44,6 +46,8 @@ pub(crate) async fn accept(
     }
     let handshake = async {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        // What comes now is the most costly part.
+        context.turns.wait(client).await;
         let config = configs.of(&start.client_hello());
         start.into_stream(config).await
     };

@@ -7,12 +7,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use salver_assets::Config;
-use salver_server::Settings;
+use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+use salver_server::{Server, Settings};
 
-use super::{bind, settings};
+use super::settings;
+use super::stuck::Stuck;
 
 const ROOT: &str = "SALVER_TEST_ROOT";
 const CONNECTIONS: &str = "SALVER_TEST_CONNECTIONS";
@@ -90,7 +92,17 @@ pub(crate) fn serve_if_child() {
         max_connections: std::env::var(CONNECTIONS).unwrap().parse().unwrap(),
         ..settings()
     };
-    let server = bind(root.as_ref(), settings, Config::default());
+    let config = Config::default();
+    let tree =
+        DirectorySource::open(Path::new(&root), Symlinks::Beneath, config.revalidate).unwrap();
+    let config = Config {
+        mounts: vec![
+            Mount::tree("/", Arc::new(tree)),
+            Mount::tree("/stuck", Arc::new(Stuck::with_cold(1))),
+        ],
+        ..config
+    };
+    let server = Server::bind(Engine::new(config).unwrap(), settings).unwrap();
     let (address, handle) = (server.addresses()[0], server.handle());
     let thread = std::thread::spawn(|| server.serve());
     // It serves as soon as it accepts.

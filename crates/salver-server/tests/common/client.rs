@@ -159,27 +159,6 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// A client with a request under way, to which `/a` was answered before: its place is needed.
-pub(crate) fn busy(address: SocketAddr) -> Client {
-    busy_at(address, "/a")
-}
-
-/// The same with another path.
-pub(crate) fn busy_at(address: SocketAddr, path: &str) -> Client {
-    try_busy(address, path).unwrap()
-}
-
-/// The same, if there is a place for it.
-pub(crate) fn try_busy(address: SocketAddr, path: &str) -> Option<Client> {
-    let mut client = Client::try_new(address).ok()?;
-    let sent = get(path) + &request("POST", path, "Content-Length: 1\r\n");
-    client.0.get_mut().write_all(sent.as_bytes()).ok()?;
-    let head = client.try_head().ok()??;
-    let mut content = vec![0; head.length()];
-    client.0.read_exact(&mut content).ok()?;
-    (head.status == 200).then_some(client)
-}
-
 /// Whether a new connection is served.
 pub(crate) fn is_served(address: SocketAddr, path: &str) -> bool {
     Client::try_new(address).is_ok_and(|mut client| client.is_served(path))

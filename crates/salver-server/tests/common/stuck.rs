@@ -1,11 +1,15 @@
 //! A tree on a disk that is stuck until it is told to go on.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use salver_assets::MemorySource;
 use salver_assets::source::{Metadata, Opened, Patience, Source, View};
+
+use super::client::{Client, get};
+use super::until;
 
 /// A source with a disk that is stuck: what is there is found without waiting, except for names that
 /// begin with `cold`, for which whoever may wait waits until the gate opens.
@@ -24,6 +28,29 @@ pub(crate) struct Gate {
 }
 
 pub(crate) struct StuckView(Arc<dyn View>, Arc<Gate>);
+
+impl Stuck {
+    /// With `a`, and some files that are waited for.
+    pub(crate) fn with_cold(count: usize) -> Self {
+        let source = Stuck::default();
+        source.files.insert("a", "alpha", 0);
+        for number in 0..count {
+            source.files.insert(&format!("cold{number}"), "cold", 0);
+        }
+        source
+    }
+}
+
+/// A client whose answer waits for the disk, so that it is the server that keeps it in its place. `number` is
+/// how many there were before.
+pub(crate) fn occupy(address: SocketAddr, gate: &Gate, number: usize) -> Client {
+    let mut client = Client::new(address);
+    client.send(get(&format!("/cold{number}")));
+    until("the disk is waited for", || {
+        gate.waiting.load(Ordering::SeqCst) > number
+    });
+    client
+}
 
 impl Source for Stuck {
     fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {

@@ -19,7 +19,7 @@ use salver_assets::{Config, Engine, MemorySource, Mount, Source};
 use salver_server::tls::{CertificateFiles, Certificates, Handshakes};
 use salver_server::{Builder, Server, Settings, TlsSettings};
 
-use crate::common::{PATIENCE, Running, Site, bind, settings, trusting};
+use crate::common::{PATIENCE, Running, Site, bind, bind_to, settings, trusting};
 
 /// The host that the server's certificate is for.
 pub(crate) const HOST: &str = "salver.test";
@@ -40,13 +40,21 @@ impl Served {
     }
 
     pub(crate) fn with(site: &Site, settings: Settings, config: Config) -> Self {
+        Served::bound(settings, |settings| bind(site.root(), settings, config))
+    }
+
+    /// The same over any source.
+    pub(crate) fn over(source: Arc<dyn Source>, settings: Settings) -> Self {
+        Served::bound(settings, |settings| bind_to(source, settings, trusting()))
+    }
+
+    fn bound(settings: Settings, bind: impl FnOnce(Settings) -> Server) -> Self {
         let (tls, roots, files) = tls();
         let settings = Settings {
             tls: Some(tls),
             ..settings
         };
-        let server = bind(site.root(), settings.clone(), config);
-        Served::start(server, settings, roots, files)
+        Served::start(bind(settings.clone()), settings, roots, files)
     }
 
     /// As a program builds it, with TLS.

@@ -1,0 +1,328 @@
+//! Turns: which connection of a crowded loop does costly work next.
+//!
+//! A handshake, a batch of requests, a piece of a file: each costs a millisecond at most, but thousands of
+//! connections may have one to do at the same moment. On a loop that is not crowded all go on at once. Where
+//! work has gone on for a while and the loop has not heard of its sockets meanwhile, whoever comes waits, and
+//! clients have turns one after the other, however many connections each of them has. So an ordinary client waits
+//! for a turn of each other client, not for one of each connection, and what costs little waits for none.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::hash::Hash;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::task::{spawn_local, yield_now};
+
+use crate::seats::Client;
+
+/// For how long all go on at once, before the loop hears of its sockets again.
+const AT_ONCE: Duration = Duration::from_millis(4);
+
+/// Turns that are taken at once in any case: so few connections wait for nobody.
+const FEW: usize = 16;
+
+/// Turns that are given together take about so long: an ordinary client may come right after them.
+const TOGETHER: Duration = Duration::from_millis(2);
+
+/// Turns that are given together, at most.
+const MOST_TOGETHER: usize = 64;
+
+thread_local! {
+    /// Whether the loop of this thread has waited for its sockets since a turn was asked for.
+    static HAS_WAITED: Cell<bool> = const { Cell::new(true) };
+}
+
+/// The loop of this thread has waited: nobody waits for a turn.
+pub(crate) fn note_wait() {
+    HAS_WAITED.set(true);
+}
+
+/// The turns of one loop.
+pub(crate) struct Turns(RefCell<State>);
+
+struct State {
+    /// When the loop last heard of its sockets, as far as that is known.
+    heard: Instant,
+    /// Turns that were taken at once since then.
+    taken: usize,
+    waiting: FairQueue<Client, Rc<Waiting>>,
+    /// Turns that are given together.
+    together: usize,
+    /// Whether a task gives them.
+    are_given: bool,
+}
+
+/// A connection that waits for its turn.
+struct Waiting {
+    has_come: Cell<bool>,
+    waker: RefCell<Waker>,
+}
+
+/// A connection's turn, for which it may wait.
+#[derive(Default)]
+pub(crate) struct Turn(Option<Rc<Waiting>>);
+
+impl Turns {
+    pub(crate) fn new() -> Rc<Self> {
+        Rc::new(Turns(RefCell::new(State {
+            heard: Instant::now(),
+            taken: 0,
+            waiting: FairQueue::default(),
+            together: 1,
+            are_given: false,
+        })))
+    }
+
+    /// Waits for the turn of a client's connection.
+    pub(crate) async fn wait(self: &Rc<Self>, client: Client) {
+        let mut turn = Turn::default();
+        poll_fn(|context| turn.poll(self, client, context)).await;
+    }
+
+    /// `None` if the turn has come already.
+    fn ask(self: &Rc<Self>, client: Client, context: &Context<'_>) -> Option<Rc<Waiting>> {
+        let state = &mut *self.0.borrow_mut();
+        if !state.are_given {
+            let now = Instant::now();
+            if HAS_WAITED.replace(false) {
+                (state.heard, state.taken) = (now, 0);
+            }
+            if state.taken < FEW || now.saturating_duration_since(state.heard) < AT_ONCE {
+                state.taken += 1;
+                return None;
+            }
+            state.are_given = true;
+            spawn_local(give(Rc::clone(self)));
+        }
+        let waiting = Rc::new(Waiting {
+            has_come: Cell::new(false),
+            waker: RefCell::new(context.waker().clone()),
+        });
+        state.waiting.push(client, Rc::clone(&waiting));
+        Some(waiting)
+    }
+}
+
+impl Turn {
+    /// Whether the turn of this connection has come; if not, its task is woken when it has.
+    pub(crate) fn poll(
+        &mut self,
+        turns: &Rc<Turns>,
+        client: Client,
+        context: &Context<'_>,
+    ) -> Poll<()> {
+        match &self.0 {
+            None => self.0 = turns.ask(client, context),
+            Some(waiting) if waiting.has_come.get() => self.0 = None,
+            Some(waiting) => waiting.waker.borrow_mut().clone_from(context.waker()),
+        }
+        match self.0 {
+            None => Poll::Ready(()),
+            Some(_) => Poll::Pending,
+        }
+    }
+}
+
+/// Gives turns until nobody waits for one: some, then whatever else is ready has its time.
+async fn give(turns: Rc<Turns>) {
+    loop {
+        // Behind all that are ready, those included of which the loop has not heard yet.
+        yield_now().await;
+        let state = &mut *turns.0.borrow_mut();
+        let now = Instant::now();
+        let took = now.saturating_duration_since(state.heard);
+        (state.heard, state.taken) = (now, 0);
+        state.together = match took < TOGETHER {
+            true => (state.together * 2).min(MOST_TOGETHER),
+            false => (state.together / 2).max(1),
+        };
+        let mut given = 0;
+        while given < state.together {
+            let Some(waiting) = state.waiting.pop() else {
+                state.are_given = false;
+                return;
+            };
+            // Nobody else holds it once its connection has ended.
+            if Rc::strong_count(&waiting) > 1 {
+                waiting.has_come.set(true);
+                waiting.waker.borrow().wake_by_ref();
+                given += 1;
+            }
+        }
+    }
+}
+
+/// A queue that serves keys by turns, whatever each of them has in it. One that was not there lately goes
+/// before those that were, every other time.
+struct FairQueue<K, T> {
+    items: HashMap<K, VecDeque<T>>,
+    /// Who was not there lately.
+    new: VecDeque<K>,
+    /// Who was, those included who have nothing more in it until their turn comes.
+    known: VecDeque<K>,
+    /// Whether the last was a new one.
+    was_new: bool,
+}
+
+impl<K, T> Default for FairQueue<K, T> {
+    fn default() -> Self {
+        FairQueue {
+            items: HashMap::new(),
+            new: VecDeque::new(),
+            known: VecDeque::new(),
+            was_new: false,
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
+    fn push(&mut self, key: K, item: T) {
+        let items = self.items.entry(key).or_insert_with(|| {
+            self.new.push_back(key);
+            VecDeque::new()
+        });
+        items.push_back(item);
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        loop {
+            let from_new = !self.new.is_empty() && (!self.was_new || self.known.is_empty());
+            let keys = match from_new {
+                true => &mut self.new,
+                false => &mut self.known,
+            };
+            let key = keys.pop_front()?;
+            match self.items.get_mut(&key).and_then(VecDeque::pop_front) {
+                Some(item) => {
+                    self.was_new = from_new;
+                    self.known.push_back(key);
+                    return Some(item);
+                }
+                None => {
+                    self.items.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes what is in the queue until it is empty.
+    fn rest(queue: &mut FairQueue<char, u32>) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+
+    #[test]
+    fn keys_are_served_by_turns_and_those_who_were_not_there_first() {
+        let mut queue = FairQueue::default();
+        for item in 0..4 {
+            queue.push('a', item);
+        }
+        assert_eq!([queue.pop(), queue.pop()], [Some(0), Some(1)]);
+        queue.push('b', 10);
+        queue.push('b', 11);
+        queue.push('c', 20);
+        assert_eq!(rest(&mut queue), [10, 2, 20, 11, 3]);
+        assert!(queue.items.is_empty() && queue.known.is_empty() && queue.new.is_empty());
+    }
+
+    #[test]
+    fn whoever_comes_back_at_once_is_not_new() {
+        let mut queue = FairQueue::default();
+        for item in 0..3 {
+            queue.push('a', item);
+        }
+        queue.push('b', 10);
+        assert_eq!([queue.pop(), queue.pop()], [Some(0), Some(1)]);
+        assert_eq!(queue.pop(), Some(10));
+        queue.push('b', 11);
+        assert_eq!(rest(&mut queue), [2, 11]);
+    }
+
+    #[test]
+    fn endless_newcomers_do_not_keep_the_others_from_their_turns() {
+        let mut queue = FairQueue::default();
+        queue.push(0, 0);
+        queue.push(0, 0);
+        let mut served = 0;
+        for newcomer in 1..10 {
+            queue.push(newcomer, newcomer);
+            served += usize::from(queue.pop() == Some(0));
+        }
+        assert_eq!(served, 2);
+    }
+
+    fn client(last: u8) -> Client {
+        Client::of([192, 0, 2, last].into())
+    }
+
+    /// Runs tasks on a loop, each of which works for a time in its turn; in which order they ended.
+    fn order(of: &[(u8, usize)], work: Duration) -> Vec<u8> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_unpark(note_wait)
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        let ended = Rc::new(RefCell::new(Vec::new()));
+        runtime.block_on(async {
+            let turns = Turns::new();
+            let mut tasks = Vec::new();
+            for &(last, count) in of {
+                for _ in 0..count {
+                    let (turns, ended) = (Rc::clone(&turns), Rc::clone(&ended));
+                    tasks.push(spawn_local(async move {
+                        turns.wait(client(last)).await;
+                        let until = Instant::now() + work;
+                        while Instant::now() < until {}
+                        ended.borrow_mut().push(last);
+                    }));
+                }
+            }
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        ended.take()
+    }
+
+    #[test]
+    fn a_client_waits_for_clients_not_for_connections() {
+        let ended = order(&[(1, 100), (2, 100), (3, 1)], Duration::from_millis(1));
+        assert_eq!(ended.len(), 201);
+        let place = ended.iter().position(|&last| last == 3).unwrap();
+        // Those that went on at once before the loop was known to be crowded, and some that were given together.
+        assert!(place < FEW + 20, "{ended:?}");
+    }
+
+    #[test]
+    fn nobody_waits_where_work_is_short() {
+        let ended = order(&[(1, 1), (2, 1)], Duration::ZERO);
+        assert_eq!(ended, [1, 2]);
+    }
+
+    #[test]
+    fn a_connection_that_ended_is_passed_over() {
+        let turns = Turns::new();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut state = turns.0.borrow_mut();
+        // As if a task gave them.
+        state.are_given = true;
+        drop(state);
+        let (mut gone, mut there) = (Turn::default(), Turn::default());
+        assert!(gone.poll(&turns, client(1), &mut context).is_pending());
+        assert!(there.poll(&turns, client(1), &mut context).is_pending());
+        drop(gone);
+        tokio::runtime::Builder::new_current_thread()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap()
+            .block_on(give(Rc::clone(&turns)));
+        assert!(there.poll(&turns, client(1), &mut context).is_ready());
+        assert!(!turns.0.borrow().are_given);
+    }
+}

@@ -1,17 +1,24 @@
 //! Who says how long others may keep a file's answers: a rule of the program, or the file's name.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use salver_semantics::{cache_control, is_cache_control};
 
+use crate::error::Stop;
 use crate::log::Said;
 use crate::path::file_name;
+use crate::source::{Patience, View};
 
 /// The longest value that is sent, in bytes: it stands in every head that is kept.
 const LONGEST: usize = 1024;
+
+/// So many names beside a file are looked at, where its own leaves a doubt. Of a build's the first
+/// few settle it; a directory of a million files must cost no more.
+const NAMES: usize = 256;
 
 /// For a value that cannot be sent: nobody keeps what nobody has said how to keep (RFC 9111
 /// section 5.2.2.5).
@@ -19,7 +26,8 @@ const NO_STORE: &[u8] = b"no-store";
 
 type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 
-/// Cache-Control by path. [`CacheControl::default`] goes by the file's name:
+/// Cache-Control by path. [`CacheControl::default`] goes by the file's name, and where that leaves a
+/// doubt by those beside it ([`is_fingerprinted`](salver_semantics::is_fingerprinted)):
 /// `public, max-age=31536000, immutable` for one with a fingerprint (`app.3f9a1c2b.js`) that is not
 /// HTML, else `no-cache`.
 ///
@@ -58,26 +66,29 @@ impl CacheControl {
         CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
     }
 
-    /// The value for the file that `path` leads to; `file` is its path in its tree. What is wrong
-    /// with it is said in the log, at this time.
+    /// The value for the file that `path` leads to. What is wrong with it is said in the log, at
+    /// this time.
+    ///
+    /// # Errors
+    /// [`Stop::WouldWait`] if `file` must not wait and the names beside it decide.
     pub(crate) fn of(
         &self,
         path: impl FnOnce() -> Vec<u8>,
-        file: &[u8],
+        file: Named<'_>,
         (said, now): (&Said, Duration),
-    ) -> Bytes {
-        let by_name = || Bytes::from_static(cache_control(file_name(file)).as_bytes());
-        let Some(rule) = &self.0 else {
-            return by_name();
-        };
+    ) -> Result<Bytes, Stop> {
         let path = path();
-        let path = String::from_utf8_lossy(&path);
-        let Some(value) = rule(&path) else {
-            return by_name();
+        let value = self
+            .0
+            .as_ref()
+            .and_then(|rule| rule(&String::from_utf8_lossy(&path)));
+        let Some(value) = value else {
+            return Ok(Bytes::from_static(file.cache_control(&path)?.as_bytes()));
         };
         if value.len() <= LONGEST && is_cache_control(&value) {
-            return value;
+            return Ok(value);
         }
+        let path = String::from_utf8_lossy(&path);
         if said.first(&said.cache_control, now, (&*path, "cache-control")) {
             let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
             tracing::warn!(
@@ -86,7 +97,40 @@ impl CacheControl {
                 String::from_utf8_lossy(shown)
             );
         }
-        Bytes::from_static(NO_STORE)
+        Ok(Bytes::from_static(NO_STORE))
+    }
+}
+
+/// A file by its name and those beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) view: &'a dyn View,
+    /// In the tree.
+    pub(crate) path: &'a [u8],
+    pub(crate) patience: Patience,
+}
+
+impl Named<'_> {
+    /// `asked` is the path at which it is asked for: the directories of a tree that is served
+    /// beneath a prefix begin there.
+    fn cache_control(&self, asked: &[u8]) -> Result<&'static str, Stop> {
+        let path = match asked.ends_with(self.path) {
+            true => asked,
+            // A file by itself, under another name.
+            false => self.path,
+        };
+        cache_control(path, || self.beside())
+    }
+
+    /// The names in its directory; none if it cannot be listed.
+    fn beside(&self) -> Result<Vec<Vec<u8>>, Stop> {
+        let name = file_name(self.path).len();
+        let directory = self.path.get(..self.path.len() - name).unwrap_or_default();
+        let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+        match self.view.names(directory, NAMES, self.patience) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Stop::WouldWait),
+            names => Ok(names.unwrap_or_default()),
+        }
     }
 }
 
@@ -102,16 +146,20 @@ impl fmt::Debug for CacheControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MemorySource;
+    use crate::source::Source;
 
     fn check(rule: impl Fn(&str) -> Option<Bytes> + Send + Sync + 'static, expected: &str) {
         let path = || b"/m/d/app.3f9a1c2b.js".to_vec();
         let rule = CacheControl::by_path(rule);
-        let value = rule.of(
-            path,
-            b"d/app.3f9a1c2b.js",
-            (&Said::default(), Duration::ZERO),
-        );
-        assert_eq!(value, expected.as_bytes());
+        let view = MemorySource::new().view(Patience::MayWait).unwrap();
+        let file = Named {
+            view: &*view,
+            path: b"d/app.3f9a1c2b.js",
+            patience: Patience::MustNotWait,
+        };
+        let value = rule.of(path, file, (&Said::default(), Duration::ZERO));
+        assert_eq!(value.unwrap(), expected.as_bytes());
     }
 
     #[test]

@@ -99,6 +99,15 @@ impl View for DirectoryView {
         clean(path)?;
         self.0.list(path).map_err(hide_escapes)
     }
+
+    fn names(&self, path: &[u8], most: usize, patience: Patience) -> io::Result<Vec<Vec<u8>>> {
+        if patience == Patience::MustNotWait {
+            // Nothing says whether reading a directory would wait for the disk.
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        clean(path)?;
+        self.0.names(path, most).map_err(hide_escapes)
+    }
 }
 
 /// The system would resolve dot segments, and take `a/` for a directory `a`.

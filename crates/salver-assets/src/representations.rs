@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use salver_semantics::coding::ContentCoding;
 
+use crate::cache_control::Named;
 use crate::digest::{self, Digest, Known};
 use crate::error::Stop;
 use crate::held::Held;
@@ -59,7 +60,12 @@ pub(crate) fn build(
         }
     }
     let negotiable = !siblings.is_empty();
-    let cache_control = shared.cache_control(mount, &file.path, now);
+    let named = Named {
+        view: files.view,
+        path: &file.path,
+        patience: effort.patience,
+    };
+    let cache_control = shared.cache_control(mount, named, now)?;
     let mut representations = Vec::with_capacity(1 + siblings.len());
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
     for (coding, identity, digest) in all {

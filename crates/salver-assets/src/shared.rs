@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::cache_control::Named;
 use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::content_memory::ContentMemory;
 use crate::counters::Counters;
 use crate::digest::Digests;
-use crate::error::LoadError;
+use crate::error::{LoadError, Stop};
 use crate::events::Event;
 use crate::load::Landed;
 use crate::log::Said;
@@ -102,10 +103,15 @@ impl Shared {
         self.contents.bytes() > kept.saturating_add(size / 16)
     }
 
-    /// The Cache-Control of the file at `file` in the tree of the mount of this number, which was
-    /// loaded at `now`.
-    pub(crate) fn cache_control(&self, mount: usize, file: &[u8], now: Duration) -> Bytes {
-        let path = || self.mounts.path_of(mount, file);
+    /// The Cache-Control of `file`, which is in the tree of the mount of this number and was loaded
+    /// at `now`.
+    pub(crate) fn cache_control(
+        &self,
+        mount: usize,
+        file: Named<'_>,
+        now: Duration,
+    ) -> Result<Bytes, Stop> {
+        let path = || self.mounts.path_of(mount, file.path);
         self.config.cache_control.of(path, file, (&self.said, now))
     }
 

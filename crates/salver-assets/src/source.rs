@@ -55,6 +55,21 @@ pub trait View: Send + Sync {
     /// See [`View`]; `NotADirectory` if it is a file.
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>>;
 
+    /// The first `most` names that [`list`](Self::list) gives, whichever they are.
+    ///
+    /// Default: a part of all, which costs as much as all of them and may wait.
+    ///
+    /// # Errors
+    /// See [`View`].
+    fn names(&self, path: &[u8], most: usize, patience: Patience) -> io::Result<Vec<Vec<u8>>> {
+        if patience == Patience::MustNotWait {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut names = self.list(path)?;
+        names.truncate(most);
+        Ok(names)
+    }
+
     /// What the content of the file at `path` hashes to, if the source knows without reading it.
     /// The engine believes it: it becomes the entity tag, and a precompressed sibling whose
     /// `decoded` is the original's digest is sent in its place.

@@ -197,6 +197,14 @@ impl Directory {
     /// # Errors
     /// As [`stat`](Self::stat).
     pub fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.names(path, usize::MAX)
+    }
+
+    /// The same, but no more than `most` of them; the rest is not read.
+    ///
+    /// # Errors
+    /// As [`stat`](Self::stat).
+    pub fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             match self.walk(path)? {
@@ -210,9 +218,13 @@ impl Directory {
         for entry in rustix::fs::Dir::read_from(handle)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push(name.to_vec());
+            if name == b"." || name == b".." {
+                continue;
             }
+            if names.len() == most {
+                break;
+            }
+            names.push(name.to_vec());
         }
         Ok(names)
     }

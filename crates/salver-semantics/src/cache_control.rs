@@ -2,7 +2,7 @@
 
 use crate::coding::ContentCoding;
 use crate::field::{is_token, list, trim_ows};
-use crate::fingerprint;
+use crate::fingerprint::{self, Fingerprint};
 use crate::media_type::content_type;
 
 /// For content that never changes under its name: a year, the longest that caches agree on, and
@@ -12,31 +12,75 @@ pub const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 /// For all else: store it, but ask before each use. With a validator the answer is a short 304.
 pub const NO_CACHE: &str = "no-cache";
 
-/// The Cache-Control for a file of this name: [`IMMUTABLE`] if its name carries a fingerprint and
-/// it is not HTML, else [`NO_CACHE`].
+/// The Cache-Control for the file at `path`: [`IMMUTABLE`] if its name carries a fingerprint and it is
+/// not HTML, else [`NO_CACHE`]. `beside` is asked as [`is_fingerprinted`] asks it.
 ///
 /// HTML is where fingerprinted names are written down: kept for a year, it would name scripts that
 /// are long gone.
-pub fn cache_control(file_name: &[u8]) -> &'static str {
-    if is_fingerprinted(file_name) && !is_html(file_name) {
-        IMMUTABLE
-    } else {
-        NO_CACHE
-    }
+///
+/// # Errors
+/// What `beside` gives.
+pub fn cache_control<E>(
+    path: &[u8],
+    beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
+) -> Result<&'static str, E> {
+    let value = match !is_html(path) && is_fingerprinted(path, beside)? {
+        true => IMMUTABLE,
+        false => NO_CACHE,
+    };
+    Ok(value)
 }
 
-/// Whether the name says that the content can't change under it: it carries a hash of the content,
-/// as build tools put it there, before the extensions.
-///
-/// - 8 to 64 lower-case hexadecimal digits with at least one digit and one letter, between dots,
-///   after a hyphen, or all that precedes the extensions (but not the end of a UUID);
-/// - or, after a dot or a hyphen, exactly 8 of `A-Z a-z 0-9 _ -` with letters of both cases, one of
-///   the upper case after the first place (but not words such as `OpenSans` or `iPhone15`).
+/// Whether a name says that the content can't change under it: it carries a hash of the content,
+/// as build tools put it there, before the extensions and after a dot or a hyphen.
 ///
 /// A hash that is missed costs a revalidation; a word that is taken for one is stale for a year. So
-/// in doubt the answer is no.
-pub fn is_fingerprinted(file_name: &[u8]) -> bool {
-    fingerprint::is_fingerprinted(file_name)
+/// in doubt the answer is no. There is no doubt
+///
+/// - in directories that Next.js, Nuxt, SvelteKit and Astro call their own (`_next/static`, `_nuxt`,
+///   `_app/immutable`, `_astro`) of what looks like a hash at all;
+/// - elsewhere of 16 to 64 hexadecimal digits, and of a script's or style sheet's 8 to 15, if digits
+///   and letters take turns as in no word, date or number (`app.3f9a1c2b.js`). UUIDs and what may be
+///   an identifier of a record are none.
+///
+/// For other scripts, style sheets, images and fonts whose names may end with a hash - hexadecimal, or
+/// 8 characters of base64url (Vite, Rollup), base32 (esbuild, Angular, Bun) - the names in the same
+/// directory decide, which `beside` is asked for: other files must carry such hashes in the same
+/// place. It may give some of the names, if there are many, and that of the file itself.
+///
+/// Never taken for one are words, abbreviations, dates, versions, part numbers and formulas, and in
+/// the names of documents, music and archives nothing but the long digests.
+///
+/// ```
+/// use salver_semantics::is_fingerprinted;
+///
+/// let is = |path: &str, beside: &[&str]| {
+///     let beside = beside.iter().map(|name| name.as_bytes().to_vec());
+///     is_fingerprinted(path.as_bytes(), || Ok::<_, ()>(beside.collect()))
+/// };
+/// assert_eq!(is("app.3f9a1c2b.js", &[]), Ok(true));
+/// assert_eq!(is("assets/index-DiwrgTda.js", &[]), Ok(false));
+/// assert_eq!(is("assets/index-DiwrgTda.js", &["index-Bx3f9_aP.css"]), Ok(true));
+/// assert_eq!(is("assets/x-DataGrid.js", &["index-Bx3f9_aP.css"]), Ok(false));
+/// ```
+///
+/// # Errors
+/// What `beside` gives.
+pub fn is_fingerprinted<E>(
+    path: &[u8],
+    beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
+) -> Result<bool, E> {
+    match fingerprint::of(path) {
+        Fingerprint::Absent => Ok(false),
+        Fingerprint::Certain => Ok(true),
+        Fingerprint::Doubtful(marks) => {
+            let beside = beside()?;
+            Ok(fingerprint::is_confirmed(
+                &marks,
+                beside.iter().map(|name| &**name),
+            ))
+        }
+    }
 }
 
 /// Whether `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
@@ -145,7 +189,17 @@ mod tests {
     #[test]
     fn policy() {
         fn check(name: &str, expected: &str) {
-            assert_eq!(cache_control(name.as_bytes()), expected, "{name}");
+            let beside = || {
+                Ok::<_, ()>(vec![
+                    b"index-Cx3f9_aP.css".to_vec(),
+                    b"a-Bq7_x9Kd.js".to_vec(),
+                ])
+            };
+            assert_eq!(
+                cache_control(name.as_bytes(), beside),
+                Ok(expected),
+                "{name}"
+            );
         }
         check("app.3f9a1c2b.js", IMMUTABLE);
         check("index-DiwrgTda.js", IMMUTABLE);

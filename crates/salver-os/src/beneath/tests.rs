@@ -125,6 +125,9 @@ fn a_directory_lists_its_names() {
         let mut names = directory.list(b"sub").unwrap();
         names.sort();
         assert_eq!(names, [&b"b.txt"[..], b"deep", b"out", b"up"]);
+        for most in 0..2 {
+            assert_eq!(directory.names(b"sub", most).unwrap().len(), most);
+        }
         assert!(directory.list(b"").unwrap().contains(&b"a.txt".to_vec()));
         assert!(directory.list(b"a.txt").is_err());
     }

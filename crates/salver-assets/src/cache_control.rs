@@ -1,17 +1,16 @@
 //! Who says how long others may keep a file's answers: a rule of the program, or the file's name.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use salver_semantics::{cache_control, is_cache_control};
 
-use crate::error::Stop;
 use crate::log::Said;
 use crate::path::file_name;
-use crate::source::{Patience, View};
+use crate::source::View;
 
 /// The longest value that is sent, in bytes: it stands in every head that is kept.
 const LONGEST: usize = 1024;
@@ -67,28 +66,16 @@ impl CacheControl {
     }
 
     /// The value for the file that `path` leads to. What is wrong with it is said in the log, at
-    /// this time.
-    ///
-    /// # Errors
-    /// [`Stop::WouldWait`] if `file` must not wait and the names beside it decide.
-    pub(crate) fn of(
-        &self,
-        path: impl FnOnce() -> Vec<u8>,
-        file: Named<'_>,
-        (said, now): (&Said, Duration),
-    ) -> Result<Bytes, Stop> {
-        let path = path();
-        let value = self
-            .0
-            .as_ref()
-            .and_then(|rule| rule(&String::from_utf8_lossy(&path)));
-        let Some(value) = value else {
-            return Ok(Bytes::from_static(file.cache_control(&path)?.as_bytes()));
+    /// this time. May wait if [`Named::is_in_doubt`].
+    pub(crate) fn of(&self, path: &[u8], file: Named<'_>, (said, now): (&Said, Duration)) -> Bytes {
+        let rule = self.0.as_ref();
+        let Some(value) = rule.and_then(|rule| rule(&String::from_utf8_lossy(path))) else {
+            return Bytes::from_static(file.cache_control(path).as_bytes());
         };
         if value.len() <= LONGEST && is_cache_control(&value) {
-            return Ok(value);
+            return value;
         }
-        let path = String::from_utf8_lossy(&path);
+        let path = String::from_utf8_lossy(path);
         if said.first(&said.cache_control, now, (&*path, "cache-control")) {
             let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
             tracing::warn!(
@@ -97,7 +84,7 @@ impl CacheControl {
                 String::from_utf8_lossy(shown)
             );
         }
-        Ok(Bytes::from_static(NO_STORE))
+        Bytes::from_static(NO_STORE)
     }
 }
 
@@ -107,30 +94,36 @@ pub(crate) struct Named<'a> {
     pub(crate) view: &'a dyn View,
     /// In the tree.
     pub(crate) path: &'a [u8],
-    pub(crate) patience: Patience,
 }
 
 impl Named<'_> {
-    /// `asked` is the path at which it is asked for: the directories of a tree that is served
-    /// beneath a prefix begin there.
-    fn cache_control(&self, asked: &[u8]) -> Result<&'static str, Stop> {
-        let path = match asked.ends_with(self.path) {
-            true => asked,
-            // A file by itself, under another name.
-            false => self.path,
-        };
-        cache_control(path, || self.beside())
+    /// Whether its name, asked for at `path`, leaves a doubt: then its directory is listed.
+    pub(crate) fn is_in_doubt(&self, path: &[u8]) -> bool {
+        cache_control(self.telling(path), || Err(())).is_err()
+    }
+
+    fn cache_control(&self, path: &[u8]) -> &'static str {
+        match cache_control(self.telling(path), || Ok::<_, Infallible>(self.beside())) {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Which of its paths says most: the directories of a tree that is served beneath a prefix begin
+    /// there; a file by itself may be served under another name.
+    fn telling<'a>(&'a self, path: &'a [u8]) -> &'a [u8] {
+        match path.strip_suffix(self.path) {
+            Some([.., b'/']) => path,
+            _ => self.path,
+        }
     }
 
     /// The names in its directory; none if it cannot be listed.
-    fn beside(&self) -> Result<Vec<Vec<u8>>, Stop> {
+    fn beside(&self) -> Vec<Vec<u8>> {
         let name = file_name(self.path).len();
         let directory = self.path.get(..self.path.len() - name).unwrap_or_default();
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
-        match self.view.names(directory, NAMES, self.patience) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Stop::WouldWait),
-            names => Ok(names.unwrap_or_default()),
-        }
+        self.view.names(directory, NAMES).unwrap_or_default()
     }
 }
 
@@ -147,19 +140,19 @@ impl fmt::Debug for CacheControl {
 mod tests {
     use super::*;
     use crate::MemorySource;
-    use crate::source::Source;
+    use crate::source::{Patience, Source};
 
     fn check(rule: impl Fn(&str) -> Option<Bytes> + Send + Sync + 'static, expected: &str) {
-        let path = || b"/m/d/app.3f9a1c2b.js".to_vec();
+        let path = b"/m/d/app.3f9a1c2b.js";
         let rule = CacheControl::by_path(rule);
         let view = MemorySource::new().view(Patience::MayWait).unwrap();
         let file = Named {
             view: &*view,
             path: b"d/app.3f9a1c2b.js",
-            patience: Patience::MustNotWait,
         };
+        assert!(!file.is_in_doubt(path));
         let value = rule.of(path, file, (&Said::default(), Duration::ZERO));
-        assert_eq!(value.unwrap(), expected.as_bytes());
+        assert_eq!(value, expected.as_bytes());
     }
 
     #[test]

@@ -100,11 +100,7 @@ impl View for DirectoryView {
         self.0.list(path).map_err(hide_escapes)
     }
 
-    fn names(&self, path: &[u8], most: usize, patience: Patience) -> io::Result<Vec<Vec<u8>>> {
-        if patience == Patience::MustNotWait {
-            // Nothing says whether reading a directory would wait for the disk.
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+    fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
         clean(path)?;
         self.0.names(path, most).map_err(hide_escapes)
     }

@@ -33,6 +33,14 @@ pub(crate) fn build(
     cached: bool,
     effort: Effort,
 ) -> Result<Offer, Stop> {
+    let named = Named {
+        view: files.view,
+        path: &file.path,
+    };
+    // Before anything is read, so that nothing is read twice, and the program's rule asked once.
+    if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, named) {
+        return Err(Stop::WouldWait);
+    }
     let look_again = may_change_unseen(&file.identity)
         || file
             .siblings
@@ -60,12 +68,7 @@ pub(crate) fn build(
         }
     }
     let negotiable = !siblings.is_empty();
-    let named = Named {
-        view: files.view,
-        path: &file.path,
-        patience: effort.patience,
-    };
-    let cache_control = shared.cache_control(mount, named, now)?;
+    let cache_control = shared.cache_control(mount, named, now);
     let mut representations = Vec::with_capacity(1 + siblings.len());
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
     for (coding, identity, digest) in all {

@@ -11,7 +11,7 @@ use crate::config::{Config, ConfigError, Mounts};
 use crate::content_memory::ContentMemory;
 use crate::counters::Counters;
 use crate::digest::Digests;
-use crate::error::{LoadError, Stop};
+use crate::error::LoadError;
 use crate::events::Event;
 use crate::load::Landed;
 use crate::log::Said;
@@ -103,16 +103,17 @@ impl Shared {
         self.contents.bytes() > kept.saturating_add(size / 16)
     }
 
-    /// The Cache-Control of `file`, which is in the tree of the mount of this number and was loaded
-    /// at `now`.
-    pub(crate) fn cache_control(
-        &self,
-        mount: usize,
-        file: Named<'_>,
-        now: Duration,
-    ) -> Result<Bytes, Stop> {
-        let path = || self.mounts.path_of(mount, file.path);
-        self.config.cache_control.of(path, file, (&self.said, now))
+    /// Whether the Cache-Control of `file`, in the tree of the mount of this number, takes a look at
+    /// its directory, which may wait.
+    pub(crate) fn is_in_doubt(&self, mount: usize, file: Named<'_>) -> bool {
+        file.is_in_doubt(&self.mounts.path_of(mount, file.path))
+    }
+
+    /// That Cache-Control, of a file that was loaded at `now`.
+    pub(crate) fn cache_control(&self, mount: usize, file: Named<'_>, now: Duration) -> Bytes {
+        let path = self.mounts.path_of(mount, file.path);
+        let cache_control = &self.config.cache_control;
+        cache_control.of(&path, file, (&self.said, now))
     }
 
     /// Closes the handles of what `old` offered and `new` does not.

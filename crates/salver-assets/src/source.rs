@@ -55,16 +55,13 @@ pub trait View: Send + Sync {
     /// See [`View`]; `NotADirectory` if it is a file.
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>>;
 
-    /// The first `most` names that [`list`](Self::list) gives, whichever they are.
+    /// No more than `most` of the names that [`list`](Self::list) gives, whichever. May wait.
     ///
-    /// Default: a part of all, which costs as much as all of them and may wait.
+    /// Default: a part of all, which costs as much as all of them.
     ///
     /// # Errors
-    /// See [`View`].
-    fn names(&self, path: &[u8], most: usize, patience: Patience) -> io::Result<Vec<Vec<u8>>> {
-        if patience == Patience::MustNotWait {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+    /// As of [`list`](Self::list).
+    fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut names = self.list(path)?;
         names.truncate(most);
         Ok(names)

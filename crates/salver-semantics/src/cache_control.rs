@@ -24,7 +24,8 @@ pub fn cache_control<E>(
     path: &[u8],
     beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
 ) -> Result<&'static str, E> {
-    let value = match !is_html(path) && is_fingerprinted(path, beside)? {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let value = match !is_html(name) && is_fingerprinted(path, beside)? {
         true => IMMUTABLE,
         false => NO_CACHE,
     };

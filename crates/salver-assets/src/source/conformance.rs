@@ -92,7 +92,7 @@ pub enum Rule {
     DirectoryIsNoFile,
     /// A file is not listed: `NotADirectory`.
     FileIsNoDirectory,
-    /// A listing has every name, each once, and no other.
+    /// A listing has every name, each once, and no other; a part of it has as many as are wanted.
     Listing,
     /// Where nothing is, every method says `NotFound` or `NotADirectory`.
     Absent,

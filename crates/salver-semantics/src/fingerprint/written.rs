@@ -16,8 +16,8 @@ pub(super) enum Looks {
     Random,
 }
 
-/// How characters out of `A-Z a-z 0-9 _ -` look in the name of such a file. About one hash in a
-/// hundred looks written, one in twenty no more than odd, and every other random.
+/// How characters out of `A-Z a-z 0-9 _ -` look in the name of such a file. Of hashes in base64url about
+/// one in fifty looks written, one in twenty no more than odd, and every other random.
 pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
     if is_numbered(text) {
         return Looks::Written;

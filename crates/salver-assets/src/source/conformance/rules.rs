@@ -175,6 +175,15 @@ fn listings_are_exact(view: &dyn View) -> Result<(), String> {
             let names = names.iter().map(|name| name.escape_ascii().to_string());
             format!("of {path:?}: {:?}", names.collect::<Vec<_>>())
         })?;
+        for most in [0, 1, usize::MAX] {
+            let mut some = done("names", &path, view.names(path.as_bytes(), most))?;
+            some.sort();
+            some.dedup();
+            let are_listed = some.iter().all(|name| expected.contains(&&**name));
+            expect(are_listed && some.len() == expected.len().min(most), || {
+                format!("of {path:?}: {} names where {most} were wanted", some.len())
+            })?;
+        }
     }
     Ok(())
 }

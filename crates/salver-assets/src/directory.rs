@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use salver_os::{Directory, Resolver, Symlinks};
 
+use crate::directory_log::DirectoryLog;
 use crate::source::{Metadata, Opened, Patience, Reader, Source, View, is_clean};
 use crate::sync::Lock;
 
@@ -21,10 +22,11 @@ pub struct DirectorySource {
     resolver: Resolver,
     reopen_after: Duration,
     current: Lock<(Arc<DirectoryView>, Instant)>,
+    log: Arc<DirectoryLog>,
 }
 
 #[derive(Debug)]
-struct DirectoryView(Directory);
+struct DirectoryView(Directory, Arc<DirectoryLog>);
 
 impl DirectorySource {
     /// Opens `path`. With `revalidate` zero every view resolves the path anew; else a resolution
@@ -49,13 +51,16 @@ impl DirectorySource {
         // Absolute from here on: the working directory may change.
         let path = std::path::absolute(path)?;
         let directory = Directory::open(&path, symlinks, resolver, Patience::MayWait)?;
-        let current = Lock::new((Arc::new(DirectoryView(directory)), Instant::now()));
+        let log = Arc::new(DirectoryLog::new(&path, symlinks));
+        let view = Arc::new(DirectoryView(directory, Arc::clone(&log)));
+        let current = Lock::new((view, Instant::now()));
         Ok(DirectorySource {
             path,
             symlinks,
             resolver,
             reopen_after: revalidate / 4,
             current,
+            log,
         })
     }
 
@@ -72,8 +77,9 @@ impl Source for DirectorySource {
         if now.duration_since(resolved) < self.reopen_after {
             return Ok(view);
         }
-        let directory = Directory::open(&self.path, self.symlinks, self.resolver, patience)?;
-        let view = Arc::new(DirectoryView(directory));
+        let directory = Directory::open(&self.path, self.symlinks, self.resolver, patience);
+        self.log.looked(&directory);
+        let view = Arc::new(DirectoryView(directory?, Arc::clone(&self.log)));
         *self.current.hold() = (Arc::clone(&view), now);
         Ok(view)
     }
@@ -82,12 +88,14 @@ impl Source for DirectorySource {
 impl View for DirectoryView {
     fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
         clean(path)?;
-        self.0.stat(path, patience).map_err(hide_escapes)
+        let found = self.0.stat(path, patience);
+        found.map_err(|error| self.1.hide_escapes(path, error))
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
         clean(path)?;
-        let opened = self.0.open_file(path, patience).map_err(hide_escapes)?;
+        let opened = self.0.open_file(path, patience);
+        let opened = opened.map_err(|error| self.1.hide_escapes(path, error))?;
         Ok(Opened {
             metadata: opened.metadata,
             reader: Reader::File(Arc::new(opened.file)),
@@ -97,7 +105,8 @@ impl View for DirectoryView {
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         clean(path)?;
-        self.0.list(path).map_err(hide_escapes)
+        let listed = self.0.list(path);
+        listed.map_err(|error| self.1.hide_escapes(path, error))
     }
 
     fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
@@ -112,15 +121,6 @@ fn clean(path: &[u8]) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::ErrorKind::NotFound.into())
-    }
-}
-
-/// What may not be followed is as if it were not there.
-fn hide_escapes(error: io::Error) -> io::Error {
-    if Directory::escapes(&error) {
-        io::ErrorKind::NotFound.into()
-    } else {
-        error
     }
 }
 

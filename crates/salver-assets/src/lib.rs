@@ -22,6 +22,7 @@ mod control;
 mod counters;
 pub mod digest;
 mod directory;
+mod directory_log;
 mod embedded_source;
 mod engine;
 mod error;

@@ -74,6 +74,10 @@ impl Default for Occasional {
 pub(crate) struct Said {
     hasher: foldhash::fast::RandomState,
     said: Lock<HashSet<u64>>,
+    /// Links that may not be followed.
+    pub(crate) refused: Occasional,
+    /// Directories that have gone.
+    pub(crate) gone: Occasional,
     /// Files that may not be read.
     pub(crate) forbidden: Occasional,
     /// Loads that ran out of something.
@@ -93,6 +97,8 @@ impl Default for Said {
         Said {
             hasher: foldhash::fast::RandomState::default(),
             said: Lock::default(),
+            refused: Occasional::at_most(PATHS),
+            gone: Occasional::at_most(FILES),
             forbidden: Occasional::at_most(PATHS),
             overloaded: Occasional::at_most(PATHS),
             failed: Occasional::at_most(PATHS),

@@ -72,7 +72,9 @@ impl fmt::Display for BindError {
             }
             io::ErrorKind::PermissionDenied => write!(
                 f,
-                "{address} may not be listened on: ports below 1024 need the right to bind them"
+                "{address} may not be listened on: ports below 1024 need a right for it; choose another \
+                 port, or give it: `sudo setcap cap_net_bind_service=+ep` with the path of the program, \
+                 or AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit"
             ),
             _ => write!(f, "cannot listen on {address}: {error}"),
         }
@@ -234,6 +236,25 @@ mod tests {
         check("192.0.2.1:80", "192.0.2.1:80");
         check("[::1]:80", "[::1]:80");
         check("[fe80::1%3]:80", "[fe80::1%3]:80");
+    }
+
+    #[test]
+    fn who_may_not_listen_is_told_what_gives_the_right() {
+        let error = BindError {
+            address: "0.0.0.0:80".parse().unwrap(),
+            over_udp: false,
+            error: io::ErrorKind::PermissionDenied.into(),
+        };
+        let line = error.to_string();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        for part in [
+            "0.0.0.0:80",
+            "another port",
+            "setcap",
+            "CAP_NET_BIND_SERVICE",
+        ] {
+            assert!(line.contains(part), "{line}");
+        }
     }
 
     #[test]

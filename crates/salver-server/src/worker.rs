@@ -127,10 +127,10 @@ async fn serve(
     while context.deadlines.len() > 0 && *stage.borrow() != Stage::Ended {
         let now = Instant::now();
         if now >= end {
-            tracing::warn!(
-                "{} connections did not end in time",
-                context.deadlines.len()
-            );
+            match context.deadlines.len() {
+                1 => tracing::warn!("1 connection did not end in time"),
+                many => tracing::warn!("{many} connections did not end in time"),
+            }
             break;
         }
         if now >= began + LAST_REQUESTS && !last.draining.replace(true) {

@@ -206,6 +206,10 @@ pub(super) mod tests {
             &["no certificate", "BEGIN CERTIFICATE"],
         );
         check("hello", &key, "cert.pem", &["no certificate"]);
+        // As `openssl x509 -req` makes it unless it is told more.
+        let old = include_str!("version-1.pem");
+        let remedy = ["version 1", "-extfile", "subjectAltName"];
+        check(old, &key, "cert.pem", &remedy);
         check(
             &key,
             &cert,

@@ -26,6 +26,8 @@ pub(super) enum Problem {
     KeyInsteadOfCertificate,
     /// The certificate is none.
     BrokenCertificate(String),
+    /// The certificate is of X.509 version 1 or 2, which can name no host.
+    OldCertificate,
     /// There is no key in the file of the key.
     NoKey,
     /// The file of the key has a certificate instead.
@@ -107,6 +109,12 @@ impl fmt::Display for CertificateError {
                 f,
                 "the first certificate in {path:?} is broken ({why}): copy it anew from who \
                  issued it"
+            ),
+            Problem::OldCertificate => write!(
+                f,
+                "the first certificate in {path:?} is of X.509 version 1, which clients refuse: make \
+                 one of version 3, for `openssl x509 -req` by -extfile with a line \
+                 subjectAltName=DNS:NAME"
             ),
             Problem::NoKey => write!(
                 f,

@@ -15,6 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
+use x509_parser::x509::X509Version;
 
 use super::certificates::CertificateFiles;
 use super::error::{CertificateError, Problem};
@@ -68,6 +69,12 @@ impl Pair {
             ));
         };
         let (_, parsed) = parse_x509_certificate(first).map_err(|why| broken(why.to_string()))?;
+        if parsed.version() != X509Version::V3 {
+            return Err(CertificateError::new(
+                &files.certificate,
+                Problem::OldCertificate,
+            ));
+        }
         let (mut names, mut addresses) = (Vec::new(), Vec::new());
         let alternatives = parsed
             .subject_alternative_name()

@@ -52,7 +52,11 @@ impl Runner for Scripted {
             }
             _ => {}
         }
-        let environment = serde_json::json!({ "kernel": "1.2.3", "cpu": { "cores": 2 } });
+        let environment = serde_json::json!({
+            "kernel": "1.2.3",
+            "cpu": { "cores": 2 },
+            "others": { "cores": 1.25, "stolen_cores": 0.25 },
+        });
         let title = match job.kind {
             JobKind::Cache => "Plain against cached",
             JobKind::Load => "Load",

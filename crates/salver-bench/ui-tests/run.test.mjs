@@ -172,6 +172,34 @@ test("errors and doubts stand before any figure", async () => {
   await check();
 });
 
+test("what others took of the machine is said in words beside the run", async () => {
+  const { url } = await scripted();
+  const { page, check } = await open(url);
+  await runOnce(page);
+  assert.equal(await page.locator("#shown .others").innerText(), "Others took 1.50 cores meanwhile.");
+  await check();
+});
+
+test("the directory that is written to is not the one that is read", async () => {
+  const { url } = await scripted();
+  const { page, check } = await open(url);
+  const choose = (kind) => page.locator(`input[name=kind][value=${kind}]`).check();
+  const shown = async () => [
+    await page.locator("#directory-label").innerText(),
+    await page.locator("#directory").inputValue(),
+  ];
+  await choose("load");
+  await page.locator("#directory").fill("/srv/site");
+  await choose("cache");
+  assert.deepEqual(await shown(), ["Make files in", ""]);
+  await page.locator("#directory").fill("/tmp");
+  await choose("load");
+  assert.deepEqual(await shown(), ["Directory of the site", "/srv/site"]);
+  await choose("cache");
+  assert.deepEqual(await shown(), ["Make files in", "/tmp"]);
+  await check();
+});
+
 test("what is wrong is said beside its field", async () => {
   const { url } = await scripted();
   const { page, check } = await open(url);

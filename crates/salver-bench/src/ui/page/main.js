@@ -6,17 +6,27 @@ const kind = () => form.elements.kind.value;
 
 const HINTS = {
   cache: {
+    label: "Make files in",
     directory:
       "Where the files to measure with are made, and removed. Empty: the directory for temporary files.",
     duration: "Each size is measured for so long each way, in turns; for intervals give 2 s or more.",
   },
   load: {
+    label: "Directory of the site",
     directory: "What the server serves: every answer is then compared with its file.",
     duration: "It is measured for so long after a warm-up.",
   },
 };
 
+// What was typed for each kind: files are made in the one directory, and only read in the other.
+const directories = { cache: "", load: "" };
+let kindShown = kind();
+
 function showKind() {
+  directories[kindShown] = byId("directory").value;
+  byId("directory").value = directories[kind()];
+  kindShown = kind();
+  byId("directory-label").textContent = HINTS[kind()].label;
   byId("url-field").hidden = kind() !== "load";
   byId("directory-hint").textContent = HINTS[kind()].directory;
   byId("duration-hint").textContent = HINTS[kind()].duration;
@@ -146,11 +156,11 @@ function listen() {
 
 function fillForm(job) {
   form.elements.kind.value = job.kind;
+  showKind();
   byId("url").value = job.url ?? "";
   byId("directory").value = job.directory ?? "";
   byId("duration_seconds").value = job.duration_seconds;
   byId("connections").value = job.connections;
-  showKind();
 }
 
 if (data.mode === "live") {

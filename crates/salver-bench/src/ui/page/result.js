@@ -31,6 +31,17 @@ function problems(entries) {
   );
 }
 
+// Other programs that used so many cores are worth a word, as in the terminal.
+const DISTURBING = 0.2;
+
+function othersInWords({ report }) {
+  const others = report.environment?.others;
+  const cores = others ? others.cores + others.stolen_cores : 0;
+  return cores < DISTURBING
+    ? null
+    : html("span", { class: "hint others" }, `Others took ${figure(cores)} cores meanwhile.`);
+}
+
 const askedFor = ({ job }) =>
   `${count(job.duration_seconds)} s, ${plural(job.connections, "connection", "connections")}`;
 
@@ -50,7 +61,7 @@ function shownList(shown) {
             )
           : null;
       const when = html("span", { class: "hint" }, `${moment(saved.started_ms)} · ${askedFor(saved)}`);
-      return html("li", {}, letter, html("div", {}, html("span", { class: "title" }, saved.report.title), when, link));
+      return html("li", {}, letter, html("div", {}, html("span", { class: "title" }, saved.report.title), when, othersInWords(saved), link));
     }),
   );
 }

@@ -50,7 +50,8 @@ pub struct Environment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// Cores that neither this process with its children nor the named server used: 1 is one core
-    /// all the time. A server on this machine that was not named is among the others.
+    /// all the time. A server on this machine that was not named is among the others. What the kernel
+    /// does in interrupts is not: that belongs to nobody, and to who sends and receives most of all.
     pub cores: f64,
     /// Cores that the host of a virtual machine gave to somebody else.
     pub stolen_cores: f64,
@@ -87,23 +88,37 @@ impl Environment {
     }
 }
 
+/// How the cores of the machine were used for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// By whom who is not measured here.
+    pub others: Others,
+    /// Cores that had nothing to do.
+    pub idle_cores: f64,
+    /// All of them.
+    pub cores: f64,
+}
+
 /// Watches what others take, from a moment on.
 #[derive(Clone, Debug)]
 pub struct OthersWatch {
     began: Instant,
     machine: Option<Machine>,
-    /// This process, and the server if it was named and is not a child of this one.
-    ours: Vec<ServerWatch>,
+    /// This process, and the server if it was named.
+    ours: Option<ServerWatch>,
 }
 
 impl OthersWatch {
-    /// Begins. `server` is the server's process, if it is on this machine and not a child of this
-    /// process.
-    pub fn start(server: Option<u32>) -> OthersWatch {
-        let pids = [Some(std::process::id()), server];
-        let watch = |pid| ServerWatch::start(pid).ok();
+    /// Begins. `server` are the server's processes, if they are on this machine and no children of
+    /// this process.
+    pub fn start(server: &[u32]) -> OthersWatch {
+        let own = [std::process::id()];
+        let server = server.iter().copied().filter(|pid| !own.contains(pid));
+        let all: Vec<u32> = own.into_iter().chain(server).collect();
+        // One family: a server that is a child of this process counts once.
+        let ours = ServerWatch::start(&all).or_else(|_| ServerWatch::start(&own));
         OthersWatch {
-            ours: pids.into_iter().flatten().filter_map(watch).collect(),
+            ours: ours.ok(),
             machine: machine_now(),
             began: Instant::now(),
         }
@@ -111,22 +126,28 @@ impl OthersWatch {
 
     /// What they took since; nothing if it cannot be known.
     pub fn others(&self) -> Option<Others> {
+        self.usage().map(|usage| usage.others)
+    }
+
+    /// What all did since; nothing if it cannot be known.
+    pub fn usage(&self) -> Option<Usage> {
         let elapsed = self.began.elapsed().as_secs_f64();
         let (before, after) = (self.machine?, machine_now()?);
-        if elapsed <= 0.0 || self.ours.is_empty() {
+        let ours = self.ours.as_ref()?.cpu().ok()?.as_secs_f64();
+        if elapsed <= 0.0 {
             return None;
         }
         let between =
             |before: u64, after: u64| of_ticks(after.saturating_sub(before)).as_secs_f64();
-        let ours: f64 = self
-            .ours
-            .iter()
-            .filter_map(|one| Some(one.cpu().ok()?.as_secs_f64()))
-            .sum();
         let busy = between(before.busy_ticks, after.busy_ticks);
-        Some(Others {
+        let others = Others {
             cores: (busy - ours).max(0.0) / elapsed,
             stolen_cores: between(before.stolen_ticks, after.stolen_ticks) / elapsed,
+        };
+        Some(Usage {
+            others,
+            idle_cores: between(before.idle_ticks, after.idle_ticks) / elapsed,
+            cores: f64::from(after.cores),
         })
     }
 }
@@ -134,32 +155,38 @@ impl OthersWatch {
 /// What all cores have done since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Machine {
-    /// Work of any kind, interrupts included.
+    /// Work of processes, in their programs or in the kernel for them.
     busy_ticks: u64,
+    /// No work, be it that nothing is to be done or that a disk is waited for.
+    idle_ticks: u64,
     /// Time in which there was work, and the host did something else.
     stolen_ticks: u64,
+    /// How many cores there are.
+    cores: u32,
 }
 
 fn machine_now() -> Option<Machine> {
     machine(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The first line of `/proc/stat` (`proc_stat(5)`).
+/// The first lines of `/proc/stat` (`proc_stat(5)`): one of all cores, and one of each.
 fn machine(stat: &str) -> Option<Machine> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line
         .split_ascii_whitespace()
         .map_while(|number| number.parse().ok())
         .collect();
+    let is_core = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    let cores = stat.lines().filter(is_core);
     // Guests' time, which follows, is part of the user's.
     let [
         user,
         nice,
         system,
-        _idle,
-        _waiting,
-        interrupts,
-        soft,
+        idle,
+        waiting,
+        _interrupts,
+        _soft,
         stolen,
         ..,
     ] = ticks[..]
@@ -167,8 +194,10 @@ fn machine(stat: &str) -> Option<Machine> {
         return None;
     };
     Some(Machine {
-        busy_ticks: user + nice + system + interrupts + soft,
+        busy_ticks: user + nice + system,
+        idle_ticks: idle + waiting,
         stolen_ticks: stolen,
+        cores: u32::try_from(cores.count()).unwrap_or(u32::MAX),
     })
 }
 
@@ -292,11 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_work_is_everything_but_idling_and_waiting() {
-        let stat = "cpu  413959 420644 643901 1095333 65041 7 157154 2441 5 6\ncpu0 1 2 3 4\n";
+    fn the_machines_work_is_that_of_its_processes() {
+        let stat = "cpu  413959 420644 643901 1095333 65041 7 157154 2441 5 6\ncpu0 1 2 3 4\n\
+                    cpu1 1 2 3 4\nintr 1\n";
         let expected = Machine {
-            busy_ticks: 413_959 + 420_644 + 643_901 + 7 + 157_154,
+            busy_ticks: 413_959 + 420_644 + 643_901,
+            idle_ticks: 1_095_333 + 65_041,
             stolen_ticks: 2441,
+            cores: 2,
         };
         assert_eq!(machine(stat), Some(expected));
         for wrong in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  a"] {
@@ -357,11 +389,12 @@ mod tests {
 
     #[test]
     fn the_work_of_this_process_is_not_that_of_others() {
-        let watch = OthersWatch::start(None);
+        let watch = OthersWatch::start(&[]);
         let one_core = Instant::now();
-        let before = watch.ours[0].cpu().unwrap();
+        let ours = watch.ours.as_ref().unwrap();
+        let before = ours.cpu().unwrap();
         // A quarter of a second of work, however long it takes.
-        while watch.ours[0].cpu().unwrap() - before < std::time::Duration::from_millis(250) {}
+        while ours.cpu().unwrap() - before < std::time::Duration::from_millis(250) {}
         let elapsed = one_core.elapsed().as_secs_f64();
         let others = watch.others().unwrap();
         let busy = {

@@ -1,7 +1,7 @@
 //! The accounts of one thread of a load, whatever it speaks: which request is due when, and what
 //! has become of each.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -34,6 +34,9 @@ pub(crate) struct Shared<'a> {
     /// Right answers and errors so far, for those who watch; warm-up included.
     pub(crate) answers: AtomicU64,
     pub(crate) errors: AtomicU64,
+    /// Of the errors those that are complete answers of another status, and the last such status.
+    pub(crate) wrong_statuses: AtomicU64,
+    pub(crate) wrong_status: AtomicU16,
 }
 
 /// The phases of a run.
@@ -80,6 +83,8 @@ pub(crate) struct Ledger<'a> {
     /// Not yet told to those who watch.
     answers: u64,
     errors: u64,
+    wrong_statuses: u64,
+    wrong_status: u16,
 }
 
 impl<'a> Ledger<'a> {
@@ -102,6 +107,8 @@ impl<'a> Ledger<'a> {
             cpu_before: None,
             answers: 0,
             errors: 0,
+            wrong_statuses: 0,
+            wrong_status: 0,
         }
     }
 
@@ -201,7 +208,13 @@ impl<'a> Ledger<'a> {
         let verdict = asked.request.expected.judge(answer);
         match verdict {
             Ok(()) => self.answers += 1,
-            Err(_) => self.errors += 1,
+            Err(wrong) => {
+                self.errors += 1;
+                if wrong == Wrong::Status {
+                    self.wrong_statuses += 1;
+                    self.wrong_status = answer.status;
+                }
+            }
         }
         if !asked.measured {
             return;
@@ -282,10 +295,16 @@ impl<'a> Ledger<'a> {
 
     /// Tells those who watch.
     fn tell(&mut self) {
-        let (answers, errors) = (
+        let (answers, errors, wrong) = (
             std::mem::take(&mut self.answers),
             std::mem::take(&mut self.errors),
+            std::mem::take(&mut self.wrong_statuses),
         );
+        if wrong > 0 {
+            let (all, last) = (&self.shared.wrong_statuses, &self.shared.wrong_status);
+            last.store(self.wrong_status, Ordering::Relaxed);
+            all.fetch_add(wrong, Ordering::Relaxed);
+        }
         if answers > 0 {
             self.shared.answers.fetch_add(answers, Ordering::Relaxed);
         }

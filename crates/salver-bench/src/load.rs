@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::disturbance::Disturbance;
 use crate::error::BenchError;
 use crate::latency;
 use crate::ledger::{Ledger, Shared, Timeline};
@@ -15,9 +16,11 @@ use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verifie
 use crate::order::{Order, Picker};
 use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
+use crate::serving;
 use crate::survey;
 use crate::tally::Tally;
 use crate::thread::Thread;
+use crate::transport::Http;
 use crate::workload::Workload;
 
 /// More connections than this have no use on one machine.
@@ -59,8 +62,12 @@ pub struct Load {
     pub duration: Duration,
     /// How long an answer may take. What was asked within the duration is waited for so long.
     pub timeout: Duration,
-    /// The server's process, if its CPU is to be measured: that of its descendants is counted too.
-    pub server_pid: Option<u32>,
+    /// The server's processes, if their CPU is to be measured: that of their descendants is counted
+    /// too.
+    pub server_pids: Vec<u32>,
+    /// Whether it is watched what others take of this machine, and said if that was too much. Trials
+    /// that are compared with each other do without: there the interval says how far they are right.
+    pub judges_others: bool,
 }
 
 impl Load {
@@ -75,7 +82,8 @@ impl Load {
             warm_up: Duration::from_secs(1),
             duration: Duration::from_secs(10),
             timeout: Duration::from_secs(10),
-            server_pid: None,
+            server_pids: Vec::new(),
+            judges_others: false,
         }
     }
 
@@ -162,6 +170,8 @@ pub fn run(
         stop: AtomicBool::new(false),
         answers: AtomicU64::new(0),
         errors: AtomicU64::new(0),
+        wrong_statuses: AtomicU64::new(0),
+        wrong_status: AtomicU16::new(0),
     };
     let pickers = Picker::for_threads(load.workload.order, load.workload.len(), load.threads);
     std::thread::scope(|scope| {
@@ -196,7 +206,7 @@ pub fn run(
             threads.push((go, spawned));
         }
         drop(connected);
-        let mut overseen = Ok(None);
+        let mut overseen = Ok(Overseen::default());
         if are_connected.iter().count() == load.threads {
             let start = Instant::now();
             let from = start + load.warm_up;
@@ -226,27 +236,26 @@ pub fn run(
     })
 }
 
-/// Tells those who watch how it goes until `is_over`; what the server's process spent on what is
-/// measured.
+/// Tells those who watch how it goes until `is_over`; what the server's processes spent on what is
+/// measured, and what others took meanwhile.
 fn oversee(
     load: &Load,
     shared: &Shared<'_>,
     timeline: Timeline,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     is_over: &dyn Fn() -> bool,
-) -> Result<Option<Spent>, BenchError> {
+) -> Result<Overseen, BenchError> {
     let mut server = None;
+    let mut disturbance = None;
+    let mut is_judged = !load.judges_others;
     let mut told = timeline.start;
     let (mut answers, mut errors_before) = (0, 0);
     let mut failure = None;
     while !is_over() {
         let now = Instant::now();
-        if now >= timeline.from
-            && server.is_none()
-            && let Some(pid) = load.server_pid
-        {
+        if now >= timeline.from && server.is_none() && !load.server_pids.is_empty() {
             errors_before = shared.errors.load(Ordering::Relaxed);
-            match ServerWatch::start(pid) {
+            match ServerWatch::start(&load.server_pids) {
                 Ok(watch) => server = Some((watch, now)),
                 Err(error) => {
                     failure = Some(BenchError::Failed(error));
@@ -255,7 +264,23 @@ fn oversee(
                 }
             }
         }
+        if now >= timeline.from && !is_judged {
+            is_judged = true;
+            let dialer = &shared.dialer;
+            let place = || serving::place(dialer.address, dialer.http == Http::Three);
+            disturbance = Disturbance::watch(&load.server_pids, place);
+        }
+        if now - timeline.start >= INTERVAL
+            && let Some(wrong) = all_wrong(load, shared)
+        {
+            failure = Some(wrong);
+            shared.stop.store(true, Ordering::Relaxed);
+            break;
+        }
         if now - told >= INTERVAL {
+            if let Some(disturbance) = &mut disturbance {
+                disturbance.look();
+            }
             let so_far = shared.answers.load(Ordering::Relaxed);
             let errors = shared.errors.load(Ordering::Relaxed);
             let warming_up = now < timeline.from;
@@ -285,26 +310,56 @@ fn oversee(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let Some((watch, since)) = server else {
-        return Ok(None);
-    };
-    let cpu = watch.cpu().map_err(BenchError::Failed)?;
-    let resident = watch.resident_bytes().map_err(BenchError::Failed)?;
-    Ok(Some(Spent {
-        cpu,
-        resident,
-        elapsed: since.elapsed(),
-    }))
+    let mut overseen = Overseen::default();
+    if let Some((watch, since)) = server {
+        overseen.spent = Some(Spent {
+            cpu: watch.cpu().map_err(BenchError::Failed)?,
+            resident: watch.resident_bytes().map_err(BenchError::Failed)?,
+            elapsed: since.elapsed(),
+        });
+    }
+    overseen.disturbed = disturbance.and_then(|mut disturbance| {
+        disturbance.look();
+        disturbance.reason()
+    });
+    Ok(overseen)
 }
 
-/// What the server's process spent on what is measured.
+/// That no answer was right, because each had another status than was wanted: then there is nothing
+/// to measure, and something to correct.
+fn all_wrong(load: &Load, shared: &Shared<'_>) -> Option<BenchError> {
+    let wrong = shared.wrong_statuses.load(Ordering::Relaxed);
+    let errors = shared.errors.load(Ordering::Relaxed);
+    if wrong == 0 || errors > wrong || shared.answers.load(Ordering::Relaxed) > 0 {
+        return None;
+    }
+    let found = shared.wrong_status.load(Ordering::Relaxed);
+    let pages = &load.workload.pages;
+    let first = pages.first().map_or("/", |page| &page.form);
+    Some(BenchError::Failed(format!(
+        "nothing is measured: no answer was {}, all {wrong} were {found}, as that to {}{first}: \
+         correct the URL, or the status that is wanted",
+        load.workload.mix.status,
+        load.workload.target.origin()
+    )))
+}
+
+/// What was seen beside a run.
+#[derive(Default)]
+struct Overseen {
+    spent: Option<Spent>,
+    /// Why the figures are those of others too.
+    disturbed: Option<String>,
+}
+
+/// What the server's processes spent on what is measured.
 struct Spent {
     cpu: Duration,
     resident: u64,
     elapsed: Duration,
 }
 
-fn result(load: &Load, tally: Tally, busiest: Duration, spent: Option<Spent>) -> Measured {
+fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> Measured {
     let seconds = tally.span.as_secs_f64().max(f64::MIN_POSITIVE);
     let answered: u64 = tally.statuses().values().sum();
     let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / exact(answered.max(1));
@@ -314,7 +369,7 @@ fn result(load: &Load, tally: Tally, busiest: Duration, spent: Option<Spent>) ->
         busiest_thread: busiest.as_secs_f64() / seconds,
         late_sends: tally.late_sends,
     };
-    let server = spent.map(|spent| ServerCost {
+    let server = overseen.spent.map(|spent| ServerCost {
         cpu_us_per_request: per_request(spent.cpu),
         cores: spent.cpu.as_secs_f64() / spent.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
         resident_bytes: spent.resident,
@@ -351,7 +406,14 @@ fn result(load: &Load, tally: Tally, busiest: Duration, spent: Option<Spent>) ->
             true => Verified::Content,
             false => Verified::Framing,
         },
-        invalid: invalid(load, &tally, &client, server.as_ref(), seconds),
+        invalid: invalid(
+            load,
+            &tally,
+            &client,
+            server.as_ref(),
+            overseen.disturbed,
+            seconds,
+        ),
     }
 }
 
@@ -361,15 +423,18 @@ fn invalid(
     tally: &Tally,
     client: &ClientCost,
     server: Option<&ServerCost>,
+    disturbed: Option<String>,
     seconds: f64,
 ) -> Vec<String> {
-    let mut reasons = Vec::new();
+    // Who was kept from the cores is not to blame for being late.
+    let is_disturbed = disturbed.is_some();
+    let mut reasons: Vec<String> = disturbed.into_iter().collect();
     let all = tally.requests + tally.errors.total();
     if all == 0 {
         reasons.push("no request ended: give the run more time".to_owned());
     }
     let is_late = exact(tally.late_sends) > LATE_SHARE * exact(all);
-    if is_late {
+    if is_late && !is_disturbed {
         reasons.push(format!(
             "the client was the bottleneck: {} of {all} requests left more than a millisecond \
              after they could have; ask for a lower rate, or give it --threads or a core of its own",

@@ -107,6 +107,13 @@ impl ServerCommand {
     }
 }
 
+/// As it can be typed again.
+impl fmt::Display for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shell_words::join(&self.words))
+    }
+}
+
 /// A server that runs. It is stopped when this is dropped.
 #[derive(Debug)]
 pub struct Server {

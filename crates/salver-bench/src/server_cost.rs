@@ -16,7 +16,8 @@ const ATTEMPTS: usize = 5;
 /// A process and its descendants, watched since a moment.
 #[derive(Clone, Debug)]
 pub struct ServerWatch {
-    pid: u32,
+    /// Those that were named.
+    pids: Vec<u32>,
     /// Those that were there at the start, by id, with when they began. They stay in the family
     /// even if their parent ends and they are given another.
     known: BTreeMap<u32, u64>,
@@ -25,23 +26,24 @@ pub struct ServerWatch {
 }
 
 impl ServerWatch {
-    /// Begins to watch the process with this id.
+    /// Begins to watch the processes with these ids: one, or several of one server. Who descends from
+    /// another of them counts once.
     ///
     /// # Errors
     /// There is no such process, or it has ended. The text is one line.
-    pub fn start(pid: u32) -> Result<ServerWatch, String> {
-        let is_there = Process::read(pid).is_some_and(|process| !process.zombie);
-        if !is_there {
+    pub fn start(pids: &[u32]) -> Result<ServerWatch, String> {
+        let is_there = |pid: u32| Process::read(pid).is_some_and(|process| !process.zombie);
+        if let Some(pid) = pids.iter().find(|pid| !is_there(**pid)) {
             return Err(format!(
                 "no process with the id {pid} can be seen here: name one that runs on this machine"
             ));
         }
         let mut watch = ServerWatch {
-            pid,
+            pids: pids.to_vec(),
             known: BTreeMap::new(),
             ticks: 0,
         };
-        let family = watch.family(&BTreeSet::from([pid]));
+        let family = watch.family(&pids.iter().copied().collect());
         watch.known = family.iter().map(|one| (one.pid, one.started)).collect();
         watch.ticks = ticks(&family);
         Ok(watch)
@@ -97,11 +99,9 @@ impl ServerWatch {
             (found.started == *started).then_some(found)
         };
         let known: Vec<Process> = self.known.iter().filter_map(same).collect();
-        if !known.iter().any(|one| one.pid == self.pid && !one.zombie) {
-            return Err(format!(
-                "the process {} ended while it was measured",
-                self.pid
-            ));
+        let runs = |pid: u32| known.iter().any(|one| one.pid == pid && !one.zombie);
+        if let Some(pid) = self.pids.iter().find(|pid| !runs(**pid)) {
+            return Err(format!("the process {pid} ended while it was measured"));
         }
         Ok(self.family(&known.iter().map(|one| one.pid).collect()))
     }
@@ -214,7 +214,7 @@ mod tests {
     fn check(script: &str) {
         let mut worker = Worker::start(script);
         let before = worker.times();
-        let watch = ServerWatch::start(worker.child.id()).unwrap();
+        let watch = ServerWatch::start(&[worker.child.id()]).unwrap();
         worker.go_on();
         let expected = worker.times() - before;
         let found = watch.cpu().unwrap();
@@ -261,11 +261,32 @@ mod tests {
     }
 
     #[test]
+    fn of_several_each_counts_once() {
+        let mut worker = Worker::start("echo $$; times; read x; work; times; read x");
+        let shell: u32 = worker.line().trim().parse().unwrap();
+        let before = worker.times();
+        // The same one twice, and one of which it descends.
+        let alone = ServerWatch::start(&[shell]).unwrap();
+        let both = ServerWatch::start(&[std::process::id(), shell, shell]).unwrap();
+        let own = ServerWatch::start(&[std::process::id()]).unwrap();
+        worker.go_on();
+        let expected = worker.times() - before;
+        let slack = of_ticks(8);
+        assert!(alone.cpu().unwrap().abs_diff(expected) <= slack);
+        // Other tests of this process work meanwhile: between two looks at it.
+        let (least, found, most) = (own.cpu().unwrap(), both.cpu().unwrap(), own.cpu().unwrap());
+        assert!(
+            least <= found + slack && found <= most + slack,
+            "{least:?} {found:?} {most:?}"
+        );
+    }
+
+    #[test]
     fn a_process_that_is_not_there_is_named() {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();
         child.wait().unwrap();
-        let error = ServerWatch::start(pid).unwrap_err();
+        let error = ServerWatch::start(&[std::process::id(), pid]).unwrap_err();
         assert!(error.contains(&pid.to_string()), "{error}");
         assert_eq!(error.lines().count(), 1);
     }
@@ -273,7 +294,7 @@ mod tests {
     #[test]
     fn a_process_that_ends_is_an_error_and_not_a_figure() {
         let mut worker = Worker::start("read x");
-        let watch = ServerWatch::start(worker.child.id()).unwrap();
+        let watch = ServerWatch::start(&[worker.child.id()]).unwrap();
         worker.go_on();
         // It has ended, and is not waited for yet: its line in /proc is still there.
         let mut rest = String::new();

@@ -151,7 +151,11 @@ fn row(text: &mut String, name: &str, latency: &Latency) -> std::fmt::Result {
         latency.p9999_us,
         latency.max_us,
     ] {
-        write!(text, "{:>10}", duration(micros))?;
+        // Nothing was measured: that is not nothing at all.
+        match latency.count {
+            0 => write!(text, "{:>10}", "-")?,
+            _ => write!(text, "{:>10}", duration(micros))?,
+        }
     }
     writeln!(text)
 }

@@ -255,7 +255,7 @@ fn what_cannot_be_asked_is_said_in_a_line() {
     assert!(check(&shares, "parts of 1"));
     let field = with(|load| load.workload.mix.fields = vec!["x".to_owned()]);
     assert!(check(&field, "is no field"));
-    let nobody = with(|load| load.server_pid = Some(u32::MAX - 1));
+    let nobody = with(|load| load.server_pids = vec![u32::MAX - 1]);
     assert!(!check(&nobody, "process"));
 }
 

@@ -1,7 +1,7 @@
 //! What a person reads when the server is up.
 
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use salver_assets::Prewarmed;
 use salver_server::Server;
@@ -20,7 +20,7 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
         for address in addresses {
             line(
                 "open",
-                &format!("{}{more}", place(scheme, *address, addresses)),
+                &format!("{}{more}", place(scheme, *address, addresses, outward)),
             );
         }
     };
@@ -39,10 +39,11 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
     let cache = if engine.cache {
         let size_of_cache = u64::try_from(engine.cache_size).unwrap_or(u64::MAX);
         let age = humantime::format_duration(engine.revalidate);
-        format!(
-            "{}, compared with the disk after {age}",
-            size(size_of_cache)
-        )
+        let seen = match engine.revalidate.is_zero() {
+            true => "each answer is compared with the disk".to_owned(),
+            false => format!("a file that changes is noticed after {age}"),
+        };
+        format!("{}; {seen}", size(size_of_cache))
     } else {
         "off: every request is answered from disk".to_owned()
     };
@@ -61,9 +62,28 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
     text
 }
 
+/// The address by which others know this machine, of the family of `any`: that of the route to the
+/// outside. Nothing is sent to find it.
+fn outward(any: IpAddr) -> Option<IpAddr> {
+    // Addresses that are kept for documentation (RFC 5737, RFC 3849): no host has them.
+    let outside: IpAddr = match any {
+        IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((outside, 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_loopback() && !own.is_unspecified()).then_some(own)
+}
+
 /// An address as a URL that a browser on this machine can open, and who else can; `all` are those
-/// that are listened on together.
-fn place(scheme: &str, address: SocketAddr, all: &[SocketAddr]) -> String {
+/// that are listened on together, `outward` knows the address for others.
+fn place(
+    scheme: &str,
+    address: SocketAddr,
+    all: &[SocketAddr],
+    outward: impl Fn(IpAddr) -> Option<IpAddr>,
+) -> String {
     let (ip, reach) = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => (Ipv4Addr::LOCALHOST.into(), "every interface, IPv4"),
         // Over IPv4 it is reached if IPv4 has no sockets of its own.
@@ -77,8 +97,12 @@ fn place(scheme: &str, address: SocketAddr, all: &[SocketAddr]) -> String {
     };
     let url = SocketAddr::new(ip, address.port());
     if address.ip().is_unspecified() {
+        let others = match outward(address.ip()) {
+            Some(own) => format!(", as {scheme}://{}/", SocketAddr::new(own, address.port())),
+            None => String::new(),
+        };
         format!(
-            "{scheme}://{url}/ ({} is {reach}: other machines reach it too)",
+            "{scheme}://{url}/ ({} is {reach}: other machines reach it too{others})",
             address.ip()
         )
     } else if address.ip().is_loopback() {
@@ -116,8 +140,8 @@ mod tests {
     fn a_url_opens_in_a_browser_and_says_who_reaches_it() {
         fn check(addresses: &str, expected: &str) {
             let all: Vec<_> = addresses.split(' ').map(|a| a.parse().unwrap()).collect();
-            assert_eq!(place("http", all[0], &all), expected);
-            let secure = place("https", all[0], &all);
+            assert_eq!(place("http", all[0], &all, |_| None), expected);
+            let secure = place("https", all[0], &all, |_| None);
             assert_eq!(secure, expected.replacen("http", "https", 1));
         }
         check("127.0.0.1:8080", "http://127.0.0.1:8080/");
@@ -138,6 +162,29 @@ mod tests {
             "192.0.2.1:81",
             "http://192.0.2.1:81/ (other machines may reach it too)",
         );
+    }
+
+    #[test]
+    fn of_every_interface_the_address_for_others_is_said() {
+        let check = |address: &str, own: &str, expected: &str| {
+            let (address, own) = (address.parse().unwrap(), own.parse().unwrap());
+            let line = place("http", address, &[address], |_| Some(own));
+            assert!(line.contains(expected), "{line}");
+        };
+        check(
+            "0.0.0.0:80",
+            "10.1.2.3",
+            "reach it too, as http://10.1.2.3:80/)",
+        );
+        check(
+            "[::]:80",
+            "2001:db8::7",
+            "reach it too, as http://[2001:db8::7]:80/)",
+        );
+        for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
+            let own = outward(any);
+            assert!(own.is_none_or(|own| own.is_ipv4() == any.is_ipv4() && !own.is_loopback()));
+        }
     }
 
     #[test]

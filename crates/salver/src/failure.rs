@@ -1,7 +1,10 @@
 //! How the command fails: one line, and an exit code that says who must act.
 
+use std::error::Error as _;
 use std::fmt;
 use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The exit code of a command that was told something wrong.
 pub const EXIT_MISUSED: u8 = 2;
@@ -35,15 +38,29 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The parser's report of a wrong command line, without its usage: one line.
-pub fn one_line(report: &str) -> String {
+/// The parser's report of a wrong command line: one line, what is wrong and what to do.
+pub fn one_line(error: &clap::Error) -> String {
+    let report = error.render().to_string();
     let mut line = String::new();
+    let mut command = "salver";
+    let mut is_advised = error.kind() != ErrorKind::UnknownArgument;
     for part in report.lines().map(str::trim) {
-        if part.starts_with("Usage:") || part.starts_with("For more information") {
+        if let Some(usage) = part.strip_prefix("Usage: ") {
+            command = words_of_command(usage);
             break;
         }
+        if part.starts_with("For more information") {
+            break;
+        }
+        // That a value which looks like a flag can be given behind `--` is seldom what is meant.
+        if part.starts_with("tip: to pass") {
+            continue;
+        }
         let (part, separator) = match part.strip_prefix("tip: ") {
-            Some(tip) => (tip, "; "),
+            Some(tip) => {
+                is_advised = true;
+                (tip, "; ")
+            }
             None => (part.strip_prefix("error: ").unwrap_or(part), " "),
         };
         if !part.is_empty() {
@@ -53,28 +70,77 @@ pub fn one_line(report: &str) -> String {
             line.push_str(part);
         }
     }
+    if !is_advised {
+        let advice = match looks_negative(error) {
+            true => "no value can be negative".to_owned(),
+            false => format!("`{command} --help` lists what there is"),
+        };
+        line.push_str(": ");
+        line.push_str(&advice);
+    }
     line
+}
+
+/// Why a value is wrong, without saying of which flag.
+pub fn reason(error: &clap::Error) -> String {
+    if let Some(source) = error.source() {
+        return source.to_string();
+    }
+    let Some(ContextValue::Strings(possible)) = error.get(ContextKind::ValidValue) else {
+        return match error.kind() {
+            ErrorKind::InvalidUtf8 => "it is not UTF-8".to_owned(),
+            _ => one_line(error),
+        };
+    };
+    match &**possible {
+        [rest @ .., last] if !rest.is_empty() => format!("give {} or {last}", rest.join(", ")),
+        all => format!("give {}", all.concat()),
+    }
+}
+
+/// The command in a line of usage: `salver serve` of `salver serve [OPTIONS] [PATH]`.
+fn words_of_command(usage: &str) -> &str {
+    let end = usage.find([' ', '\n']).map_or(usage.len(), |_| {
+        usage.find(['[', '<']).unwrap_or(usage.len())
+    });
+    usage.get(..end).unwrap_or_default().trim()
+}
+
+/// Whether what is no flag is a number below zero.
+fn looks_negative(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return false;
+    };
+    let mut characters = argument.chars();
+    characters.next() == Some('-') && characters.next().is_some_and(|one| one.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::Cli;
 
     #[test]
     fn a_wrong_command_line_is_one_line() {
         fn check(arguments: &[&str], expected: &str) {
             let arguments = ["salver", "serve"].iter().chain(arguments);
-            let error = Cli::read(arguments).unwrap_err();
-            assert_eq!(one_line(&error.render().to_string()), expected);
+            let error = crate::flags::command().try_get_matches_from(arguments);
+            assert_eq!(one_line(&error.unwrap_err()), expected);
         }
         check(
             &["--prot", "80"],
             "unexpected argument '--prot' found; a similar argument exists: '--port'",
         );
         check(
+            &["--xyzzy"],
+            "unexpected argument '--xyzzy' found: `salver serve --help` lists what there is",
+        );
+        check(
             &["--port", "70000"],
-            "invalid value '70000' for '--port <PORT>': 70000 is not in 0..=65535",
+            "invalid value '70000' for '--port <PORT>': not a whole number from 0 to 65535",
+        );
+        check(
+            &["--revalidate", "-1s"],
+            "unexpected argument '-1' found: no value can be negative",
         );
         check(
             &["--symlinks", "all"],
@@ -84,6 +150,9 @@ mod tests {
             &["--revalidate", "5"],
             "invalid value '5' for '--revalidate <TIME>': time unit needed, for example 5sec or 5ms",
         );
-        check(&["a", "b"], "unexpected argument 'b' found");
+        check(
+            &["a", "b"],
+            "unexpected argument 'b' found: `salver serve --help` lists what there is",
+        );
     }
 }

@@ -2,59 +2,57 @@
 //!
 //! # Where to begin
 //!
-//! [`main`] is the whole command. It goes from arguments and environment, which are typed ([`flags`]), to
+//! [`main`] is the whole command. It goes from arguments and environment, which are typed ([`flags`], [`command_line`],
+//! [`variables`]), to
 //! settings of the engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
 pub mod banner;
+pub mod command_line;
 pub mod commands;
 pub mod failure;
 pub mod flags;
+mod hosts;
 pub mod log;
 pub mod mount_flag;
+pub mod serve_flags;
 pub mod settings;
 pub mod signal;
 pub mod tls_flags;
 mod tls_settings;
 pub mod values;
+pub mod variables;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use failure::{EXIT_MISUSED, Failure, one_line};
+use command_line::Unread;
 use flags::{Bench, Cli, Command};
 use log::say;
+use variables::Variables;
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
 ///
 /// 0 is fine, 1 failed (a taken port, say), 2 misused (a wrong value, say). Each failure is one
 /// line on standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::read(arguments) {
+    let variables = Variables::of(std::env::vars_os());
+    let cli = match Cli::read(arguments, &variables) {
         Ok(cli) => cli,
-        Err(error) => {
-            return match error.kind() {
-                // What was asked for goes to standard output.
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                    let _ = error.print();
-                    ExitCode::SUCCESS
-                }
-                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                    let _ = error.print();
-                    ExitCode::from(EXIT_MISUSED)
-                }
-                _ => {
-                    let failure = Failure::Misused(one_line(&error.render().to_string()));
-                    say(&format!("salver: {failure}"));
-                    failure.exit_code()
-                }
-            };
+        // What was asked for goes to standard output.
+        Err(Unread::Asked(text)) => return show(&text),
+        Err(Unread::Wrong(failure)) => {
+            say(&format!("salver: {failure}"));
+            return failure.exit_code();
         }
     };
     let result = match cli.command {
-        Command::Serve(flags) => commands::serve::run(&flags),
+        Command::Serve(flags) => {
+            commands::serve::run(&flags, &variables.unknown(&flags::command()))
+        }
         Command::Bench(bench) => match bench.what {
             Bench::Compare(flags) => commands::bench_compare::run(&flags),
             Bench::Arena(flags) => commands::bench_arena::run(&flags),
@@ -75,4 +73,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Prints help or the version. Without arguments it is help that is asked for.
+fn show(text: &clap::Error) -> ExitCode {
+    // Nobody is left to tell if that fails.
+    let _ = match text.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            write!(std::io::stdout(), "{}", text.render())
+        }
+        _ => text.print(),
+    };
+    ExitCode::SUCCESS
 }

@@ -2,17 +2,17 @@
 //! before a port is taken.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use salver_assets::source::Kind;
 use salver_assets::strategy::{self, Transport};
 use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
+use salver_bench::environment::Environment;
 
 use crate::failure::Failure;
-use crate::flags::ServeFlags;
 use crate::mount_flag::MountFlag;
+use crate::serve_flags::ServeFlags;
 use crate::tls_settings::listening;
 use crate::values::Spa;
 
@@ -70,11 +70,14 @@ impl Settings {
         };
         settings.warn_of_sizes(flags);
         settings.add_root(flags)?;
-        for mount in &flags.mount {
-            settings.add_mount(mount, true, flags)?;
-        }
-        for mount in &flags.mount_plain {
-            settings.add_mount(mount, false, flags)?;
+        for (name, mounts) in [
+            ("--mount", &flags.mount),
+            ("--mount-plain", &flags.mount_plain),
+        ] {
+            for mount in mounts {
+                let added = settings.add_mount(mount, name == "--mount", flags);
+                added.map_err(|failure| of_mount(name, mount, failure))?;
+            }
         }
         Ok(settings)
     }
@@ -86,6 +89,14 @@ impl Settings {
                     .push("--prewarm does nothing together with --no-cache".to_owned());
             }
             return;
+        }
+        let memory = Environment::now([]).memory_bytes;
+        if let Some(memory) = memory.filter(|memory| flags.cache_size > *memory) {
+            self.warnings.push(format!(
+                "--cache-size is more than the memory of this machine, {}: when it is used up, the \
+                 system ends the server",
+                size(memory)
+            ));
         }
         let most = self.engine.keep_up_to();
         // What nobody asked for is no reason to warn, as long as small files are kept.
@@ -218,6 +229,24 @@ fn cache_max_file(flags: &ServeFlags) -> u64 {
     flags.cache_max_file.unwrap_or(default)
 }
 
+/// A failure that says which mount it is of.
+fn of_mount(name: &str, mount: &MountFlag, failure: Failure) -> Failure {
+    let MountFlag { prefix, path } = mount;
+    let say = |text: String| {
+        format!(
+            "{name} {prefix}={}: {text}",
+            path.to_string_lossy().escape_debug()
+        )
+    };
+    match failure {
+        Failure::Misused(text) => Failure::Misused(say(text)),
+        Failure::Failed(text) => Failure::Failed(say(text)),
+    }
+}
+
+/// A cache of fewer bytes holds no page of a site, only bookkeeping.
+const LEAST_CACHE: u64 = 64 * 1024;
+
 /// The least memory that connections can be served with, in bytes.
 const LEAST_MEMORY: u64 = 1024 * 1024;
 
@@ -226,9 +255,12 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         let text = "--connection-memory is too little for any connection: give 1MiB or more";
         return Err(Failure::Misused(text.to_owned()));
     }
-    if !flags.no_cache && flags.cache_size == 0 {
-        let text = "--cache-size 0 can hold nothing: to keep nothing in memory, use --no-cache";
-        return Err(Failure::Misused(text.to_owned()));
+    if !flags.no_cache && flags.cache_size < LEAST_CACHE {
+        return Err(Failure::Misused(format!(
+            "--cache-size of {} holds next to nothing: give 64KiB or more, or --no-cache to keep \
+             nothing in memory",
+            size(flags.cache_size)
+        )));
     }
     Ok(Config {
         mounts: Vec::new(),
@@ -277,46 +309,6 @@ fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), 
     Ok((settings, listening.warnings))
 }
 
-/// A host without the brackets that an address has in a URL.
-pub(crate) fn bare(host: &str) -> &str {
-    host.strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(host)
-}
-
-/// All addresses that hosts stand for, each once; one that stands for every interface takes the
-/// place of those that it covers.
-pub(crate) fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
-    let mut all: Vec<SocketAddr> = Vec::new();
-    for host in hosts {
-        let unknown = || {
-            Failure::Misused(format!(
-                "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
-            ))
-        };
-        let found = (bare(host), port).to_socket_addrs();
-        let before = all.len();
-        all.extend(found.map_err(|_| unknown())?);
-        if all.len() == before {
-            return Err(unknown());
-        }
-    }
-    let any = |ip: IpAddr| all.iter().any(|address| address.ip() == ip);
-    let any_v4 = any(Ipv4Addr::UNSPECIFIED.into());
-    let any_v6 = any(Ipv6Addr::UNSPECIFIED.into());
-    let mut each: Vec<SocketAddr> = Vec::new();
-    for address in all {
-        let covered = match address {
-            SocketAddr::V4(_) => any_v4 || any_v6,
-            SocketAddr::V6(_) => any_v6,
-        };
-        if !(covered && !address.ip().is_unspecified() || each.contains(&address)) {
-            each.push(address);
-        }
-    }
-    Ok(each)
-}
-
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| unusable(path, &error))
 }
@@ -357,7 +349,7 @@ fn neither(path: &Path) -> Failure {
 fn unusable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Failure::Misused(format!(
-            "{path:?} does not exist: give a directory to serve"
+            "{path:?} does not exist: give a directory or a file that is there"
         )),
         io::ErrorKind::InvalidInput => {
             Failure::Misused(format!("{path:?} is no path: give a directory to serve"))
@@ -390,7 +382,8 @@ mod tests {
             "3MiB",
         ]);
         arguments.extend(["--min-rate", "9B", "--answer-timeout", "11s"]);
-        let cli = crate::flags::Cli::read(arguments).unwrap();
+        let cli =
+            crate::flags::Cli::read(arguments, &crate::variables::Variables::default()).unwrap();
         let crate::flags::Command::Serve(flags) = cli.command else {
             panic!("another command")
         };
@@ -401,12 +394,32 @@ mod tests {
     }
 
     #[test]
+    fn who_asked_for_a_self_signed_certificate_quietly_hears_nothing_of_it() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("index.html"), "x").unwrap();
+        let root = root.path().to_str().unwrap();
+        for (more, expected) in [(&[][..], 1), (&["--quiet"], 0)] {
+            let arguments = ["salver", "serve", root, "--tls-self-signed"];
+            let cli = crate::flags::Cli::read(
+                arguments.iter().chain(more),
+                &crate::variables::Variables::default(),
+            );
+            let crate::flags::Command::Serve(flags) = cli.unwrap().command else {
+                panic!("another command")
+            };
+            let warnings = Settings::from_flags(&flags).unwrap().warnings;
+            assert_eq!(warnings.len(), expected, "{warnings:?}");
+        }
+    }
+
+    #[test]
     fn what_is_shared_and_kept_is_as_the_flags_say() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().to_str().unwrap();
         let check = |flag: &str, coalesce: bool, cached: &[bool]| {
             let arguments = ["salver", "serve", root, flag];
-            let cli = crate::flags::Cli::read(arguments).unwrap();
+            let cli = crate::flags::Cli::read(arguments, &crate::variables::Variables::default())
+                .unwrap();
             let crate::flags::Command::Serve(flags) = cli.command else {
                 panic!("{flag}")
             };
@@ -419,36 +432,6 @@ mod tests {
         check("--no-coalesce", false, &[true]);
         check(&format!("--mount=/a={root}"), true, &[true, true]);
         check(&format!("--mount-plain=/a={root}"), true, &[true, false]);
-    }
-
-    #[test]
-    fn hosts_give_each_of_their_addresses_once() {
-        fn check(host: &str, expected: &[&str]) {
-            let hosts: Vec<_> = host.split(' ').map(str::to_owned).collect();
-            let found = addresses(&hosts, 80).unwrap_or_default();
-            let expected: Vec<SocketAddr> = expected.iter().map(|a| a.parse().unwrap()).collect();
-            assert_eq!(found, expected, "{host:?}");
-        }
-        check("127.0.0.1", &["127.0.0.1:80"]);
-        check("0.0.0.0", &["0.0.0.0:80"]);
-        check("::1", &["[::1]:80"]);
-        check("[::1]", &["[::1]:80"]);
-        check("", &[]);
-        check("[]", &[]);
-        check("127.0.0.1:80", &[]);
-        check("127.0.0.1 ::1", &["127.0.0.1:80", "[::1]:80"]);
-        check("127.0.0.1 [::1] 127.0.0.1", &["127.0.0.1:80", "[::1]:80"]);
-        check("127.0.0.1 nowhere.invalid", &[]);
-        // What every interface covers needs no socket of its own.
-        check("0.0.0.0 127.0.0.1 ::1", &["0.0.0.0:80", "[::1]:80"]);
-        check("127.0.0.1 :: ::1", &["[::]:80"]);
-        check(":: 0.0.0.0 127.0.0.1", &["[::]:80", "0.0.0.0:80"]);
-        let mut found = addresses(&["localhost".to_owned()], 80).unwrap();
-        assert!(found.iter().all(|address| address.ip().is_loopback()));
-        let count = found.len();
-        found.sort();
-        found.dedup();
-        assert_eq!(found.len(), count);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
+
+use crate::values::whole;
 
 /// How long `--hsts` holds if it does not say: a year.
 const A_YEAR: Duration = Duration::from_secs(31_536_000);
@@ -15,64 +16,38 @@ pub struct TlsFlags {
     /// Serve over TLS at --port with the certificates in this PEM file, the server's own first.
     /// Repeatable, or separated by commas, as --tls-key is: clients get the one for the host that
     /// they ask for, or the first
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_delimiter = ',',
-        env = "SALVER_TLS_CERT"
-    )]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
     pub tls_cert: Vec<PathBuf>,
 
     /// The PEM file with the private key of each --tls-cert, in the same order
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_delimiter = ',',
-        env = "SALVER_TLS_KEY"
-    )]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
     pub tls_key: Vec<PathBuf>,
 
     /// Serve over TLS at --port with a certificate for localhost and --host that is made at the
     /// start; browsers warn of it
-    #[arg(
-        long,
-        value_parser = BoolishValueParser::new(),
-        env = "SALVER_TLS_SELF_SIGNED"
-    )]
+    #[arg(long)]
     pub tls_self_signed: bool,
 
     /// Also serve at this port, without TLS. Repeatable, or separated by commas
-    #[arg(
-        long,
-        value_name = "PORT",
-        value_delimiter = ',',
-        env = "SALVER_HTTP_PORT"
-    )]
+    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = whole(0u16, 65535))]
     pub http_port: Vec<u16>,
 
     /// At this port redirect to the first --port, which has TLS
-    #[arg(long, value_name = "PORT", env = "SALVER_HTTPS_REDIRECT")]
+    #[arg(long, value_name = "PORT", value_parser = whole(0u16, 65535))]
     pub https_redirect: Option<u16>,
 
     /// Have browsers use nothing but TLS with this host for so long (Strict-Transport-Security)
     /// [default without SECONDS: 31536000, a year]
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SECONDS",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
-        value_parser = hsts,
-        env = "SALVER_HSTS"
-    )]
+        value_parser = hsts)]
     pub hsts: Option<Hsts>,
 
     /// Do not speak HTTP/1.1: for what is only asked by a proxy or a program in HTTP/2
-    #[arg(
-        long,
-        value_parser = BoolishValueParser::new(),
-        env = "SALVER_NO_HTTP1"
-    )]
+    #[arg(long)]
     pub no_http1: bool,
 
     /// Undo --no-http1
@@ -80,11 +55,7 @@ pub struct TlsFlags {
     pub http1: bool,
 
     /// Do not speak HTTP/2
-    #[arg(
-        long,
-        value_parser = BoolishValueParser::new(),
-        env = "SALVER_NO_HTTP2"
-    )]
+    #[arg(long)]
     pub no_http2: bool,
 
     /// Undo --no-http2
@@ -92,11 +63,7 @@ pub struct TlsFlags {
     pub http2: bool,
 
     /// Do not speak HTTP/3
-    #[arg(
-        long,
-        value_parser = BoolishValueParser::new(),
-        env = "SALVER_NO_HTTP3"
-    )]
+    #[arg(long)]
     pub no_http3: bool,
 
     /// Undo --no-http3

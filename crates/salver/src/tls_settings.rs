@@ -7,8 +7,8 @@ use salver_server::TlsSettings;
 use salver_server::tls::{CertificateError, CertificateFiles, Certificates, Handshakes};
 
 use crate::failure::Failure;
-use crate::flags::ServeFlags;
-use crate::settings::addresses;
+use crate::hosts::{addresses, bare};
+use crate::serve_flags::ServeFlags;
 use crate::tls_flags::Hsts;
 
 /// Where is listened, and how.
@@ -42,7 +42,8 @@ pub(crate) fn listening(flags: &ServeFlags) -> Result<Listening, Failure> {
         });
     };
     let mut warnings = certificates.warnings();
-    if flags.tls.tls_self_signed {
+    // Who asked for it and wants to hear little has no use for that.
+    if flags.tls.tls_self_signed && !flags.quiet {
         warnings.push(
             "nobody vouches for the self-signed certificate: browsers warn before they show a page"
                 .to_owned(),
@@ -105,7 +106,7 @@ fn own_names(hosts: &[String]) -> Vec<String> {
         .map(str::to_owned)
         .to_vec();
     for host in hosts {
-        let host = crate::settings::bare(host).to_ascii_lowercase();
+        let host = bare(host).to_ascii_lowercase();
         let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
         if !is_any && !names.contains(&host) {
             names.push(host);

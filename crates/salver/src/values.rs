@@ -1,5 +1,7 @@
 //! Values of flags that clap has no parser for. A parser's error says what would be right.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -16,7 +18,11 @@ const LARGEST: u64 = bytesize::PIB;
 /// # Errors
 /// What is wrong with it.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let time = humantime::parse_duration(text).map_err(|error| match error {
+        // Which units there are.
+        humantime::DurationError::UnknownUnit { .. } => error.to_string(),
+        _ => "not a time: give 30s, 500ms or 1m 30s".to_owned(),
+    })?;
     if time > LONGEST {
         return Err("a year is the most: give at most 365d".to_owned());
     }
@@ -47,6 +53,53 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err("1PiB is the most".to_owned());
     }
     Ok(size.as_u64())
+}
+
+/// A whole number within bounds, both included.
+pub fn whole<N>(
+    least: N,
+    most: N,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
+where
+    N: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
+    move |text| {
+        let number: Option<N> = text.trim().parse().ok();
+        let possible = number.filter(|number| (least..=most).contains(number));
+        possible.ok_or_else(|| format!("not a whole number from {least} to {most}"))
+    }
+}
+
+/// A number, with decimals or without.
+///
+/// # Errors
+/// It is none.
+pub fn number(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().parse().ok();
+    let finite = number.filter(|number| number.is_finite());
+    finite.ok_or_else(|| "not a number: give 100 or 0.9, say".to_owned())
+}
+
+/// Processes of this machine, by their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pids(pub Vec<u32>);
+
+/// One id or several, separated by commas or spaces: as `pidof` prints those of a server that has a
+/// process for each core.
+///
+/// # Errors
+/// There is none, or what is no id.
+pub fn pids(text: &str) -> Result<Pids, String> {
+    let words = text.split([',', ' ', '\n', '\t']);
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return Err("no process is named: does the server run?".to_owned());
+    }
+    let ids = words.into_iter().map(|word| {
+        let id: Option<u32> = word.parse().ok().filter(|id| *id > 0);
+        id.ok_or_else(|| format!("{word:?} is no process: give its number, as pidof prints it"))
+    });
+    ids.collect::<Result<_, _>>().map(Pids)
 }
 
 /// A share of a whole: `25%` or `0.25`.
@@ -185,6 +238,38 @@ mod tests {
             "NaN",
         ];
         check(size, &right, &wrong);
+    }
+
+    #[test]
+    fn numbers_are_within_their_bounds() {
+        let right = [("1", 1), ("1024", 1024), (" 7 ", 7)];
+        check(
+            whole(1u16, 1024),
+            &right,
+            &["", "0", "1025", "-1", "x", "1.5", "70000"],
+        );
+        let wrong = whole(0u16, 65535)("abc").unwrap_err();
+        assert_eq!(wrong, "not a whole number from 0 to 65535");
+        check(
+            number,
+            &[("1", 1.0), ("0.9", 0.9)],
+            &["", "x", "inf", "NaN", "1e999"],
+        );
+    }
+
+    #[test]
+    fn processes_are_named_as_pidof_prints_them() {
+        let right = [
+            ("7", Pids(vec![7])),
+            ("27005 26996", Pids(vec![27005, 26996])),
+            ("1,2, 3\n", Pids(vec![1, 2, 3])),
+        ];
+        check(
+            pids,
+            &right,
+            &["", " ", "0", "a", "1;2", "-1", "4294967296"],
+        );
+        assert!(pids("").unwrap_err().contains("does the server run"));
     }
 
     #[test]

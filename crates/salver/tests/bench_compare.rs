@@ -78,6 +78,9 @@ fn two_commands_are_compared_file_by_file_and_leave_nothing_behind() {
         .collect();
     assert_eq!(paths, ["/a.txt", "/b/c.txt"]);
     assert_eq!((document.schema, document.method.seed), (1, 1));
+    // Each is called by what it is.
+    assert!(document.b.contains("--no-cache --") || document.b.ends_with("--no-cache"));
+    assert!(!document.a.contains("--no-cache") && document.a.contains(" serve "));
     assert_eq!(document.method.margin, 0.5);
     let mut known = true;
     for path in &document.paths {
@@ -123,6 +126,10 @@ fn two_urls_are_compared_and_told_in_words() {
         assert!(out.contains(expected), "{expected}: {out}{said}");
     }
     assert!(!out.contains("server CPU"), "nobody named its process");
+    for side in ["A", "B"] {
+        let line = format!("{side}: {url}, by HTTP/1.1\n");
+        assert!(out.contains(&line), "{out}{said}");
+    }
 }
 
 #[test]

@@ -13,9 +13,10 @@ mod common;
 mod stub;
 
 use std::net::TcpListener;
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use common::{Running, run, site, stop};
+use common::{Running, run, site, stop, went_well};
 use serde_json::Value;
 use stub::{CONTENT, Delay, Fault, Served, Stub};
 
@@ -99,12 +100,16 @@ fn a_server_that_is_right_is_no_failure() {
     let stub = Stub::start(Delay::Constant(Duration::from_millis(20)));
     let said = load(&stub.url(), &["-c", "4", "-d", "1s"]);
     let (_, right) = counts(&stub.end());
-    assert_eq!((said.code, &*said.error), (0, ""));
+    let invalid = said.result("/invalid").to_string();
+    assert!(
+        went_well(said.code, &invalid, &said.error),
+        "{invalid} {}",
+        said.error
+    );
     assert_eq!(said.count("/requests"), right);
     assert_eq!(said.count("/statuses/200"), right);
     assert_eq!(said.count("/codings/identity"), right);
     assert_eq!(said.count("/content_bytes"), right * CONTENT.len() as u64);
-    assert_eq!(said.result("/invalid"), &Value::Array(Vec::new()));
     assert!(said.result("/raw/p50_us").as_f64().unwrap() >= 19_980.0);
     assert!(said.result("/corrected").is_null());
     let command = said.document["environment"]["command"].as_array().unwrap();
@@ -230,6 +235,116 @@ fn the_cpu_of_a_named_server_is_in_the_result() {
     assert_eq!(said.errors(), Vec::new());
     assert!(said.result("/server/cores").as_f64().unwrap() < 2.0);
     assert!(said.count("/server/resident_bytes") > 1 << 20);
+    stop(server);
+}
+
+/// Programs that want every core, until this is dropped.
+struct Greedy(Vec<Child>);
+
+impl Greedy {
+    fn on_all_cores() -> Greedy {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let endless = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "while :; do :; done"]).spawn().unwrap()
+        };
+        Greedy((0..2 * cores).map(|_| endless()).collect())
+    }
+}
+
+impl Drop for Greedy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn figures_that_others_had_a_part_in_must_not_be_believed() {
+    let served = site(&[("index.html", "hello")]);
+    let server = Running::start(served.path(), &[]);
+    let url = format!("http://{}/", server.addr);
+    let _greedy = Greedy::on_all_cores();
+    for flags in [
+        &["-c", "2", "-d", "1s"][..],
+        &["-d", "1s", "--rate", "2000"],
+    ] {
+        let said = load(&url, flags);
+        let invalid = said.result("/invalid").to_string();
+        assert_eq!(said.code, 1, "{invalid}");
+        assert!(invalid.contains("others took"), "{invalid}");
+        // Nobody else is to blame.
+        assert!(!invalid.contains("bottleneck"), "{invalid}");
+        assert!(
+            said.document["environment"]["others"]["cores"]
+                .as_f64()
+                .unwrap()
+                > 0.2
+        );
+    }
+    stop(server);
+}
+
+#[test]
+fn several_processes_are_named_as_pidof_prints_them() {
+    let served = site(&[("index.html", "hello")]);
+    let (one, other) = (
+        Running::start(served.path(), &[]),
+        Running::start(served.path(), &[]),
+    );
+    let url = format!("http://{}/", one.addr);
+    let pids = format!("{} {}", one.pid(), other.pid());
+    let said = load(
+        &url,
+        &["-c", "2", "-d", "300ms", "--rate", "100", "--pid", &pids],
+    );
+    let both = said.count("/server/resident_bytes");
+    let pid = one.pid().to_string();
+    let said = load(
+        &url,
+        &["-c", "2", "-d", "300ms", "--rate", "100", "--pid", &pid],
+    );
+    let alone = said.count("/server/resident_bytes");
+    assert!(both > alone && alone > 1 << 20, "{both} {alone}");
+    let (code, _, error) = run(&["bench", "load", &url, "--pid", ""]);
+    assert_eq!((code, error.lines().count()), (2, 1), "{error}");
+    assert!(error.contains("does the server run"), "{error}");
+    stop(one);
+    stop(other);
+}
+
+#[test]
+fn a_server_that_has_nothing_of_it_is_said_soon() {
+    let served = site(&[("index.html", "hello")]);
+    let server = Running::start(served.path(), &[]);
+    let url = format!("http://{}/nothing", server.addr);
+    // It is not waited for the end of a day.
+    let (code, out, error) = run(&["bench", "load", &url, "-d", "1day"]);
+    assert_eq!((code, &*out, error.lines().count()), (1, "", 1), "{error}");
+    for part in ["404", "/nothing", "nothing is measured"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // What was not measured is no 0.00 us.
+    let (code, out, _) = run(&["bench", "load", &url, "-d", "100ms", "--warm-up", "0s"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("of the wrong status") && !out.contains("0.00 us "),
+        "{out}"
+    );
+    let (code, out, error) = run(&[
+        "bench",
+        "load",
+        &url,
+        "-d",
+        "100ms",
+        "--warm-up",
+        "0s",
+        "--status",
+        "404",
+    ]);
+    assert!(went_well(code, &out, &error), "{out}{error}");
     stop(server);
 }
 

@@ -50,6 +50,15 @@ impl Contestant {
     }
 }
 
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Contestant::Url(url) => f.write_str(url),
+            Contestant::Command(command) => write!(f, "{command}"),
+        }
+    }
+}
+
 /// What both are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -103,6 +112,12 @@ pub struct Comparison {
     pub schema: u32,
     /// Where and with what it was measured.
     pub environment: Environment,
+    /// What A is: its URL, or its command.
+    #[serde(default)]
+    pub a: String,
+    /// What B is.
+    #[serde(default)]
+    pub b: String,
     /// How the verdicts came about.
     pub method: Method,
     /// What the two answer differently. They were compared all the same, because somebody said so.
@@ -201,7 +216,7 @@ impl Contest {
     ) -> Result<Comparison, ContestError> {
         // Before cores are taken from this program: it is the machine that is described.
         let mut environment = Environment::now(command);
-        let others = OthersWatch::start(None);
+        let others = OthersWatch::start(&[]);
         if let Some(core) = self.server_core {
             keep_off(core).map_err(|error| {
                 BenchError::Misused(format!("core {core} cannot be the server's alone: {error}"))
@@ -245,6 +260,8 @@ impl Contest {
         Ok(Comparison {
             schema: SCHEMA,
             environment,
+            a: self.a.to_string(),
+            b: self.b.to_string(),
             method: self.method(&plan),
             differences: different,
             paths: compared,
@@ -355,7 +372,7 @@ impl<'a> Corner<'a> {
             warm_up: contest.warm_up,
             duration: contest.duration,
             timeout: contest.timeout,
-            server_pid: self.server.as_ref().map(Server::pid),
+            server_pids: self.server.iter().map(Server::pid).collect(),
             ..Load::new(alone(self.all()?, index))
         };
         let is_stopped = || stop.load(Ordering::Relaxed);

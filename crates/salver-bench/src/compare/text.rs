@@ -7,10 +7,8 @@ use super::metric::Metric;
 use super::order::Side;
 use super::verdict::Verdict;
 use super::{Compared, FEWEST_TRIALS, Figure};
+use crate::disturbance::DISTURBING;
 use crate::text::transport;
-
-/// Other programs that use so many cores are worth a word.
-const DISTURBING: f64 = 0.2;
 
 /// The margin or another share, in percent: `3 %`.
 fn percent(share: f64) -> String {
@@ -33,11 +31,11 @@ pub fn verdict_in_words(verdict: Verdict, margin: f64) -> String {
 /// What is said of each path, with the figures; several lines, each ended.
 pub fn in_words(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for side in [Side::A, Side::B] {
+    for (side, name) in [(Side::A, &comparison.a), (Side::B, &comparison.b)] {
         let trials = comparison.paths.iter().flat_map(|path| &path.trials);
         if let Some(trial) = trials.into_iter().find(|trial| trial.side == side) {
             let transport = transport(&trial.measured);
-            let _ = writeln!(text, "{side}: {transport}");
+            let _ = writeln!(text, "{side}: {name}, by {transport}");
         }
     }
     for path in &comparison.paths {
@@ -59,7 +57,9 @@ pub fn in_words(comparison: &Comparison) -> String {
     let method = &comparison.method;
     let _ = writeln!(
         text,
-        "Method: {}; {}, {} resamples, seed {}; {} of verdicts are right.",
+        "A and B are medians of all trials; B / A is the ratio of neighbouring ones, so that what drifts \
+         counts\nin neither: it can differ from the quotient of the medians.\n\
+         Method: {}; {}, {} resamples, seed {}; {} of verdicts are right.",
         method.order,
         method.interval,
         method.resamples,

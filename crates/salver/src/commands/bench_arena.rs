@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::arena::{ACCEPT_ENCODING, Probe, Staleness, generate, probe};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::load::{Load, run as measure};
@@ -25,7 +24,7 @@ use serde::Serialize;
 use crate::commands::bench_http::{TransportFlags, http};
 use crate::commands::bench_load::{Bar, failure, json, print, stop_on_signal};
 use crate::failure::Failure;
-use crate::values::limit;
+use crate::values::{Pids, limit, pids, whole};
 
 /// Connections beside the staleness probe.
 const BESIDE: usize = 64;
@@ -40,21 +39,11 @@ const BESIDE: usize = 64;
 #[command(args_override_self = true)]
 pub struct ArenaFlags {
     /// Where the server shows the files
-    #[arg(
-        long,
-        value_name = "URL",
-        required_unless_present = "generate",
-        env = "SALVER_TARGET"
-    )]
+    #[arg(long, value_name = "URL", required_unless_present = "generate")]
     pub target: Option<String>,
 
     /// The directory that is served: each answer is compared with its file
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "generate",
-        env = "SALVER_ROOT"
-    )]
+    #[arg(long, value_name = "DIR", required_unless_present = "generate")]
     pub root: Option<PathBuf>,
 
     /// Make the twenty files with their siblings in this directory, and measure nothing
@@ -63,13 +52,10 @@ pub struct ArenaFlags {
 
     /// The version of HTTP: 1, 2 or 3. Over TLS where the URL says https; without it HTTP/2 is spoken
     /// with prior knowledge
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "VERSION",
         default_value = "1",
-        value_parser = http,
-        env = "SALVER_HTTP"
-    )]
+        value_parser = http)]
     pub http: Http,
 
     /// How the server is asked
@@ -83,31 +69,29 @@ pub struct ArenaFlags {
         value_name = "NUMBER",
         default_value = "64,256,1024",
         value_delimiter = ',',
-        env = "SALVER_CONNECTIONS"
+        value_parser = whole(1usize, 1_000_000)
     )]
     pub connections: Vec<usize>,
 
     /// How long to measure each
-    #[arg(
-        short,
+    #[arg(short,
         long,
         value_name = "TIME",
         default_value = "5s",
-        value_parser = limit,
-        env = "SALVER_DURATION"
-    )]
+        value_parser = limit)]
     pub duration: Duration,
 
-    /// The server's process, if it is on this machine: its CPU per request is measured
-    #[arg(long, value_name = "PID", env = "SALVER_PID")]
-    pub pid: Option<u32>,
+    /// The server's processes, if they are on this machine: their CPU per request is measured.
+    /// Repeatable, or separated by commas or spaces, as pidof prints them
+    #[arg(long, value_name = "PID", value_parser = pids)]
+    pub pid: Vec<Pids>,
 
     /// Replace files beneath --root under load, and measure how long old bytes are served
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_STALENESS")]
+    #[arg(long)]
     pub staleness: bool,
 
     /// How many files to replace
-    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = whole(0usize, 100_000))]
     pub replace: usize,
 
     /// How long old bytes are waited for
@@ -115,11 +99,11 @@ pub struct ArenaFlags {
     pub limit: Duration,
 
     /// Print one JSON document instead of words
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    #[arg(long)]
     pub json: bool,
 
     /// Do not say how it goes on
-    #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
+    #[arg(short, long)]
     pub quiet: bool,
 }
 
@@ -150,14 +134,16 @@ pub fn run(flags: &ArenaFlags) -> Result<(), Failure> {
     workload.transport = flags.transport.transport(flags.http);
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
-    let others = OthersWatch::start(flags.pid);
+    let pids: Vec<u32> = flags.pid.iter().flat_map(|pids| pids.0.clone()).collect();
+    let others = OthersWatch::start(&pids);
     let mut bar = Bar::new(flags.quiet);
     let mut rows = Vec::new();
     for &connections in &flags.connections {
         let load = Load {
             connections,
             duration: flags.duration,
-            server_pid: flags.pid,
+            server_pids: pids.clone(),
+            judges_others: true,
             ..Load::new(workload.clone())
         };
         let measured = measure(&load, &mut |progress| {

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::compare::order::BLOCK;
 use salver_bench::compare::{Compared, MARGIN, Plan, Turn, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
@@ -23,12 +22,13 @@ use salver_bench::report::{CACHED, PLAIN, Report};
 use salver_bench::ui::JobProgress;
 use salver_bench::workload::Workload;
 
+use crate::commands::bench_load::left;
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::scratch::Scratch;
 use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
 use crate::signal;
-use crate::values::limit;
+use crate::values::{limit, whole};
 
 /// The sizes that are measured if nobody says otherwise: those of the published benchmark.
 pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";
@@ -63,51 +63,39 @@ pub struct CacheFlags {
     pub directory: Option<PathBuf>,
 
     /// Lengths to measure. Repeatable, or separated by commas
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SIZE",
         default_value = SIZES,
         value_delimiter = ',',
-        value_parser = measured_size,
-        env = "SALVER_SIZES"
-    )]
+        value_parser = measured_size)]
     pub sizes: Vec<u64>,
 
     /// How long each trial measures
-    #[arg(
-        short,
+    #[arg(short,
         long,
         value_name = "TIME",
         default_value = "1s",
-        value_parser = limit,
-        env = "SALVER_DURATION"
-    )]
+        value_parser = limit)]
     pub duration: Duration,
 
     /// Trials of each way and size at most; fewer are made if it is decided sooner. Intervals need
     /// 16
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "NUMBER",
         default_value_t = 16,
-        value_parser = clap::value_parser!(u16).range(2..=1000),
-        env = "SALVER_TRIALS"
-    )]
+        value_parser = whole(2u16, 1000))]
     pub trials: u16,
 
     /// Connections that ask again as soon as they are answered
-    #[arg(
-        short,
+    #[arg(short,
         long,
         value_name = "NUMBER",
         default_value_t = 64,
-        value_parser = clap::value_parser!(u32).range(1..=9_000),
-        env = "SALVER_CONNECTIONS"
-    )]
+        value_parser = whole(1u32, 9_000))]
     pub connections: u32,
 
     /// Print one JSON document instead of the table
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    #[arg(long)]
     pub json: bool,
 }
 
@@ -154,10 +142,12 @@ pub fn run(flags: &CacheFlags) -> Result<(), Failure> {
     signal::listen(move || told.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
     let watched = std::io::stderr().is_terminal();
+    let began = Instant::now();
     let mut watch = |going: &JobProgress| {
         if watched {
             // Nobody is left to tell if that fails. The line clears itself.
-            let line = format!("\r\x1b[K{:3.0} % {}", going.done * 100.0, going.what);
+            let left = left(going.done, began.elapsed());
+            let line = format!("\r\x1b[K{:3.0} % {}{left}", going.done * 100.0, going.what);
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
         match stop.load(Ordering::Relaxed) {
@@ -193,7 +183,7 @@ pub fn measure(settings: &Settings, watch: Watch<'_>) -> Result<Report, Failure>
     }
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(arguments);
-    let others = OthersWatch::start(None);
+    let others = OthersWatch::start(&[]);
     let scratch = Scratch::new(&settings.directory)?;
     for size in &settings.sizes {
         scratch.random_file(&format!("{size}/random.bin"), *size)?;
@@ -317,7 +307,7 @@ impl Asked<'_> {
             warm_up: WARM_UP,
             duration: self.settings.duration,
             timeout: TIMEOUT,
-            server_pid: Some(self.pid),
+            server_pids: vec![self.pid],
             ..Load::new(workload.map_err(failed)?)
         };
         load(&asked, watch).map_err(failed)

@@ -15,10 +15,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::compare::order::Side;
 use salver_bench::compare::{FEWEST_TRIALS, MARGIN, Plan, Turn, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
@@ -27,10 +26,11 @@ use salver_bench::model::{Errors, Measured, Schedule, Verified};
 use cold::ColdFile;
 pub use report::{Coalesced, Form, Spread, Way};
 
+use crate::commands::bench_load::left;
 use crate::commands::own_server::Cores;
 use crate::failure::Failure;
 use crate::signal;
-use crate::values::size;
+use crate::values::{size, whole};
 
 /// The longest file: each answer is held in memory once.
 const LONGEST: u64 = 256 * 1024 * 1024;
@@ -47,49 +47,37 @@ pub struct CoalesceFlags {
     pub directory: Option<PathBuf>,
 
     /// Requests at the same moment; over sockets each has a connection of its own
-    #[arg(
-        short = 'n',
+    #[arg(short = 'n',
         long,
         value_name = "NUMBER",
         default_value_t = 25_000,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        env = "SALVER_REQUESTS"
-    )]
+        value_parser = whole(1u32, 1_000_000))]
     pub requests: u32,
 
     /// The length of the file that the engine loads
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SIZE",
         default_value = "1MiB",
-        value_parser = file_size,
-        env = "SALVER_SIZE"
-    )]
+        value_parser = file_size)]
     pub size: u64,
 
     /// The length of the file that is asked for over sockets. Answers wait in the memory of the
     /// kernel: keep it times --requests well below the machine's memory
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SIZE",
         default_value = "16KiB",
-        value_parser = file_size,
-        env = "SALVER_SOCKET_SIZE"
-    )]
+        value_parser = file_size)]
     pub socket_size: u64,
 
     /// Trials of each way; intervals need 16
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "NUMBER",
         default_value_t = 16,
-        value_parser = clap::value_parser!(u16).range(2..=1000),
-        env = "SALVER_TRIALS"
-    )]
+        value_parser = whole(2u16, 1000))]
     pub trials: u16,
 
     /// Print one JSON document instead of the table
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    #[arg(long)]
     pub json: bool,
 }
 
@@ -148,10 +136,12 @@ pub fn run(flags: &CoalesceFlags) -> Result<(), Failure> {
     signal::listen(move || told.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
     let watched = std::io::stderr().is_terminal();
+    let began = Instant::now();
     let mut watch = |what: &str, done: f64| {
         if watched {
             // Nobody is left to tell if that fails. The line clears itself.
-            let line = format!("\r\x1b[K{:3.0} % {what}", done * 100.0);
+            let left = left(done, began.elapsed());
+            let line = format!("\r\x1b[K{:3.0} % {what}{left}", done * 100.0);
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
         match stop.load(Ordering::Relaxed) {
@@ -189,7 +179,7 @@ pub fn measure(flags: &CoalesceFlags, watch: Watch<'_>) -> Result<Coalesced, Fai
     }
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(arguments);
-    let others = OthersWatch::start(None);
+    let others = OthersWatch::start(&[]);
     let requests = usize::try_from(flags.requests).unwrap_or(usize::MAX);
 
     let cold = ColdFile::make(directory, flags.size)?;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::compare::contest::{Asked, Comparison, Contest, ContestError, Contestant};
 use salver_bench::compare::{FEWEST_TRIALS, TRIALS, Turn, text};
 use salver_bench::transport::Http;
@@ -15,7 +14,7 @@ use salver_bench::workload::Mix;
 use super::bench_http::{TransportFlags, http};
 use super::bench_load::{Bar, failure, json, print, stop_on_signal};
 use crate::failure::Failure;
-use crate::values::{limit, share, time};
+use crate::values::{limit, share, time, whole};
 
 /// Which of two servers is faster: measured in turns, judged by intervals.
 ///
@@ -39,7 +38,7 @@ pub struct CompareFlags {
 
     /// The directory that both serve: each of its files is compared, and each answer is checked
     /// with it
-    #[arg(long, value_name = "DIR", conflicts_with = "path", env = "SALVER_ROOT")]
+    #[arg(long, value_name = "DIR", conflicts_with = "path")]
     pub root: Option<PathBuf>,
 
     /// What to ask for. Repeatable [default: /]
@@ -48,71 +47,56 @@ pub struct CompareFlags {
 
     /// Accept-Encoding to send. Repeatable: each in an equal share of requests; an empty one sends
     /// none
-    #[arg(long, value_name = "VALUE", env = "SALVER_ACCEPT_ENCODING")]
+    #[arg(long, value_name = "VALUE")]
     pub accept_encoding: Vec<String>,
 
     /// How long each trial measures
-    #[arg(
-        short,
+    #[arg(short,
         long,
         value_name = "TIME",
         default_value = "2s",
-        value_parser = limit,
-        env = "SALVER_DURATION"
-    )]
+        value_parser = limit)]
     pub duration: Duration,
 
     /// How long a server is asked in each trial before anything is measured
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "TIME",
         default_value = "200ms",
-        value_parser = time,
-        env = "SALVER_WARM_UP"
-    )]
+        value_parser = time)]
     pub warm_up: Duration,
 
     /// Trials of each side and path at most; fewer if a quarter or half of them tell
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "NUMBER",
         default_value_t = TRIALS,
-        value_parser = trials,
-        env = "SALVER_TRIALS"
-    )]
+        value_parser = trials)]
     pub trials: usize,
 
     /// Differences up to this do not matter
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SHARE",
         default_value = "3%",
-        value_parser = margin,
-        env = "SALVER_MARGIN"
-    )]
+        value_parser = margin)]
     pub margin: f64,
 
     /// The version of HTTP that both are asked by: 1, 2 or 3. Over TLS where the URL says https;
     /// without it HTTP/2 is spoken with prior knowledge
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "VERSION",
         default_value = "1",
-        value_parser = http,
-        env = "SALVER_HTTP"
-    )]
+        value_parser = http)]
     pub http: Http,
 
     /// The version that A is asked by [default: that of --http]
-    #[arg(long, value_name = "VERSION", value_parser = http, env = "SALVER_HTTP_A")]
+    #[arg(long, value_name = "VERSION", value_parser = http)]
     pub http_a: Option<Http>,
 
     /// The version that B is asked by [default: that of --http]
-    #[arg(long, value_name = "VERSION", value_parser = http, env = "SALVER_HTTP_B")]
+    #[arg(long, value_name = "VERSION", value_parser = http)]
     pub http_b: Option<Http>,
 
     /// The servers that it starts speak TLS on their port. Those asked by HTTP/3 always do
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_HTTPS")]
+    #[arg(long)]
     pub https: bool,
 
     /// How the servers are asked
@@ -120,56 +104,38 @@ pub struct CompareFlags {
     pub transport: TransportFlags,
 
     /// Connections, each with at most one request under way, or as many as --streams says
-    #[arg(
-        short,
-        long,
-        value_name = "NUMBER",
-        default_value_t = 64,
-        env = "SALVER_CONNECTIONS"
-    )]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 64, value_parser = whole(1usize, 1_000_000))]
     pub connections: usize,
 
     /// Threads that send
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1,
-        env = "SALVER_THREADS"
-    )]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole(1usize, 10_000))]
     pub threads: usize,
 
     /// How long an answer may take
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "TIME",
         default_value = "10s",
-        value_parser = limit,
-        env = "SALVER_TIMEOUT"
-    )]
+        value_parser = limit)]
     pub timeout: Duration,
 
     /// Run the servers that it starts on this core, counted from 0, and the client on the others
-    #[arg(long, value_name = "CORE", env = "SALVER_SERVER_CORE")]
+    #[arg(long, value_name = "CORE", value_parser = whole(0usize, 1_000_000))]
     pub server_core: Option<usize>,
 
     /// What the order of trials and the intervals are drawn by
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, env = "SALVER_SEED")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole(0u64, u64::MAX))]
     pub seed: u64,
 
     /// Compare them even if they send different bytes or content codings
-    #[arg(
-        long,
-        value_parser = BoolishValueParser::new(),
-        env = "SALVER_ALLOW_DIFFERENT"
-    )]
+    #[arg(long)]
     pub allow_different: bool,
 
     /// Print one JSON document, with every trial, instead of words
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    #[arg(long)]
     pub json: bool,
 
     /// Do not say how it goes on
-    #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
+    #[arg(short, long)]
     pub quiet: bool,
 }
 

@@ -4,34 +4,24 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::transport::{Http, Transport, Trust};
+
+use crate::values::whole;
 
 /// How servers are asked, but for the version.
 #[derive(Args, Clone, Debug)]
 pub struct TransportFlags {
     /// Requests under way at once on each connection, with HTTP/2 and HTTP/3: each is then counted
     /// as a connection would be, by --rate, --burst and the time-out
-    #[arg(
-        short = 'm',
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1,
-        env = "SALVER_STREAMS"
-    )]
+    #[arg(short = 'm', long, value_name = "NUMBER", default_value_t = 1, value_parser = whole(1usize, 1_000_000))]
     pub streams: usize,
 
     /// Trust the certificates in this PEM file too, and those that they have signed
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "insecure",
-        env = "SALVER_CA"
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub ca: Option<PathBuf>,
 
     /// Trust any certificate: the result says so
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_INSECURE")]
+    #[arg(long)]
     pub insecure: bool,
 }
 

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::error::BenchError;
 use salver_bench::load::{Load, run as measure};
@@ -28,7 +27,7 @@ use serde::Serialize;
 use super::bench_http::{TransportFlags, http};
 use crate::failure::Failure;
 use crate::signal;
-use crate::values::{limit, share, time};
+use crate::values::{Pids, limit, number, pids, share, time, whole};
 
 /// Load an HTTP server and look at every answer.
 ///
@@ -42,27 +41,21 @@ pub struct LoadFlags {
     pub urls: Vec<String>,
 
     /// The directory that is served: each file is asked for, and each answer is compared with it
-    #[arg(long, value_name = "DIR", env = "SALVER_ROOT")]
+    #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
     /// Ask for what the sitemap at this URL lists, of the server that serves it
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "URL",
-        conflicts_with_all = ["urls", "root"],
-        env = "SALVER_SITEMAP"
-    )]
+        conflicts_with_all = ["urls", "root"])]
     pub sitemap: Option<String>,
 
     /// The version of HTTP: 1, 2 or 3. Over TLS where the URL says https; without it HTTP/2 is spoken
     /// with prior knowledge
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "VERSION",
         default_value = "1",
-        value_parser = http,
-        env = "SALVER_HTTP"
-    )]
+        value_parser = http)]
     pub http: Http,
 
     /// How the server is asked
@@ -70,96 +63,65 @@ pub struct LoadFlags {
     pub transport: TransportFlags,
 
     /// Connections, each with at most one request under way, or as many as --streams says
-    #[arg(
-        short,
-        long,
-        value_name = "NUMBER",
-        default_value_t = 64,
-        env = "SALVER_CONNECTIONS"
-    )]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 64, value_parser = whole(1usize, 1_000_000))]
     pub connections: usize,
 
     /// Threads that send
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1,
-        env = "SALVER_THREADS"
-    )]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole(1usize, 10_000))]
     pub threads: usize,
 
     /// How long to measure
-    #[arg(
-        short,
+    #[arg(short,
         long,
         value_name = "TIME",
         default_value = "10s",
-        value_parser = limit,
-        env = "SALVER_DURATION"
-    )]
+        value_parser = limit)]
     pub duration: Duration,
 
     /// How long to ask before anything is measured
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "TIME",
         default_value = "1s",
-        value_parser = time,
-        env = "SALVER_WARM_UP"
-    )]
+        value_parser = time)]
     pub warm_up: Duration,
 
     /// How long an answer may take
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "TIME",
         default_value = "10s",
-        value_parser = limit,
-        env = "SALVER_TIMEOUT"
-    )]
+        value_parser = limit)]
     pub timeout: Duration,
 
     /// Requests per second over all connections, sent when they are due whether or not earlier
     /// ones are answered [default: each connection asks again when answered]
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        conflicts_with = "burst",
-        env = "SALVER_RATE"
-    )]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "burst", value_parser = number)]
     pub rate: Option<f64>,
 
     /// Send on all connections at once, every TIME
-    #[arg(long, value_name = "TIME", value_parser = limit, env = "SALVER_BURST")]
+    #[arg(long, value_name = "TIME", value_parser = limit)]
     pub burst: Option<Duration>,
 
     /// Ask few URLs often and many seldom, by Zipf's law with this exponent [default: each in turn]
-    #[arg(long, value_name = "EXPONENT", env = "SALVER_ZIPF")]
+    #[arg(long, value_name = "EXPONENT", value_parser = number)]
     pub zipf: Option<f64>,
 
     /// Accept-Encoding to send. Repeatable: each in an equal share of requests; an empty one sends
     /// none
-    #[arg(long, value_name = "VALUE", env = "SALVER_ACCEPT_ENCODING")]
+    #[arg(long, value_name = "VALUE")]
     pub accept_encoding: Vec<String>,
 
     /// The share of requests that ask for a range
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SHARE",
         default_value = "0%",
-        value_parser = share,
-        env = "SALVER_RANGES"
-    )]
+        value_parser = share)]
     pub ranges: f64,
 
     /// The share of requests that are conditional, by the ETag that the server gave
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "SHARE",
         default_value = "0%",
-        value_parser = share,
-        env = "SALVER_CONDITIONAL"
-    )]
+        value_parser = share)]
     pub conditional: f64,
 
     /// A further field to send, 'Name: value'. Repeatable
@@ -167,29 +129,27 @@ pub struct LoadFlags {
     pub header: Vec<String>,
 
     /// The status that is right for plain requests
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "CODE",
         default_value_t = 200,
-        value_parser = clap::value_parser!(u16).range(200..=599),
-        env = "SALVER_STATUS"
-    )]
+        value_parser = whole(200u16, 599))]
     pub status: u16,
 
-    /// The server's process, if it is on this machine: its CPU per request is measured
-    #[arg(long, value_name = "PID", env = "SALVER_PID")]
-    pub pid: Option<u32>,
+    /// The server's processes, if they are on this machine: their CPU per request is measured.
+    /// Repeatable, or separated by commas or spaces, as pidof prints them
+    #[arg(long, value_name = "PID", value_parser = pids)]
+    pub pid: Vec<Pids>,
 
     /// Append progress and result to this file as they come, a JSON document a line
-    #[arg(long, value_name = "FILE", env = "SALVER_EXPORT")]
+    #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
 
     /// Print one JSON document instead of words
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_JSON")]
+    #[arg(long)]
     pub json: bool,
 
     /// Do not say how it goes on
-    #[arg(short, long, value_parser = BoolishValueParser::new(), env = "SALVER_QUIET")]
+    #[arg(short, long)]
     pub quiet: bool,
 }
 
@@ -210,7 +170,7 @@ pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
     let mut export = flags.export.as_deref().map(open).transpose()?;
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
-    let others = OthersWatch::start(load.server_pid);
+    let others = OthersWatch::start(&load.server_pids);
     let mut export_error = None;
     let mut bar = Bar::new(flags.quiet);
     let measured = measure(&load, &mut |progress| {
@@ -290,7 +250,8 @@ fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
         warm_up: flags.warm_up,
         duration: flags.duration,
         timeout: flags.timeout,
-        server_pid: flags.pid,
+        server_pids: flags.pid.iter().flat_map(|pids| pids.0.clone()).collect(),
+        judges_others: true,
         ..Load::new(workload)
     })
 }
@@ -362,6 +323,19 @@ fn append(file: &mut File, document: &impl Serialize) -> std::io::Result<()> {
     file.write_all(&line)
 }
 
+/// How long a run still takes, if `done` of it, from 0 to 1, took `so_far`: to the end of a line. Nothing
+/// as long as that cannot be told.
+pub fn left(done: f64, so_far: Duration) -> String {
+    if done < 0.02 {
+        return String::new();
+    }
+    let seconds = so_far.as_secs_f64() * (1.0 - done.min(1.0)) / done;
+    match seconds < 90.0 {
+        true => format!(", about {seconds:.0} s left"),
+        false => format!(", about {:.0} min left", seconds / 60.0),
+    }
+}
+
 /// One line of a terminal that is written again and again.
 pub struct Bar {
     shown: bool,
@@ -405,5 +379,22 @@ impl Bar {
         if std::mem::take(&mut self.is_open) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_from_what_is_done() {
+        let check = |done, seconds, expected: &str| {
+            assert_eq!(left(done, Duration::from_secs(seconds)), expected);
+        };
+        check(0.0, 10, "");
+        check(0.01, 1, "");
+        check(0.25, 10, ", about 30 s left");
+        check(0.1, 20, ", about 3 min left");
+        check(1.0, 240, ", about 0 s left");
     }
 }

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::load::{self, Load};
 use salver_bench::report::{LOAD, Report, Row, Series};
@@ -21,6 +20,7 @@ use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::signal;
+use crate::values::whole;
 
 /// The server is asked for so long before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -42,16 +42,16 @@ const SHORTEST_TRIAL: Duration = Duration::from_millis(100);
 #[command(args_override_self = true)]
 pub struct UiFlags {
     /// The port to listen on; 0 takes any free one
-    #[arg(short, long, default_value_t = 0, env = "SALVER_PORT")]
+    #[arg(short, long, default_value_t = 0, value_parser = whole(0u16, 65535))]
     pub port: u16,
 
     /// Do not open the page in a browser
-    #[arg(long, value_parser = BoolishValueParser::new(), env = "SALVER_NO_OPEN")]
+    #[arg(long)]
     pub no_open: bool,
 
     /// Where runs are saved, a JSON file each [default: salver/runs in $XDG_STATE_HOME or
     /// ~/.local/state]
-    #[arg(long, value_name = "DIR", env = "SALVER_RUNS")]
+    #[arg(long, value_name = "DIR")]
     pub runs: Option<PathBuf>,
 }
 
@@ -192,12 +192,13 @@ fn load(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
         connections: job.connections,
         warm_up: WARM_UP,
         duration: Duration::from_secs_f64(job.duration_seconds),
-        server_pid: own.as_ref().map(|(server, ..)| server.pid()),
+        server_pids: own.iter().map(|(server, ..)| server.pid()).collect(),
+        judges_others: true,
         ..Load::new(workload.map_err(failure)?)
     };
     let command = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(command);
-    let others = OthersWatch::start(None);
+    let others = OthersWatch::start(&asked.server_pids);
     let cores = own.as_ref().and_then(|(_, cores, _)| *cores);
     let mut watch = |now: &salver_bench::model::Progress| {
         let before = if now.warming_up {

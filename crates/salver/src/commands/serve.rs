@@ -8,7 +8,7 @@ use salver_server::Server;
 
 use crate::banner::banner;
 use crate::failure::Failure;
-use crate::flags::ServeFlags;
+use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::signal::Order;
 use crate::{log, signal};
@@ -23,13 +23,17 @@ enum Event {
     Ended(io::Result<()>),
 }
 
-/// Serves until a signal, and then until the answers under way are finished.
+/// Serves until a signal, and then until the answers under way are finished. `remarks` are what is
+/// to be said before anything else, a line each.
 ///
 /// # Errors
 /// Why it could not start, or what ended it.
-pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
+pub fn run(flags: &ServeFlags, remarks: &[String]) -> Result<(), Failure> {
     // From here on nothing is said but through the log, which holds up neither start nor end.
     log::start(flags.quiet).map_err(failed("the log"))?;
+    for remark in remarks {
+        tracing::warn!("{remark}");
+    }
     let settings = Settings::from_flags(flags)?;
     let engine = Engine::new(settings.engine.clone())
         .map_err(|error| Failure::Misused(error.to_string()))?;

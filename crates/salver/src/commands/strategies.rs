@@ -25,23 +25,27 @@
 //!   "settings": [{
 //!     "flag": "--cache-max-file", "value": "500KiB", "bytes": 512000, "default_bytes": 1048576,
 //!     "reason": "one line"
-//!   }]
+//!   }],
+//!   "invalid": []
 //! }
 //! ```
 //!
 //! Sizes and windows are bytes, `cpu_us` and `time_us` microseconds per request, `ns` nanoseconds
-//! per call. `way` is one of `memory-one-send`, `memory-writev`, `handle-sendfile`, `handle-pread`,
+//! per call. `invalid` has a sentence if the figures must not be believed; then there are no settings.
+//! `way` is one of `memory-one-send`, `memory-writev`, `handle-sendfile`, `handle-pread`,
 //! `open-pread` and `open-sendfile`; `call` is `residency` or `read-byte`; `state` is `read`,
 //! `dropped` or `dropped-in-the-middle`; `resident` is the share of the calls that said so. `schema`
 //! changes when a reader of this one could not read the next.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use clap::Args;
+use salver_bench::environment::OthersWatch;
 use salver_server::strategies::{
     CONNECTIONS, Call, Figures, INTERVAL, LONGEST, MeasureError, Options, Probed, Report, State,
     Way, measure, show,
@@ -49,12 +53,43 @@ use salver_server::strategies::{
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::flags::StrategiesFlags;
 use crate::signal;
 use crate::values::size;
 
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;
+
+/// What each way to send a file costs on this machine, and the settings of `salver serve` that
+/// follow.
+///
+/// The table goes to standard output. Nothing else should run meanwhile.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true)]
+pub struct StrategiesFlags {
+    /// A directory of the file system that will be served from; the files that are measured with
+    /// are made in a folder of it and removed [default: the directory for temporary files]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// Lengths to measure. Repeatable, or separated by commas
+    #[arg(long,
+        value_name = "SIZE",
+        default_value = "1KiB,4KiB,10KiB,16KiB,32KiB,50KiB,64KiB,100KiB,200KiB,256KiB,500KiB,1MiB",
+        value_delimiter = ',',
+        value_parser = measured_size)]
+    pub sizes: Vec<u64>,
+
+    /// How long to measure, in seconds, about
+    #[arg(long,
+        value_name = "NUMBER",
+        default_value = "15",
+        value_parser = seconds)]
+    pub seconds: Duration,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// The length of a file that can be measured.
 ///
@@ -85,7 +120,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Measures, and prints what was found.
 ///
 /// # Errors
-/// Why it could not, or that somebody interrupted it.
+/// Why it could not, that somebody interrupted it, or that the figures must not be believed.
 pub fn run(flags: &StrategiesFlags) -> Result<(), Failure> {
     let temporary = std::env::temp_dir();
     let directory = flags.directory.as_deref().unwrap_or(&temporary);
@@ -99,16 +134,29 @@ pub fn run(flags: &StrategiesFlags) -> Result<(), Failure> {
     let told = Arc::clone(&stop);
     signal::listen(move || told.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
-    let report = measure_in(directory, flags, &stop)?;
+    let others = OthersWatch::start(&[]);
+    let mut report = measure_in(directory, flags, &stop)?;
+    let invalid = others.usage().and_then(|usage| usage.reason());
+    if invalid.is_some() {
+        // What follows from such figures is no advice.
+        report.suggestions.clear();
+    }
     let text = if flags.json {
-        let document = serde_json::to_string_pretty(&Document::of(&report));
+        let document = Document::of(&report, invalid.as_deref());
+        let document = serde_json::to_string_pretty(&document);
         document.map_err(|error| Failure::Failed(format!("the JSON document: {error}")))? + "\n"
     } else {
-        in_words(&report)
+        in_words(&report, invalid.as_deref())
     };
     std::io::stdout()
         .write_all(text.as_bytes())
-        .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))?;
+    match invalid {
+        None => Ok(()),
+        Some(_) => Err(Failure::Failed(
+            "the figures must not be believed: see above, and run it again".to_owned(),
+        )),
+    }
 }
 
 /// Measures in a folder of its own, which is removed however it ends.
@@ -167,6 +215,7 @@ struct Document {
     ways: Vec<Measured>,
     residency: Vec<Asked>,
     settings: Vec<Setting>,
+    invalid: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -233,7 +282,7 @@ impl From<Figures> for Interval {
 }
 
 impl Document {
-    fn of(report: &Report) -> Self {
+    fn of(report: &Report, invalid: Option<&str>) -> Self {
         let machine = &report.machine;
         Document {
             schema: SCHEMA,
@@ -283,12 +332,13 @@ impl Document {
                     reason: suggestion.reason.clone(),
                 })
                 .collect(),
+            invalid: invalid.map(str::to_owned).into_iter().collect(),
         }
     }
 }
 
 /// The report for people.
-fn in_words(report: &Report) -> String {
+fn in_words(report: &Report, invalid: Option<&str>) -> String {
     let machine = &report.machine;
     let cores = match (machine.cores, report.pinned) {
         (1, _) => "1 core, which sender and client share".to_owned(),
@@ -314,6 +364,10 @@ fn in_words(report: &Report) -> String {
         "\nAsking whether a window is in the page cache, in ns; r: said that it is, c: not, ?: both\n",
     );
     residency(&mut text, &report.probed);
+    if let Some(why) = invalid {
+        let _ = writeln!(text, "\nINVALID: {why}");
+        return text;
+    }
     text.push_str("\nSettings of `salver serve` for this:\n");
     for suggestion in &report.suggestions {
         let setting = format!("{} {}", suggestion.flag, show(suggestion.value));

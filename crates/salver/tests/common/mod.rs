@@ -250,6 +250,13 @@ pub fn addr_in(line: &str) -> SocketAddr {
     rest.split_once('/').unwrap().0.parse().unwrap()
 }
 
+/// Whether a load went well, as far as this machine lets it: that others took its cores meanwhile is
+/// said, and then the exit code is 1 as well.
+pub fn went_well(code: i32, invalid: &str, said: &str) -> bool {
+    let is_disturbed = invalid.contains("others took");
+    (code, said.is_empty()) == (i32::from(is_disturbed), !is_disturbed)
+}
+
 /// Runs `salver` with these arguments to its end: exit code, standard output, standard error.
 pub fn run(args: &[impl AsRef<OsStr>]) -> (i32, String, String) {
     let output = salver().args(args).output().unwrap();

@@ -189,7 +189,8 @@ pub(super) fn in_words(found: &Coalesced) -> String {
     form(
         &mut text,
         &found.sockets,
-        "over sockets: a real server, held until all requests are written; it keeps what it has loaded",
+        "over sockets: a real server, held until all requests are written; it keeps what it has loaded, so\n\
+         that only those that come before the first load has ended could have a load each",
     );
     let _ = writeln!(
         text,

@@ -1,0 +1,171 @@
+//! The command line as it was typed to what it means: `salver DIR` is `salver serve DIR`, and what is
+//! not said there is looked for in the environment.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::error::ErrorKind;
+use clap::{Arg, FromArgMatches};
+
+use crate::failure::{Failure, one_line};
+use crate::flags::{Cli, command};
+use crate::variables::{Variables, nearest};
+
+/// What there is besides commands that are carried out.
+#[derive(Debug)]
+pub enum Unread {
+    /// Somebody asks for help or the version: the text, for standard output.
+    Asked(clap::Error),
+    /// What is wrong.
+    Wrong(Failure),
+}
+
+impl From<Failure> for Unread {
+    fn from(failure: Failure) -> Self {
+        Unread::Wrong(failure)
+    }
+}
+
+impl From<clap::Error> for Unread {
+    fn from(error: clap::Error) -> Self {
+        match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Unread::Asked(error),
+            _ => Unread::Wrong(Failure::Misused(one_line(&error))),
+        }
+    }
+}
+
+impl Cli {
+    /// Reads a command line, the program's name first, and the environment, which counts where the
+    /// command line says nothing.
+    ///
+    /// # Errors
+    /// What is wrong, or that help or the version is asked for.
+    pub fn read<T: Into<OsString>>(
+        arguments: impl IntoIterator<Item = T>,
+        variables: &Variables,
+    ) -> Result<Self, Unread> {
+        let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let command = command();
+        add_serve(&mut arguments, &command)?;
+        check_values(&arguments, &command)?;
+        let matches = command.clone().try_get_matches_from(&arguments)?;
+        let Some(("serve", typed)) = matches.subcommand() else {
+            return Ok(Cli::from_arg_matches(&matches)?);
+        };
+        let from_environment = variables.arguments(&command, Some(typed))?;
+        // Before those that were typed: they may end with `--`.
+        let at = arguments.len().min(2);
+        arguments.splice(at..at, from_environment);
+        let matches = command.try_get_matches_from(&arguments)?;
+        Ok(Cli::from_arg_matches(&matches)?)
+    }
+}
+
+/// Adds the command that is meant where there is none: a directory, or a flag of `serve`.
+fn add_serve(arguments: &mut Vec<OsString>, command: &clap::Command) -> Result<(), Failure> {
+    let Some(first) = arguments.get(1) else {
+        return Ok(());
+    };
+    let text = first.to_string_lossy();
+    let commands = || command.get_subcommands().map(clap::Command::get_name);
+    let top = ["help", "-h", "--help", "-V", "--version"];
+    if top.contains(&&*text) || commands().any(|name| name == text) {
+        return Ok(());
+    }
+    if text.starts_with('-') || text.contains('/') || Path::new(first).exists() {
+        arguments.insert(1, "serve".into());
+        return Ok(());
+    }
+    let meant = match nearest(&text, commands()) {
+        Some(name) => format!("is `salver {name}` meant? "),
+        None => String::new(),
+    };
+    Err(Failure::Misused(format!(
+        "{text:?} is neither a command nor a directory here: {meant}`salver DIR` serves a directory, \
+         `salver --help` lists the commands"
+    )))
+}
+
+/// A flag whose value may be left out takes it behind `=` alone; without it the next word would be
+/// taken for the directory.
+fn check_values(arguments: &[OsString], command: &clap::Command) -> Result<(), Failure> {
+    let Some(serve) = command.find_subcommand("serve") else {
+        return Ok(());
+    };
+    if arguments.get(1).is_none_or(|name| name != "serve") {
+        return Ok(());
+    }
+    let takes_equals = |word: &OsString| {
+        let name = word.to_str()?.strip_prefix("--")?;
+        let mut flags = serve.get_arguments();
+        flags.find(|flag| flag.get_long() == Some(name) && Arg::is_require_equals_set(flag))
+    };
+    for (word, next) in arguments.iter().zip(arguments.iter().skip(1)) {
+        if word == "--" {
+            return Ok(());
+        }
+        let text = next.to_string_lossy();
+        if takes_equals(word).is_some() && !text.starts_with('-') && !Path::new(next).is_dir() {
+            let flag = word.to_string_lossy();
+            return Err(Failure::Misused(format!(
+                "{text:?} behind {flag} is no directory: the value of {flag} is given with =, as \
+                 {flag}={text}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::Command;
+
+    fn read(arguments: &[&str]) -> Result<Cli, String> {
+        let arguments = ["salver"].iter().chain(arguments);
+        Cli::read(arguments, &Variables::default()).map_err(|unread| match unread {
+            Unread::Asked(error) => error.to_string(),
+            Unread::Wrong(failure) => failure.to_string(),
+        })
+    }
+
+    #[test]
+    fn a_directory_is_served() {
+        fn check(arguments: &[&str], path: &str) {
+            match read(arguments).unwrap().command {
+                Command::Serve(flags) => assert_eq!(flags.path, Path::new(path), "{arguments:?}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        check(&["serve"], ".");
+        check(&["serve", "src"], "src");
+        check(&["src"], "src");
+        check(&["."], ".");
+        check(&["no/where"], "no/where");
+        check(&["src", "-p", "81"], "src");
+        check(&["-p", "81"], ".");
+        check(&["--spa", "src"], "src");
+        check(&["--", "src"], "src");
+    }
+
+    #[test]
+    fn what_is_neither_a_command_nor_a_directory_is_one_line_with_what_to_do() {
+        fn check(arguments: &[&str], parts: &[&str]) {
+            let line = read(arguments).unwrap_err();
+            assert_eq!(line.lines().count(), 1, "{line}");
+            for part in parts {
+                assert!(line.contains(part), "{arguments:?}: {line}");
+            }
+        }
+        let known = ["salver DIR", "salver --help"];
+        check(&["sreve"], &["\"sreve\"", "is `salver serve` meant?"]);
+        check(&["dist"], &known);
+        check(&[""], &known);
+        check(&["a\nb"], &["a\\nb"]);
+        check(&["--hsts", "300"], &["--hsts=300"]);
+        check(&["serve", "src", "--spa", "app.html"], &["--spa=app.html"]);
+    }
+}

@@ -12,13 +12,15 @@ UNPUBLISHED := salver-conformance salver-docs embedded salver-embed-fixture
 BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
-TOOLS := curl:curl wget:wget cc:build-essential fusermount3:fuse3 go:golang-go
+TOOLS := curl:curl wget:wget cc:build-essential brotli:brotli fusermount3:fuse3 go:golang-go
 # What the tests of the page use besides; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
+# Where `make install` puts the program: into bin/ of it.
+PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
+.PHONY: help run build install test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -29,10 +31,13 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
+install: build ## Copy the program to PREFIX/bin (PREFIX: /usr/local)
+	install -D -m 755 target/release/salver "$(DESTDIR)$(PREFIX)/bin/salver"
+
 test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
-define install
+define need
 	@missing=; \
 	for tool in $(1); do \
 		command -v "$${tool%%:*}" > /dev/null || missing="$$missing $${tool##*:}"; \
@@ -47,11 +52,12 @@ define install
 	fi
 endef
 
+# All of it at once: who may not install learns of the last one before hours of compiling.
 deps: ## Install what the tests need beyond Rust, or name it
-	$(call install,$(TOOLS))
+	$(call need,$(TOOLS) $(UI_TOOLS))
 
 ui-deps: ## Install what the tests of the page need: node, npm, chromium
-	$(call install,$(UI_TOOLS))
+	$(call need,$(UI_TOOLS))
 	cd $(UI_TESTS) && npm ci --no-audit --no-fund
 
 ui-test: ui-deps ## The page of `salver bench ui` in a headless Chromium: real runs, bars, keyboard

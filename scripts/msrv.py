@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = ["README.md", "CONTRIBUTING.md", "docs/library.md", "fuzz/Cargo.toml"]
+TEXTS = ["README.md", "Dockerfile", "CONTRIBUTING.md", "docs/library.md", "fuzz/Cargo.toml"]
 NAMED = re.compile(r'(?:Rust |rust:|rust-version = ")(\d+\.\d+(?:\.\d+)?)')
 
 

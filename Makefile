@@ -31,7 +31,8 @@ run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 build: ## Build the program in release: target/release/salver
 	$(CARGO) build --release --locked -p salver
 
-install: build ## Copy the program to PREFIX/bin (PREFIX: /usr/local)
+install: ## Copy the program that was built to PREFIX/bin (PREFIX: /usr/local)
+	@test -x target/release/salver || { echo "make: nothing is built yet: make build" >&2; exit 1; }
 	install -D -m 755 target/release/salver "$(DESTDIR)$(PREFIX)/bin/salver"
 
 test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing

@@ -50,8 +50,9 @@ pub struct Environment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// Cores that neither this process with its children nor the named server used: 1 is one core
-    /// all the time. A server on this machine that was not named is among the others. What the kernel
-    /// does in interrupts is not: that belongs to nobody, and to who sends and receives most of all.
+    /// all the time. A server on this machine that was neither named nor found by its port is among the
+    /// others. What the kernel does in interrupts is not: that belongs to nobody, and to who sends and
+    /// receives most of all.
     pub cores: f64,
     /// Cores that the host of a virtual machine gave to somebody else.
     pub stolen_cores: f64,

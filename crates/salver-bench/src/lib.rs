@@ -50,6 +50,7 @@ mod coding;
 pub mod compare;
 mod connection;
 pub mod disturbance;
+mod doubts;
 pub mod environment;
 pub mod error;
 mod expected;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::disturbance::Disturbance;
+use crate::doubts::invalid;
 use crate::error::BenchError;
 use crate::latency;
 use crate::ledger::{Ledger, Shared, Timeline};
@@ -16,7 +17,7 @@ use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verifie
 use crate::order::{Order, Picker};
 use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
-use crate::serving;
+use crate::serving::{self, Place};
 use crate::survey;
 use crate::tally::Tally;
 use crate::thread::Thread;
@@ -37,12 +38,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often the end, and the wish to end, are looked for meanwhile.
 const STEP: Duration = Duration::from_millis(50);
-
-/// A thread of the client that is on a CPU for more of the time than this is the bottleneck.
-const BUSIEST: f64 = 0.95;
-
-/// More requests than this share sent late, and the client is the bottleneck.
-const LATE_SHARE: f64 = 0.01;
 
 /// What to ask of a server, and how.
 #[derive(Clone, Debug)]
@@ -85,6 +80,22 @@ impl Load {
             server_pids: Vec::new(),
             judges_others: false,
         }
+    }
+
+    /// The server's processes: those that were named, or else those that listen at its port, if it is
+    /// on this machine and they can be seen.
+    pub fn server_processes(&self) -> Vec<u32> {
+        match (&*self.server_pids, self.place()) {
+            ([], Place::Here(pids)) => pids,
+            (named, _) => named.to_vec(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        let Workload {
+            target, transport, ..
+        } = &self.workload;
+        serving::place(target.address, transport.http == Http::Three)
     }
 
     fn check(&self) -> Result<(), BenchError> {
@@ -266,9 +277,7 @@ fn oversee(
         }
         if now >= timeline.from && !is_judged {
             is_judged = true;
-            let dialer = &shared.dialer;
-            let place = || serving::place(dialer.address, dialer.http == Http::Three);
-            disturbance = Disturbance::watch(&load.server_pids, place);
+            disturbance = Disturbance::watch(&load.server_pids, || load.place());
         }
         if now - timeline.start >= INTERVAL
             && let Some(wrong) = all_wrong(load, shared)
@@ -417,52 +426,6 @@ fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> M
     }
 }
 
-/// Why the figures must not be believed.
-fn invalid(
-    load: &Load,
-    tally: &Tally,
-    client: &ClientCost,
-    server: Option<&ServerCost>,
-    disturbed: Option<String>,
-    seconds: f64,
-) -> Vec<String> {
-    // Who was kept from the cores is not to blame for being late.
-    let is_disturbed = disturbed.is_some();
-    let mut reasons: Vec<String> = disturbed.into_iter().collect();
-    let all = tally.requests + tally.errors.total();
-    if all == 0 {
-        reasons.push("no request ended: give the run more time".to_owned());
-    }
-    let is_late = exact(tally.late_sends) > LATE_SHARE * exact(all);
-    if is_late && !is_disturbed {
-        reasons.push(format!(
-            "the client was the bottleneck: {} of {all} requests left more than a millisecond \
-             after they could have; ask for a lower rate, or give it --threads or a core of its own",
-            tally.late_sends
-        ));
-    }
-    let server_is_full = server.is_some_and(|server| server.cores >= BUSIEST);
-    if client.busiest_thread >= BUSIEST && !is_late && !server_is_full {
-        reasons.push(format!(
-            "the client was the bottleneck: one of its threads used {:.0} % of a core; the server \
-             may do more than this (name its process by --pid, give the client --threads, or \
-             another core)",
-            client.busiest_thread * 100.0
-        ));
-    }
-    if exact(tally.backlog) > LATE_SHARE * exact(tally.due) && tally.late_sends < tally.backlog {
-        let asked = exact(tally.due) / load.duration.as_secs_f64();
-        reasons.push(format!(
-            "the server is slower than the rate: asked for {asked:.0} requests per second, it \
-             answered {:.0}, and {} were waiting at the end; latency would grow for as long as \
-             the run lasts",
-            exact(tally.requests) / seconds,
-            tally.backlog
-        ));
-    }
-    reasons
-}
-
 /// Lets the process open as many sockets as it needs.
 fn allow_files(connections: usize) -> Result<(), BenchError> {
     let need = u64::try_from(connections)
@@ -489,6 +452,6 @@ fn allow_files(connections: usize) -> Result<(), BenchError> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
-fn exact(number: u64) -> f64 {
+pub(crate) fn exact(number: u64) -> f64 {
     number as f64
 }

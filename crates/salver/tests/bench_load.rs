@@ -288,6 +288,26 @@ fn figures_that_others_had_a_part_in_must_not_be_believed() {
 }
 
 #[test]
+fn a_server_that_nobody_named_is_none_of_the_others() {
+    let served = site(&[("index.html", "hello")]);
+    let server = Running::start(served.path(), &[]);
+    let url = format!("http://{}/", server.addr);
+    let pid = server.pid();
+    let of = |pids: Vec<u32>| {
+        let workload = salver_bench::workload::Workload::of_urls(&[&*url]).unwrap();
+        let load = salver_bench::load::Load {
+            server_pids: pids,
+            ..salver_bench::load::Load::new(workload)
+        };
+        load.server_processes()
+    };
+    assert_eq!(of(Vec::new()), [pid]);
+    assert_eq!(of(vec![1, 2]), [1, 2], "who is named is believed");
+    stop(server);
+    assert_eq!(of(Vec::new()), [0; 0]);
+}
+
+#[test]
 fn several_processes_are_named_as_pidof_prints_them() {
     let served = site(&[("index.html", "hello")]);
     let (one, other) = (

@@ -104,7 +104,7 @@ fn a_drain_takes_as_long_as_it_is_told_to() {
         server.wait_for_line(&format!("waiting up to {waits} for answers"));
         let (status, said) = server.wait();
         assert_eq!(status.code(), Some(0), "{said}");
-        assert!(said.contains("1 connections did not end"), "{said}");
+        assert!(said.contains("1 connection did not end"), "{said}");
         let took = began.elapsed();
         assert!(
             took < Duration::from_secs(8),

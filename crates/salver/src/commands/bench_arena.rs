@@ -135,7 +135,11 @@ pub fn run(flags: &ArenaFlags) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
     let pids: Vec<u32> = flags.pid.iter().flat_map(|pids| pids.0.clone()).collect();
-    let others = OthersWatch::start(&pids);
+    let of_server = Load {
+        server_pids: pids.clone(),
+        ..Load::new(workload.clone())
+    };
+    let others = OthersWatch::start(&of_server.server_processes());
     let mut bar = Bar::new(flags.quiet);
     let mut rows = Vec::new();
     for &connections in &flags.connections {

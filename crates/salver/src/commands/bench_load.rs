@@ -170,7 +170,7 @@ pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
     let mut export = flags.export.as_deref().map(open).transpose()?;
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
-    let others = OthersWatch::start(&load.server_pids);
+    let others = OthersWatch::start(&load.server_processes());
     let mut export_error = None;
     let mut bar = Bar::new(flags.quiet);
     let measured = measure(&load, &mut |progress| {

@@ -198,7 +198,7 @@ fn load(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
     };
     let command = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(command);
-    let others = OthersWatch::start(&asked.server_pids);
+    let others = OthersWatch::start(&asked.server_processes());
     let cores = own.as_ref().and_then(|(_, cores, _)| *cores);
     let mut watch = |now: &salver_bench::model::Progress| {
         let before = if now.warming_up {

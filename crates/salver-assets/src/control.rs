@@ -5,14 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::config::Place;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::file_content::FileContent;
+use crate::load::{Load, Previous};
 use crate::locate::original;
 use crate::path::{RequestPath, file_name};
+use crate::policy::Key;
 use crate::progress::path_of;
 use crate::resource::{Entry, Resource};
+use crate::shared::Shared;
+use crate::sibling_check::SiblingCheck;
+use crate::source::Patience;
 
 impl Engine {
     /// Counters and what the cache holds.
@@ -153,6 +159,47 @@ impl Engine {
     /// Files that can still be opened for answers, at least.
     pub fn files_left(&self) -> usize {
         self.shared.open_files.left()
+    }
+
+    /// Gives checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
+    /// each is [performed](SiblingCheck::perform) where it may wait. It may be called on an event loop.
+    /// Meanwhile originals are sent as they are, and siblings once they are known to hold the same.
+    ///
+    /// Without this a load checks the siblings of its file itself, one after the other, and waits for
+    /// what they wait for.
+    pub fn hand_sibling_checks_to(&self, hand_over: impl Fn(SiblingCheck) + Send + Sync + 'static) {
+        self.shared.checks.hand_to(Arc::new(hand_over));
+    }
+
+    /// Loads what is kept at `key` again, where it may wait: its state on disk is the same, but something
+    /// has become known of it.
+    pub(crate) fn load_again(shared: &Arc<Shared>, key: Key) {
+        let engine = Engine {
+            shared: Arc::clone(shared),
+            exact: true,
+        };
+        let kept = shared.memory.get(&key).filter(|_| shared.is_cached(&key));
+        let (Some(entry), Place::Within(mount, relative)) = (kept, shared.mounts.place(&key))
+        else {
+            return;
+        };
+        let load = Load {
+            shared: Arc::clone(shared),
+            // Nobody waits for it.
+            ticket: shared.flights.alone(Key::clone(&key)),
+            key,
+            mount,
+            relative,
+            previous: Some(Previous {
+                entry,
+                announced: false,
+            }),
+            wanted: None,
+            again: true,
+        };
+        if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {
+            engine.finish(load, outcome);
+        }
     }
 
     /// How many mounts there are.

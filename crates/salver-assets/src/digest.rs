@@ -19,7 +19,7 @@ pub type Digest = u128;
 const PLACES: usize = 32 * 1024;
 
 /// Bytes of one place: key, value and the table's own byte.
-const PLACE: usize = std::mem::size_of::<((Identity, ContentCoding), Known)>() + 1;
+const PLACE: usize = std::mem::size_of::<((Identity, ContentCoding), Hashed)>() + 1;
 
 /// The share of the cache's budget that digests may take.
 const SHARE: usize = 8;
@@ -40,6 +40,50 @@ pub struct Known {
     pub decoded: Option<Digest>,
 }
 
+/// What reading a file as one content coding gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hashed {
+    /// Of the bytes as they are.
+    pub(crate) digest: Digest,
+    pub(crate) decoded: Decoded,
+}
+
+/// What a file decodes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decoded {
+    /// Content of this digest.
+    To(Digest),
+    /// More than so many bytes, the length of the original that it was compared with. The limit goes
+    /// with the verdict: of a longer original it says nothing.
+    Beyond(u64),
+    /// Nothing that browsers take, or it was not decoded.
+    Nothing,
+}
+
+impl Hashed {
+    /// Of a file that is taken for no coding.
+    pub(crate) fn plain(digest: Digest) -> Self {
+        Hashed {
+            digest,
+            decoded: Decoded::Nothing,
+        }
+    }
+
+    /// Whether it is known what this is for an original of so many bytes.
+    pub(crate) fn is_of(&self, length: u64) -> bool {
+        !matches!(self.decoded, Decoded::Beyond(limit) if length > limit)
+    }
+
+    /// Whether this decodes to an original of so many bytes with this digest; `None` if that was not found
+    /// out.
+    pub(crate) fn fits(&self, original: Digest, length: u64) -> Option<bool> {
+        match self.decoded {
+            Decoded::To(decoded) => Some(decoded == original),
+            Decoded::Beyond(_) | Decoded::Nothing => self.is_of(length).then_some(false),
+        }
+    }
+}
+
 /// Digests of files seen before, so that an entry which comes back need not be read again.
 /// Two generations: when the young one is full it becomes the old one, and the old one goes.
 #[derive(Debug)]
@@ -49,7 +93,7 @@ pub(crate) struct Digests {
     places: usize,
 }
 
-type Table = HashMap<(Identity, ContentCoding), Known, foldhash::fast::RandomState>;
+type Table = HashMap<(Identity, ContentCoding), Hashed, foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
 struct Generations {
@@ -74,7 +118,7 @@ impl Digests {
     }
 
     /// `coding` is the one that the file was taken for.
-    pub(crate) fn get(&self, identity: &Identity, coding: ContentCoding) -> Option<Known> {
+    pub(crate) fn get(&self, identity: &Identity, coding: ContentCoding) -> Option<Hashed> {
         let key = (*identity, coding);
         let mut generations = self.generations.hold();
         if let Some(known) = generations.young.get(&key) {
@@ -85,7 +129,7 @@ impl Digests {
         Some(known)
     }
 
-    pub(crate) fn remember(&self, identity: &Identity, coding: ContentCoding, known: Known) {
+    pub(crate) fn remember(&self, identity: &Identity, coding: ContentCoding, known: Hashed) {
         self.generations
             .hold()
             .put((*identity, coding), known, self.places);
@@ -106,7 +150,7 @@ impl Digests {
 }
 
 impl Generations {
-    fn put(&mut self, key: (Identity, ContentCoding), known: Known, places: usize) {
+    fn put(&mut self, key: (Identity, ContentCoding), known: Hashed, places: usize) {
         if self.young.len() >= places / 8 * 7 {
             self.old = std::mem::take(&mut self.young);
         }
@@ -141,6 +185,20 @@ pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
 /// # Errors
 /// Only those of `reader`.
 pub fn of_coded(reader: &mut impl Read, coding: ContentCoding, length: u64) -> io::Result<Known> {
+    let Hashed { digest, decoded } = hash_coded(reader, coding, length)?;
+    let decoded = match decoded {
+        Decoded::To(digest) => Some(digest),
+        Decoded::Beyond(_) | Decoded::Nothing => None,
+    };
+    Ok(Known { digest, decoded })
+}
+
+/// The same, and why it has no decoded digest.
+pub(crate) fn hash_coded(
+    reader: &mut impl Read,
+    coding: ContentCoding,
+    length: u64,
+) -> io::Result<Hashed> {
     let mut tap = Tap {
         reader,
         hasher: Xxh3::new(),
@@ -159,40 +217,50 @@ pub fn of_coded(reader: &mut impl Read, coding: ContentCoding, length: u64) -> i
     let is_stream = tap.passed > 0 && !trailing;
     match tap.failure {
         Some(error) => Err(error),
-        None => Ok(Known {
+        None => Ok(Hashed {
             digest: tap.hasher.digest128(),
-            decoded: decoded.filter(|_| is_stream),
+            decoded: match decoded {
+                Decoded::To(_) if !is_stream => Decoded::Nothing,
+                decoded => decoded,
+            },
         }),
     }
 }
 
-fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Option<Digest> {
+fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Decoded {
     // One byte more than the original shows what is longer, and makes the decoder see its own end.
     let digest = |decoder: &mut dyn Read| {
-        let mut bounded = decoder.take(length.checked_add(1)?);
-        let digest = of_reader(&mut bounded).ok()?;
-        (bounded.limit() > 0).then_some(digest)
+        let mut bounded = decoder.take(length.saturating_add(1));
+        match of_reader(&mut bounded) {
+            Ok(_) if bounded.limit() == 0 => Decoded::Beyond(length),
+            Ok(digest) => Decoded::To(digest),
+            Err(_) => Decoded::Nothing,
+        }
     };
     match coding {
-        ContentCoding::Identity => None,
+        ContentCoding::Identity => Decoded::Nothing,
         ContentCoding::Gzip => digest(&mut flate2::read::MultiGzDecoder::new(reader)),
         ContentCoding::Brotli => {
             // Given one byte at a time, the decoder takes none beyond the end of its stream, so
             // that what trails it is still there to be noticed.
             let mut source = io::BufReader::new(reader);
-            let first = *source.fill_buf().ok()?.first()?;
             // RFC 7932 section 9.1 reserves this start; encoders use it for windows that no
             // browser takes, and this decoder would.
-            if first & 0x7f == 0x11 {
-                return None;
+            match source.fill_buf() {
+                Ok([first, ..]) if first & 0x7f != 0x11 => {}
+                _ => return Decoded::Nothing,
             }
-            let digest = digest(&mut brotli_decompressor::Decompressor::new(&mut source, 1))?;
-            source.buffer().is_empty().then_some(digest)
+            match digest(&mut brotli_decompressor::Decompressor::new(&mut source, 1)) {
+                Decoded::To(_) if !source.buffer().is_empty() => Decoded::Nothing,
+                decoded => decoded,
+            }
         }
         ContentCoding::Zstd => {
-            let mut decoder = zstd::stream::read::Decoder::new(reader).ok()?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).ok()?;
-            digest(&mut decoder)
+            let decoder = zstd::stream::read::Decoder::new(reader).and_then(|mut decoder| {
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Ok(decoder)
+            });
+            decoder.map_or(Decoded::Nothing, |mut decoder| digest(&mut decoder))
         }
     }
 }
@@ -313,6 +381,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_decoded_up_to_a_limit_is_no_verdict_about_longer_originals() {
+        let original = vec![7; 5000];
+        for coding in ContentCoding::CODED {
+            let coded = encode(&original, coding);
+            let short = hash_coded(&mut &*coded, coding, 100).unwrap();
+            assert_eq!(short.decoded, Decoded::Beyond(100), "{coding:?}");
+            assert_eq!(short.fits(of_bytes(&[7; 100]), 100), Some(false));
+            assert_eq!(short.fits(of_bytes(&[7; 50]), 50), Some(false));
+            assert_eq!(short.fits(of_bytes(&original), 5000), None, "{coding:?}");
+            let whole = hash_coded(&mut &*coded, coding, 5000).unwrap();
+            assert_eq!(whole.fits(of_bytes(&original), 5000), Some(true));
+        }
+    }
+
+    #[test]
     fn the_readers_own_error_is_not_taken_for_a_bad_file() {
         struct Fails;
         impl Read for Fails {
@@ -340,10 +423,7 @@ mod tests {
             modified: at,
             changed: at,
         };
-        let one = Known {
-            digest: 1,
-            decoded: None,
-        };
+        let one = Hashed::plain(1);
         digests.remember(&identity(0), ContentCoding::Identity, one);
         for inode in 1..u64::try_from(3 * digests.places).unwrap() {
             digests.remember(&identity(inode), ContentCoding::Identity, one);

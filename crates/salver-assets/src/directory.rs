@@ -79,7 +79,9 @@ impl Source for DirectorySource {
         }
         let directory = Directory::open(&self.path, self.symlinks, self.resolver, patience);
         self.log.looked(&directory);
-        let view = Arc::new(DirectoryView(directory?, Arc::clone(&self.log)));
+        // A link that leads in circles leads to nothing.
+        let directory = directory.map_err(|error| self.log.hide_escapes(b"", error))?;
+        let view = Arc::new(DirectoryView(directory, Arc::clone(&self.log)));
         *self.current.hold() = (Arc::clone(&view), now);
         Ok(view)
     }
@@ -111,7 +113,8 @@ impl View for DirectoryView {
 
     fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
         clean(path)?;
-        self.0.names(path, most).map_err(hide_escapes)
+        let names = self.0.names(path, most);
+        names.map_err(|error| self.1.hide_escapes(path, error))
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Now {
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     /// Whether unknown paths are answered by 404 whatever a mount's fallback is.
-    exact: bool,
+    pub(crate) exact: bool,
 }
 
 /// What to do next for a request.
@@ -313,6 +313,8 @@ impl Engine {
             })
         };
         let step = match &entry.resource {
+            // A directory has no slash of its own at the path that the fallback stands for.
+            Resource::Directory if progress.fallback => respond(request, replies::not_found()),
             Resource::Directory => respond(request, replies::redirect(path.as_bytes(), request)),
             Resource::Missing if progress.fallback => respond(request, replies::not_found()),
             Resource::Missing => {
@@ -426,6 +428,7 @@ impl Engine {
             relative,
             previous: want.previous,
             wanted,
+            again: false,
         };
         Step::Load(load, pending)
     }

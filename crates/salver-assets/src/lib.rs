@@ -4,7 +4,8 @@
 //!
 //! - A **driver** calls [`Engine::begin`], which says what to do: carry out a [`ResponsePlan`], perform a
 //!   [`Load`] and [finish](Engine::finish) it, or wait for somebody else's. [`Engine::ask`] and
-//!   [`Engine::wait`] do that for async drivers, and [`reading`] reads the content of a plan in pieces.
+//!   [`Engine::wait`] do that for async drivers, and [`reading`] reads the content of a plan in pieces. One
+//!   with threads that may wait also [takes checks of siblings](Engine::hand_sibling_checks_to).
 //! - A **source** of files implements [`Source`] and [`View`], and [`source::conformance`] checks it. Here
 //!   are [`DirectorySource`], [`MemorySource`] and [`EmbeddedSource`].
 //! - [`Config`] has all settings with their units and defaults. A [`LoadError`] says who must act, and
@@ -48,6 +49,8 @@ mod representations;
 mod request;
 mod resource;
 mod shared;
+mod sibling_check;
+mod siblings;
 mod snapshot;
 pub mod source;
 pub mod strategy;
@@ -74,4 +77,5 @@ pub use representation::{Field, Prepared, Protocol};
 pub use request::{Method, Request};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_semantics::{ContentCoding, HttpDate, RequestFields};
+pub use sibling_check::SiblingCheck;
 pub use source::{Patience, Source, View};

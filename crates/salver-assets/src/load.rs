@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_semantics::AcceptEncoding;
+use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
@@ -17,11 +17,13 @@ use crate::locate::{Found, locate};
 use crate::log::{PATHS, quoted};
 use crate::memory::Kept;
 use crate::policy::Key;
-use crate::representations::{Handles, build, read};
+use crate::representation::Representation;
+use crate::representations::{Handles, Original, build, read};
 use crate::resource::{Entry, Resource};
 use crate::shared::Shared;
+use crate::siblings::Siblings;
 use crate::snapshot::Effort;
-use crate::source::{Opened, Patience, Reader};
+use crate::source::{Identity, Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
@@ -57,6 +59,8 @@ pub struct Load {
     pub(crate) previous: Option<Previous>,
     /// Whose content is needed; `None` if none is.
     pub(crate) wanted: Option<AcceptEncoding>,
+    /// Whether it was begun because a sibling has become known: it begins no other.
+    pub(crate) again: bool,
 }
 
 /// The entry that a load is to confirm or replace. While it exists others know that somebody is
@@ -247,10 +251,27 @@ impl Load {
             }
             view => view?,
         };
-        let found = locate(&*view, &self.relative, &shared.config, patience)?;
+        let mut found = locate(&*view, &self.relative, &shared.config, patience)?;
+        let cached = shared.is_cached(&self.key);
+        let files = Handles::new(&*view);
+        let key = Some(&self.key).filter(|_| !self.again);
+        let mut siblings = Siblings::new(&self.shared, &view, self.mount, effort, key, cached);
+        let mut original = None;
+        if let Found::File(file) = &mut found {
+            siblings.look(file)?;
+            // Beside the looks, if it has to be read.
+            if siblings.are_awaited() && !self.knows(&file.identity) {
+                original = Some(Original::read(shared, self.mount, &files, file, cached, effort)?);
+            }
+            siblings.found(file);
+        }
         looked.set(true);
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        let still = previous.filter(|entry| entry.resource.is_still(&found));
+        let still = previous.filter(|entry| match &entry.resource {
+            still if !still.is_still(&found) => false,
+            Resource::File(offer) => !offer.open || siblings.stay_open(offer),
+            Resource::Directory | Resource::Missing => true,
+        });
         let file = match found {
             Found::Directory => {
                 return Ok(self.without_content(&found, Resource::Directory, began));
@@ -258,56 +279,51 @@ impl Load {
             Found::Missing => return Ok(self.without_content(&found, Resource::Missing, began)),
             Found::File(file) => file,
         };
-        let files = Handles::new(&*view);
-        let cached = shared.is_cached(&self.key);
-        let offer_of = |entry: &'_ Arc<Entry>| match &entry.resource {
-            Resource::File(offer) => Some(offer.clone()),
+        let old = previous.and_then(|entry| match &entry.resource {
+            Resource::File(offer) => Some(offer),
             _ => None,
-        };
-        let old = previous.and_then(offer_of);
+        });
         let (mut offer, mut changed) = match old {
-            Some(offer) if still.is_some() => (offer, false),
+            Some(offer) if still.is_some() => (offer.clone(), false),
             old => {
-                let built = build(
-                    shared,
-                    self.mount,
-                    &files,
-                    file,
-                    old.as_ref(),
-                    cached,
-                    effort,
-                )?;
+                let original = match original {
+                    Some(original) => original,
+                    None => Original::read(shared, self.mount, &files, &file, cached, effort)?,
+                };
+                let mount = self.mount;
+                let built = build(&mut siblings, mount, &files, file, original, old, effort)?;
                 (built, true)
             }
         };
         let mut opened = None;
-        let selected = self.wanted.and_then(|accept| {
+        while let Some((number, representation)) = self.wanted.and_then(|accept| {
             let (number, representation) = offer.select(&accept)?;
-            Some((number, Arc::clone(representation)))
-        });
-        if let Some((number, representation)) = selected.filter(|(_, r)| r.content.is_none()) {
+            let at_hand = representation.content.is_some() || opened.is_some();
+            (!at_hand).then(|| (number, Arc::clone(representation)))
+        }) {
             let identity = &representation.identity;
-            let open = || files.open(&representation.path, identity, effort);
-            let mut keep = |content: Held| {
-                if let Some(slot) = offer.representations.get_mut(number) {
-                    *slot = Arc::new(representation.with_content(Some(content)));
-                    changed = true;
-                }
+            let content = match siblings.content(identity) {
+                Some(content) => Ok(Ok(content)),
+                None => self.content(&files, &representation, began, effort),
             };
-            match way(&shared.situation(identity, cached)) {
-                Way::Read => keep(read(shared, &open()?, effort)?),
-                _ => {
-                    let kept = shared.open_files.get(identity, began);
-                    let file = match kept.filter(|_| cached) {
-                        Some(file) => file,
-                        None => self.open_for_answer(open)?,
-                    };
-                    match file.reader {
-                        Reader::Static(bytes) => keep(Held::of_program(bytes)),
-                        // Window by window, which is the driver's part, or for this answer alone.
-                        Reader::File(_) | Reader::Memory(_) => opened = Some(file),
+            match content {
+                Ok(Ok(content)) => {
+                    if let Some(slot) = offer.representations.get_mut(number) {
+                        *slot = Arc::new(representation.with_content(Some(content)));
+                        changed = true;
                     }
                 }
+                // Window by window, which is the driver's part, or for this answer alone.
+                Ok(Err(file)) => opened = Some(file),
+                Err(Stop::WouldWait) if patience == Patience::MustNotWait => {
+                    return Err(Stop::WouldWait);
+                }
+                // The original has what it has.
+                Err(_) if representation.coding != ContentCoding::Identity => {
+                    offer = offer.without(representation.coding);
+                    changed = true;
+                }
+                Err(stop) => return Err(stop),
             }
         }
         match still.filter(|_| !changed) {
@@ -317,6 +333,41 @@ impl Load {
             }),
             None => Ok(self.ready(Resource::File(offer), began, opened)),
         }
+    }
+
+    /// Whether this version of the file is the one that the cache has.
+    fn knows(&self, identity: &Identity) -> bool {
+        let previous = self.previous.as_ref().map(|previous| &previous.entry);
+        previous.is_some_and(|entry| match &entry.resource {
+            Resource::File(offer) => offer.found.identity == *identity,
+            Resource::Directory | Resource::Missing => false,
+        })
+    }
+
+    /// The content of a representation in memory, or the open file that it is to be sent from.
+    fn content(
+        &self,
+        files: &Handles<'_>,
+        representation: &Representation,
+        began: Duration,
+        effort: Effort,
+    ) -> Result<Result<Held, Opened>, Stop> {
+        let shared = &*self.shared;
+        let cached = shared.is_cached(&self.key);
+        let identity = &representation.identity;
+        let open = || files.open(&representation.path, identity, effort);
+        if way(&shared.situation(identity, cached)) == Way::Read {
+            return read(shared, &open()?, effort).map(Ok);
+        }
+        let kept = shared.open_files.get(identity, began);
+        let file = match kept.filter(|_| cached) {
+            Some(file) => file,
+            None => self.open_for_answer(open)?,
+        };
+        Ok(match file.reader {
+            Reader::Static(bytes) => Ok(Held::of_program(bytes)),
+            Reader::File(_) | Reader::Memory(_) => Err(file),
+        })
     }
 
     /// Opens a file that an answer will hold open, if there may be one more.

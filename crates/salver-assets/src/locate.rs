@@ -1,10 +1,9 @@
-//! From a relative path to the files that could answer it: metadata only, nothing is read.
+//! From a relative path to the file that could answer it: metadata only, nothing is read.
 
 use salver_semantics::coding::ContentCoding;
 
 use crate::config::Config;
 use crate::error::{Stop, is_absence};
-use crate::path::file_name;
 use crate::source::{Identity, Kind, Patience, View};
 
 /// What is at a path. Two lookups that give the same answer prove that nothing has changed.
@@ -23,6 +22,7 @@ pub(crate) enum Found {
 pub(crate) struct FoundFile {
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
+    /// As far as they could be looked at, in the order of the configuration.
     pub(crate) siblings: Vec<(ContentCoding, Identity)>,
 }
 
@@ -35,7 +35,8 @@ impl FoundFile {
     }
 }
 
-/// Looks up `relative`, which ends with `/` (or is empty) to ask for a directory.
+/// Looks up `relative`, which ends with `/` (or is empty) to ask for a directory. A file's
+/// [siblings](crate::siblings) are not looked for yet.
 pub(crate) fn locate(
     view: &dyn View,
     relative: &[u8],
@@ -48,9 +49,7 @@ pub(crate) fn locate(
     };
     let Some(directory) = directory else {
         return match stat(view, relative, patience)? {
-            Some((Kind::File, identity)) => {
-                with_siblings(view, relative.to_vec(), identity, config, patience)
-            }
+            Some((Kind::File, identity)) => Ok(alone(relative.to_vec(), identity)),
             Some((Kind::Directory, _)) => Ok(Found::Directory),
             Some((Kind::Other, _)) | None => Ok(Found::Missing),
         };
@@ -62,37 +61,18 @@ pub(crate) fn locate(
         }
         path.extend_from_slice(name.as_bytes());
         if let Some((Kind::File, identity)) = stat(view, &path, patience)? {
-            return with_siblings(view, path, identity, config, patience);
+            return Ok(alone(path, identity));
         }
     }
     Ok(Found::Missing)
 }
 
-fn with_siblings(
-    view: &dyn View,
-    path: Vec<u8>,
-    identity: Identity,
-    config: &Config,
-    patience: Patience,
-) -> Result<Found, Stop> {
-    let mut found = FoundFile {
+fn alone(path: Vec<u8>, identity: Identity) -> Found {
+    Found::File(FoundFile {
         path,
         identity,
         siblings: Vec::new(),
-    };
-    if is_coded(file_name(&found.path)) {
-        return Ok(Found::File(found));
-    }
-    for &coding in &config.precompressed {
-        match stat(view, &found.path_of(coding), patience) {
-            Ok(Some((Kind::File, identity))) => found.siblings.push((coding, identity)),
-            // A sibling that may not be looked at is no reason to withhold the original.
-            Ok(_) => {}
-            Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
-            Err(stop) => return Err(stop),
-        }
-    }
-    Ok(Found::File(found))
+    })
 }
 
 /// Whether a name says that the file itself is coded.
@@ -131,7 +111,6 @@ mod tests {
         let source = MemorySource::new();
         for path in [
             "a.js",
-            "a.js.br",
             "a.js.gz",
             "d/home.htm",
             "d/index.html",
@@ -148,20 +127,12 @@ mod tests {
             let view = source.view(Patience::MayWait).unwrap();
             let found = locate(&*view, relative.as_bytes(), &config, Patience::MayWait).unwrap();
             let text = match found {
-                Found::File(file) => {
-                    let names = file.siblings.iter().map(|(coding, _)| coding.name());
-                    let names: Vec<_> = names.collect();
-                    format!(
-                        "{} {}",
-                        String::from_utf8(file.path).unwrap(),
-                        names.join(",")
-                    )
-                }
+                Found::File(file) => String::from_utf8(file.path).unwrap(),
                 other => format!("{other:?}"),
             };
-            assert_eq!(text.trim(), expected, "{relative:?}");
+            assert_eq!(text, expected, "{relative:?}");
         };
-        check("a.js", "a.js br,gzip");
+        check("a.js", "a.js");
         check("a.js.gz", "a.js.gz");
         check("b.gz", "b.gz");
         check("d", "Directory");

@@ -1,4 +1,4 @@
-//! From found files to representations: entity tags, and which siblings can be trusted.
+//! From found files to representations with their entity tags.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use salver_semantics::coding::ContentCoding;
 
 use crate::cache_control::Named;
-use crate::digest::{self, Digest, Known};
+use crate::digest::{self, Digest, Hashed};
 use crate::error::Stop;
 use crate::held::Held;
 use crate::locate::FoundFile;
-use crate::log::quoted;
 use crate::representation::Representation;
 use crate::resource::Offer;
 use crate::shared::Shared;
+use crate::siblings::{Siblings, Trust};
 use crate::snapshot::{Cursor, Effort, may_change_unseen, steady};
 use crate::source::{Identity, Opened, Patience, View};
 use crate::strategy::{Way, way};
@@ -22,55 +22,92 @@ use crate::strategy::{Way, way};
 /// What an event loop may read and hash without being missed, in bytes.
 pub(crate) const AT_ONCE: u64 = 64 * 1024;
 
-/// Builds what `file`, of the mount of this number, offers. Content that happened to be read, or that `previous` holds and that
-/// is still right, comes with it.
+/// What is known of an original: its digest, if it is short enough to be hashed at once, and its content if
+/// that was read and may be kept.
+#[derive(Debug, Default)]
+pub(crate) struct Original {
+    digest: Option<Digest>,
+    content: Option<Held>,
+}
+
+impl Original {
+    /// Reads the file, of the mount of this number, if its digest is not known.
+    pub(crate) fn read(
+        shared: &Shared,
+        mount: usize,
+        files: &Handles<'_>,
+        file: &FoundFile,
+        cached: bool,
+        effort: Effort,
+    ) -> Result<Self, Stop> {
+        // Before anything is read, so that nothing is read twice, and the program's rule asked once.
+        if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, files.named(file)) {
+            return Err(Stop::WouldWait);
+        }
+        let known = |digest| Original {
+            digest: Some(digest),
+            content: None,
+        };
+        if let Some(hashed) = files.view.known(&file.path) {
+            return Ok(known(hashed.digest));
+        }
+        if file.identity.length > shared.config.hash_up_to {
+            return Ok(Original::default());
+        }
+        let coding = ContentCoding::Identity;
+        if !may_change_unseen(&file.identity)
+            && let Some(hashed) = shared.digests.get(&file.identity, coding)
+        {
+            return Ok(known(hashed.digest));
+        }
+        let opened = files.open(&file.path, &file.identity, effort)?;
+        // What will be sent from memory is read once, for that and for its hash.
+        let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
+            let content = read(shared, &opened, effort)?;
+            (digest::of_bytes(&content.bytes), Some(content))
+        } else {
+            (hash(shared, &opened, effort)?, None)
+        };
+        let hashed = Hashed::plain(digest);
+        shared.digests.remember(&file.identity, coding, hashed);
+        let digest = Some(digest);
+        Ok(Original { digest, content })
+    }
+}
+
+/// Builds what `file`, of the mount of this number, offers. Content that happened to be read, or that
+/// `previous` holds and that is still right, comes with it.
 pub(crate) fn build(
-    shared: &Shared,
+    siblings: &mut Siblings<'_>,
     mount: usize,
     files: &Handles<'_>,
     file: FoundFile,
+    original: Original,
     previous: Option<&Offer>,
-    cached: bool,
     effort: Effort,
 ) -> Result<Offer, Stop> {
-    let named = Named {
-        view: files.view,
-        path: &file.path,
-    };
-    // Before anything is read, so that nothing is read twice, and the program's rule asked once.
-    if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, named) {
-        return Err(Stop::WouldWait);
-    }
     let look_again = may_change_unseen(&file.identity)
         || file
             .siblings
             .iter()
             .any(|(_, identity)| may_change_unseen(identity));
-    let (digest, content) = match files.view.known(&file.path) {
-        Some(known) => (Some(known.digest), None),
-        None if file.identity.length <= shared.config.hash_up_to => {
-            let (known, content) = original(shared, files, &file, cached, effort)?;
-            (Some(known.digest), content)
-        }
-        None => (None, None),
-    };
+    let Original { digest, content } = original;
+    let trusts = siblings.judge(files, &file, digest)?;
+    let open = trusts.contains(&Trust::Open);
+    let fits = file.siblings.iter().zip(trusts);
+    let fits = fits.filter_map(|(&(coding, identity), trust)| match trust {
+        Trust::Fits(digest) => Some((coding, identity, digest)),
+        Trust::Not | Trust::Open => None,
+    });
+    let shared = siblings.shared();
+    let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(fits);
+    let all: Vec<_> = all.collect();
+    let is_alone = all.len() == 1;
+    // Who may get another one tomorrow has a choice, too.
+    let negotiable = !is_alone || open;
     let now = shared.since_epoch(effort.since);
-    let mut siblings = Vec::with_capacity(file.siblings.len());
-    for &(coding, identity) in &file.siblings {
-        match sibling(shared, files, &file, digest, coding, identity, effort)? {
-            Trust::Fits(digest) => siblings.push((coding, identity, digest)),
-            Trust::Not(why) => {
-                let said = &shared.said;
-                if said.first(&said.siblings, now, (&file.path, coding, identity)) {
-                    tracing::warn!("{}: passed over, {why}", quoted(&file.path_of(coding)));
-                }
-            }
-        }
-    }
-    let negotiable = !siblings.is_empty();
-    let cache_control = shared.cache_control(mount, named, now);
-    let mut representations = Vec::with_capacity(1 + siblings.len());
-    let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(siblings);
+    let cache_control = shared.cache_control(mount, files.named(&file), now);
+    let mut representations = Vec::with_capacity(all.len());
     for (coding, identity, digest) in all {
         let path = file.path_of(coding);
         let representation = Representation::new(
@@ -91,122 +128,13 @@ pub(crate) fn build(
             })
             .filter(|old| old.identity == identity && !look_again)
             .and_then(|old| old.content.clone());
-        let content = held.or_else(|| {
-            content
-                .clone()
-                .filter(|_| coding == ContentCoding::Identity && !negotiable)
-        });
+        let content = held.or_else(|| content.clone().filter(|_| is_alone));
         representations.push(Arc::new(match content {
             None => representation,
             content => representation.with_content(content),
         }));
     }
-    Ok(Offer::new(file, representations, look_again))
-}
-
-enum Trust {
-    Fits(Option<Digest>),
-    Not(&'static str),
-}
-
-impl Trust {
-    /// Of a sibling with this digest, that decodes to the original or does not.
-    fn of(digest: Digest, fits: bool) -> Self {
-        if fits {
-            Trust::Fits(Some(digest))
-        } else {
-            Trust::Not("it does not decode to the original")
-        }
-    }
-}
-
-/// The original's digest, and its content if it was read and may be kept.
-fn original(
-    shared: &Shared,
-    files: &Handles<'_>,
-    file: &FoundFile,
-    cached: bool,
-    effort: Effort,
-) -> Result<(Known, Option<Held>), Stop> {
-    let coding = ContentCoding::Identity;
-    if !may_change_unseen(&file.identity)
-        && let Some(known) = shared.digests.get(&file.identity, coding)
-    {
-        return Ok((known, None));
-    }
-    let opened = files.open(&file.path, &file.identity, effort)?;
-    // What will be sent from memory is read once, for that and for its hash.
-    let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
-        let content = read(shared, &opened, effort)?;
-        (digest::of_bytes(&content.bytes), Some(content))
-    } else {
-        (hash(shared, &opened, effort)?, None)
-    };
-    let known = Known {
-        digest,
-        decoded: None,
-    };
-    shared.digests.remember(&file.identity, coding, known);
-    Ok((known, content))
-}
-
-/// Whether a sibling holds the original, and its own digest.
-fn sibling(
-    shared: &Shared,
-    files: &Handles<'_>,
-    file: &FoundFile,
-    original: Option<Digest>,
-    coding: ContentCoding,
-    identity: Identity,
-    effort: Effort,
-) -> Result<Trust, Stop> {
-    let hash_up_to = shared.config.hash_up_to;
-    let path = file.path_of(coding);
-    let known = files.view.known(&path);
-    if let Some(Known {
-        digest,
-        decoded: Some(decoded),
-    }) = known
-    {
-        return Ok(Trust::of(digest, Some(decoded) == original));
-    }
-    let Some(original) = original else {
-        if identity.modified < file.identity.modified {
-            return Ok(Trust::Not("it is older than the original"));
-        }
-        if identity.length > hash_up_to {
-            return Ok(Trust::Fits(None));
-        }
-        let opened = files.open(&path, &identity, effort)?;
-        return Ok(Trust::Fits(Some(hash(shared, &opened, effort)?)));
-    };
-    if identity.length > hash_up_to {
-        return Ok(Trust::Not("it is far longer than the original"));
-    }
-    let remembered = shared.digests.get(&identity, coding);
-    let known = match remembered.filter(|_| !may_change_unseen(&identity)) {
-        Some(known) => known,
-        None => {
-            // Decoding takes longer than a loop has.
-            if effort.patience == Patience::MustNotWait {
-                return Err(Stop::WouldWait);
-            }
-            let opened = match files.open(&path, &identity, effort) {
-                Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    return Ok(Trust::Not("it may not be read"));
-                }
-                result => result?,
-            };
-            let length = file.identity.length;
-            let known = steady(&opened, effort, |cursor| {
-                digest::of_coded(cursor, coding, length)
-            })?;
-            shared.counters.bytes_loaded.add(identity.length);
-            shared.digests.remember(&identity, coding, known);
-            known
-        }
-    };
-    Ok(Trust::of(known.digest, known.decoded == Some(original)))
+    Ok(Offer::new(file, representations, look_again, open))
 }
 
 /// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
@@ -221,6 +149,14 @@ impl<'a> Handles<'a> {
         Handles {
             view,
             opened: RefCell::default(),
+        }
+    }
+
+    /// The file by its name.
+    fn named<'b>(&'b self, file: &'b FoundFile) -> Named<'b> {
+        Named {
+            view: self.view,
+            path: &file.path,
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Offer {
     choices: Vec<(ContentCoding, u64)>,
     /// Set if an equal identity may hide a change: then the next look reads again.
     pub(crate) look_again: bool,
+    /// Set if nobody knows yet of some sibling whether it holds the original.
+    pub(crate) open: bool,
 }
 
 impl Offer {
@@ -49,6 +51,7 @@ impl Offer {
         found: FoundFile,
         representations: Vec<Arc<Representation>>,
         look_again: bool,
+        open: bool,
     ) -> Self {
         let choices = representations.iter().map(|r| (r.coding, r.length()));
         Offer {
@@ -56,7 +59,15 @@ impl Offer {
             found,
             representations,
             look_again,
+            open,
         }
+    }
+
+    /// The same without the representation in this coding, which could not be read: for now.
+    pub(crate) fn without(&self, coding: ContentCoding) -> Self {
+        let others = self.representations.iter().filter(|r| r.coding != coding);
+        let others = others.cloned().collect();
+        Offer::new(self.found.clone(), others, self.look_again, true)
     }
 
     /// Whether there is a choice.
@@ -180,7 +191,12 @@ impl Entry {
             false => Arc::clone(r),
         });
         let found = offer.found.clone();
-        let offer = Offer::new(found, representations.collect(), offer.look_again);
+        let offer = Offer::new(
+            found,
+            representations.collect(),
+            offer.look_again,
+            offer.open,
+        );
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
         Arc::new(Entry::new(

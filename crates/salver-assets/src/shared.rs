@@ -19,6 +19,7 @@ use crate::memory::Memory;
 use crate::open_files::OpenFiles;
 use crate::policy::Key;
 use crate::resource::{Entry, Resource};
+use crate::sibling_check::Checks;
 use crate::snapshot::changed_within;
 use crate::source::Identity;
 use crate::strategy::{Residency, Situation, Transport};
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) open_files: OpenFiles,
     pub(crate) flights: Flights<Key, Landed>,
     pub(crate) digests: Digests,
+    pub(crate) checks: Checks,
     pub(crate) counters: Counters,
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
@@ -51,6 +53,7 @@ impl Shared {
             open_files: OpenFiles::new(config.open_files),
             flights: Flights::new(Landed::Failed(LoadError::Failed)),
             digests,
+            checks: Checks::default(),
             counters: Counters::default(),
             contents: ContentMemory::default(),
             said: Said::default(),

@@ -245,6 +245,11 @@ fn a_root_that_is_switched() {
     check("/a", releases, "one", switch, "two");
     check("/only-1", releases, "1", switch, "404");
     check("/only-2", releases, "404", switch, "2");
+    let circle = |tree: &Tree| {
+        symlink("current", tree.path("next")).unwrap();
+        std::fs::rename(tree.path("next"), tree.path("current")).unwrap();
+    };
+    check("/a", releases, "one", circle, "404");
     let remove = |tree: &Tree| std::fs::remove_file(tree.path("current")).unwrap();
     check("/a", releases, "one", remove, "404");
 }

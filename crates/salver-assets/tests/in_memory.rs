@@ -170,7 +170,10 @@ fn two_trees_of_one_engine_are_told_apart() {
 
 #[test]
 fn a_sibling_that_is_known_to_fit_is_not_decoded() {
-    let (original, coded) = (&b"original"[..], &b"not even Brotli"[..]);
+    let (original, coded) = (
+        &b"the original, which is longer"[..],
+        &b"not even Brotli"[..],
+    );
     let check = |decoded: &[u8], expected: &[u8]| {
         let mut sibling = file("a.js.br", coded);
         sibling.known.decoded = Some(digest::of_bytes(decoded));

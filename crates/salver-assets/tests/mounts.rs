@@ -157,4 +157,18 @@ fn a_single_page_application() {
     );
     let none = Mount::tree("/", memory(&[("a", b"a")])).with_fallback("index.html");
     assert_eq!(Site::new(config_of(none)).get("/route", &[]).status, 404);
+    // What stands for unknown paths is a file or nothing: a redirect would lead to itself.
+    let directory = memory(&[("index.html/x", b"x")]);
+    let site = Site::new(config_of(
+        Mount::tree("/", directory).with_fallback("index.html"),
+    ));
+    for path in ["/", "/route", "/deep/route"] {
+        let answer = site.get(path, &[]);
+        assert_eq!(
+            (answer.status, answer.field("Location")),
+            (404, ""),
+            "{path}"
+        );
+    }
+    assert_eq!(site.get("/index.html", &[]).status, 308);
 }

@@ -53,12 +53,14 @@ impl Common {
         let most_of_one = settings.max_connections_per_client;
         let most_of_one = most_of_one.unwrap_or(most.div_ceil(2));
         let memory = MemoryBudget::new(settings.connection_memory, most);
+        let loader = Loader::new(
+            settings.loader_threads,
+            settings.loader_queue,
+            engine.mount_count(),
+        );
+        loader.take_checks_of(&engine);
         Arc::new(Common {
-            loader: Loader::new(
-                settings.loader_threads,
-                settings.loader_queue,
-                engine.mount_count(),
-            ),
+            loader,
             handlers,
             seats: Seats::new(most, most_of_one, memory),
             awaited: AwaitedAnswers::new(most, engine.mount_count()),

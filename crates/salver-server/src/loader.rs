@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;
@@ -21,7 +21,8 @@ use self::queue::Queue;
 /// Jobs wait in lanes, and each lane has its share of the threads, so that work for a slow disk
 /// never stands in front of other work: downloads of cold files leave threads for files that are
 /// asked for the first time, and both leave threads for looking whether what is cached is still
-/// right. Within a lane each disk has a queue of its own, and they take turns; where there are several
+/// right. Checks of precompressed siblings, for which nobody waits long, come last and have a quarter.
+/// Within a lane each disk has a queue of its own, and they take turns; where there are several
 /// mounts, jobs of one disk take no more threads than they leave to others. So a disk that hangs keeps its
 /// own jobs waiting, and nobody else's.
 pub(crate) struct Loader(Arc<Pool>);
@@ -56,6 +57,8 @@ enum Job {
         Range<u64>,
         oneshot::Sender<io::Result<Bytes>>,
     ),
+    /// Look whether a precompressed sibling can be sent.
+    Check(SiblingCheck),
     /// Closing a file can wait, too, where a file server has to be told.
     Close(Content),
 }
@@ -82,10 +85,23 @@ impl Loader {
 
     /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
     pub(crate) fn load(&self, engine: &Engine, load: Load) {
-        if let Err(Job::Load(engine, load)) = self.submit(Job::Load(engine.clone(), Box::new(load)))
+        if let Err(Job::Load(engine, load)) =
+            self.0.submit(Job::Load(engine.clone(), Box::new(load)))
         {
             engine.finish(*load, Outcome::overloaded());
         }
+    }
+
+    /// Performs the checks of precompressed siblings that `engine` has from now on. There is always a place:
+    /// the engine has few of them at once.
+    pub(crate) fn take_checks_of(&self, engine: &Engine) {
+        let pool = Arc::downgrade(&self.0);
+        engine.hand_sibling_checks_to(move |check| match pool.upgrade() {
+            // If no thread can be started, it is dropped, and is done another time.
+            Some(pool) => drop(pool.submit(Job::Check(check))),
+            // The server has ended and its engine has not: whoever loads now waits as well.
+            None => check.perform(),
+        });
     }
 
     /// Reads a window of a file, all of it, and looks whether the file is still what it was. There
@@ -115,7 +131,7 @@ impl Loader {
     pub(crate) fn discard(&self, content: Content) {
         if content.may_wait_when_closed() {
             // If no thread can be started, it is closed here.
-            let _ = self.submit(Job::Close(content));
+            let _ = self.0.submit(Job::Close(content));
         }
     }
 
@@ -125,39 +141,10 @@ impl Loader {
     ) -> io::Result<Bytes> {
         let (sender, receiver) = oneshot::channel();
         // A job that no thread could be started for drops its sender.
-        let _ = self.submit(job(sender));
+        let _ = self.0.submit(job(sender));
         receiver
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-    }
-
-    fn submit(&self, job: Job) -> Result<(), Job> {
-        let mut queue = self.0.hold();
-        if matches!(job, Job::Load(..)) && !queue.has_place(job.disk(), self.0.most) {
-            return Err(job);
-        }
-        let number = job.lane();
-        queue.push(number, job);
-        if queue.idle >= queue.runnable() {
-            drop(queue);
-            self.0.work.notify_one();
-        } else if queue.threads < self.0.threads {
-            queue.threads += 1;
-            drop(queue);
-            let pool = Arc::clone(&self.0);
-            let started = std::thread::Builder::new()
-                .name("salver-loader".to_owned())
-                .spawn(move || pool.work());
-            if started.is_err() {
-                let mut queue = self.0.hold();
-                queue.threads -= 1;
-                // The threads that there are will do the work; without any nobody would.
-                if queue.threads == 0 {
-                    return queue.pop_last(number).map_or(Ok(()), Err);
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -171,6 +158,35 @@ impl Drop for Loader {
 impl Pool {
     fn hold(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(self: &Arc<Self>, job: Job) -> Result<(), Job> {
+        let mut queue = self.hold();
+        if matches!(job, Job::Load(..)) && !queue.has_place(job.disk(), self.most) {
+            return Err(job);
+        }
+        let number = job.lane();
+        queue.push(number, job);
+        if queue.idle >= queue.runnable() {
+            drop(queue);
+            self.work.notify_one();
+        } else if queue.threads < self.threads {
+            queue.threads += 1;
+            drop(queue);
+            let pool = Arc::clone(self);
+            let started = std::thread::Builder::new()
+                .name("salver-loader".to_owned())
+                .spawn(move || pool.work());
+            if started.is_err() {
+                let mut queue = self.hold();
+                queue.threads -= 1;
+                // The threads that there are will do the work; without any nobody would.
+                if queue.threads == 0 {
+                    return queue.pop_last(number).map_or(Ok(()), Err);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn work(&self) {
@@ -215,12 +231,14 @@ impl Job {
             Job::Load(_, load) if load.confirms() => 0,
             Job::Load(..) => 1,
             Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
+            Job::Check(_) => 3,
         }
     }
 
     fn disk(&self) -> Disk {
         match self {
             Job::Load(_, load) => Disk::Mount(load.mount()),
+            Job::Check(check) => Disk::Mount(check.mount()),
             Job::Read(file, ..) | Job::BringIn(file, ..) => Disk::Device(file.identity.device),
             Job::Close(content) => Disk::Device(device(content)),
         }
@@ -239,6 +257,7 @@ impl Job {
             Job::BringIn(file, window, sender) => {
                 let _ = sender.send(bring_in(&file, window).map(|()| Bytes::new()));
             }
+            Job::Check(check) => check.perform(),
             Job::Close(content) => drop(content),
         }
     }
@@ -377,10 +396,11 @@ pub(crate) mod tests {
             let loader = Loader::new(threads, 10, 1);
             let queue = loader.0.hold();
             let shares: Vec<_> = queue.lanes.iter().map(|lane| lane.share).collect();
-            let [looks, loads, reads] = shares[..] else {
+            let [looks, loads, reads, checks] = shares[..] else {
                 panic!("{shares:?}")
             };
             assert!(looks == threads && loads >= 1 && reads >= 1, "{shares:?}");
+            assert!(checks >= 1 && checks <= reads, "{shares:?}");
             assert!(threads < 8 || loads + reads < threads, "{shares:?}");
         }
     }

@@ -10,6 +10,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    unused_imports,
     missing_docs
 )]
 

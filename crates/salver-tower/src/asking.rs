@@ -5,7 +5,7 @@ use std::sync::Arc;
 use salver_assets::{Asked, Engine, Now, Pending, Request, ResponsePlan};
 
 use crate::events::Hub;
-use crate::loading::{Loading, now};
+use crate::loading::{Loading, check_sibling, now};
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(engine: Engine, whole: &Engine, events: Arc<Hub>) -> Self {
+        engine.hand_sibling_checks_to(check_sibling);
         let reads = Loading::for_reads();
         let reading = |engine: &Engine| Asking {
             engine: engine.exact(),

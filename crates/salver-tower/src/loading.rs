@@ -9,7 +9,9 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
-use salver_assets::{Content, Engine, FileContent, HttpDate, Load, Now, Outcome, Patience};
+use salver_assets::{
+    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, Patience, SiblingCheck,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
@@ -76,6 +78,15 @@ fn perform(engine: Engine, load: Load, place: OwnedSemaphorePermit) {
         let outcome = load.perform(Patience::MayWait, Instant::now());
         engine.finish(load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
     });
+}
+
+/// Performs the check of a precompressed sibling in the same pool; the engine has few of them at once.
+pub(crate) fn check_sibling(check: SiblingCheck) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || check.perform())),
+        // Whoever loads without a runtime may wait.
+        Err(_) => check.perform(),
+    }
 }
 
 /// Reads content in the same pool.

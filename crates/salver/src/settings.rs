@@ -128,6 +128,13 @@ impl Settings {
             Some(Spa::Index) => self.engine.index.first().cloned(),
             Some(Spa::File(file)) => Some(file.clone()),
         };
+        if flags.path == Path::new(".") && !(flags.mount.is_empty() && flags.mount_plain.is_empty())
+        {
+            self.warnings.push(format!(
+                "besides what is mounted, / shows the current directory, {path:?}: give another PATH if \
+                 that is not meant"
+            ));
+        }
         self.add_tree("/", path, source, fallback, true);
         Ok(())
     }

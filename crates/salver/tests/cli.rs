@@ -238,6 +238,60 @@ fn a_directory_is_served_without_a_word_more() {
 }
 
 #[test]
+fn a_mount_beside_the_current_directory_is_noted() {
+    let root = site(&[("index.html", "here"), ("static/x", "x")]);
+    let note = "/ shows the current directory";
+    for (path, expected) in [(None, true), (root.path().to_str(), false)] {
+        let mut command = salver();
+        command
+            .current_dir(root.path())
+            .args(["serve", "-q", "-p", "0"]);
+        let mount = format!("--mount=/static={}/static", root.path().display());
+        command.args(path).arg(mount);
+        let mut server = Running::spawn(command);
+        server.wait_for_line("/static/ is answered 404");
+        let said = stop(server);
+        assert_eq!(said.contains(note), expected, "{said}");
+    }
+}
+
+#[test]
+fn what_will_surprise_is_noted() {
+    fn check(files: &[(&str, &str)], args: &[&str], notes: &[&str]) {
+        let root = site(files);
+        let said = stop(Running::start(root.path(), args));
+        let found: Vec<_> = said
+            .lines()
+            .filter(|line| line.starts_with("  note"))
+            .collect();
+        assert_eq!(found.len(), notes.len(), "{args:?}: {said}");
+        for (line, note) in found.iter().zip(notes) {
+            assert!(line.contains(note), "{args:?}: {said}");
+        }
+    }
+    let index = &[("index.html", "x")];
+    check(index, &[], &[]);
+    check(index, &["--spa"], &[]);
+    check(&[], &[], &["/ is answered 404: no index.html"]);
+    check(&[], &["--index", "a,b"], &["no a or b"]);
+    check(&[("b", "")], &["--index", "a,b"], &[]);
+    check(index, &["--spa=app.html"], &["app.html is not in"]);
+    check(&[("app.html", "x")], &["--spa=app.html"], &[]);
+    check(
+        &[],
+        &["--spa"],
+        &["index.html is not in", "/ is answered 404"],
+    );
+    check(index, &["--cache-size", "512KiB"], &["files beyond 32 KiB"]);
+    check(index, &["--no-cache", "--cache-size", "512KiB"], &[]);
+    check(
+        index,
+        &["--no-cache", "--prewarm"],
+        &["--prewarm does nothing"],
+    );
+}
+
+#[test]
 fn the_environment_is_obeyed_and_the_command_line_wins() {
     let root = site(&[
         ("home.htm", "home"),

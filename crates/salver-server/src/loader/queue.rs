@@ -8,7 +8,7 @@ use super::{Disk, Job};
 #[derive(Default)]
 pub(super) struct Queue {
     /// By [`Job::lane`], the most urgent first.
-    pub(super) lanes: [Lane; 3],
+    pub(super) lanes: [Lane; 4],
     /// Whose jobs run, and how many.
     running: Vec<(Disk, usize)>,
     /// How many jobs run.
@@ -42,7 +42,12 @@ impl Queue {
             ..Lane::default()
         };
         Queue {
-            lanes: [lane(threads), lane(threads * 3 / 8), lane(threads / 2)],
+            lanes: [
+                lane(threads),
+                lane(threads * 3 / 8),
+                lane(threads / 2),
+                lane(threads / 4),
+            ],
             most: threads,
             has_several,
             ..Queue::default()

@@ -6,4 +6,6 @@ mod queue;
 mod tree;
 
 pub(crate) use process::{SlowDisk, serve_if_disk};
-pub(crate) use tree::{HOT_LENGTH, LARGE_LENGTH, SMALL_LENGTH, Slow, bytes_at, content};
+pub(crate) use tree::{
+    HOT_LENGTH, LARGE_LENGTH, SMALL_LENGTH, Slow, WITH_STUCK, bytes_at, content,
+};

@@ -6,12 +6,13 @@
 //! | `hot` | 1 KiB |
 //! | `small-N` | 4 KiB, for any number N |
 //! | `large-N` | 64 MiB, for any number N |
+//! | `small-N.gz`, `large-N.gz` | for N from 1,000,000 on: 1 KiB, of which no read is ever answered |
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use super::queue::Queue;
@@ -76,10 +77,16 @@ enum Node {
     Hot,
     Small(u64),
     Large(u64),
+    /// The sibling of one of these.
+    Stuck(u64),
 }
 
 const SMALL: u64 = 1 << 32;
 const LARGE: u64 = 2 << 32;
+const STUCK: u64 = 3 << 32;
+
+/// The first number of a file that has such a sibling.
+pub(crate) const WITH_STUCK: u64 = 1_000_000;
 
 impl Node {
     fn named(name: &OsStr) -> Option<Self> {
@@ -88,6 +95,11 @@ impl Node {
             return Some(Node::Hot);
         }
         let (kind, number) = name.split_once('-')?;
+        if let Some(number) = number.strip_suffix(".gz") {
+            let number: u64 = number.parse().ok()?;
+            let is_large = u64::from(kind == "large");
+            return (number >= WITH_STUCK).then_some(Node::Stuck(2 * number + is_large));
+        }
         let number = number.parse().ok()?;
         match kind {
             "small" => Some(Node::Small(number)),
@@ -101,7 +113,8 @@ impl Node {
             1 => Node::Root,
             2 => Node::Hot,
             number @ ..LARGE => Node::Small(number - SMALL),
-            number => Node::Large(number - LARGE),
+            number @ ..STUCK => Node::Large(number - LARGE),
+            number => Node::Stuck(number - STUCK),
         }
     }
 
@@ -111,13 +124,14 @@ impl Node {
             Node::Hot => 2,
             Node::Small(number) => SMALL + number,
             Node::Large(number) => LARGE + number,
+            Node::Stuck(number) => STUCK + number,
         })
     }
 
     fn length(self) -> u64 {
         match self {
             Node::Root => 0,
-            Node::Hot => HOT_LENGTH,
+            Node::Hot | Node::Stuck(_) => HOT_LENGTH,
             Node::Small(_) => SMALL_LENGTH,
             Node::Large(_) => LARGE_LENGTH,
         }
@@ -126,7 +140,7 @@ impl Node {
     fn number(self) -> u64 {
         match self {
             Node::Root | Node::Hot => 0,
-            Node::Small(number) | Node::Large(number) => number,
+            Node::Small(number) | Node::Large(number) | Node::Stuck(number) => number,
         }
     }
 
@@ -168,6 +182,8 @@ pub(crate) struct Tree {
 pub(crate) struct State {
     queue: Queue,
     reads: AtomicU64,
+    /// Never answered, but when all ends.
+    stuck: Mutex<Vec<ReplyData>>,
 }
 
 impl State {
@@ -187,6 +203,7 @@ impl Tree {
         let state = State {
             queue: Queue::new(DELAY, DELAY / DEPTH),
             reads: AtomicU64::new(0),
+            stuck: Mutex::default(),
         };
         Tree {
             slow,
@@ -266,6 +283,10 @@ impl Filesystem for Tree {
         reply: ReplyData,
     ) {
         self.state.reads.fetch_add(1, Ordering::Relaxed);
+        if let Node::Stuck(_) = Node::numbered(inode) {
+            self.state.stuck.lock().unwrap().push(reply);
+            return;
+        }
         let content = Arc::clone(&self.content);
         self.reply(true, move || {
             let node = Node::numbered(inode);

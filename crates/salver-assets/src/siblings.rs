@@ -1,0 +1,377 @@
+//! The precompressed siblings of one file: which are there, and which hold what the file holds.
+//!
+//! A sibling is an offer to save bytes and never a reason to withhold its original: what cannot be looked
+//! at, opened, read or decoded, does not rest, hangs, or saves nothing, counts as absent. What has to wait
+//! is done by [checks](crate::sibling_check) side by side, and beside the reading of the original, which
+//! then waits for them a moment at most.
+
+use std::time::{Duration, Instant};
+
+use salver_semantics::coding::ContentCoding;
+
+use crate::digest::{self, Decoded, Digest, Hashed};
+use crate::error::Stop;
+use crate::held::Held;
+use crate::locate::FoundFile;
+use crate::log::quoted;
+use crate::policy::Key;
+use crate::representations::Handles;
+use crate::resource::Offer;
+use crate::shared::Shared;
+use crate::sibling_check::{Check, Subject, WhileWanted};
+use crate::snapshot::{Effort, may_change_unseen, steady};
+use crate::source::{Identity, Kind, Opened, Patience, View};
+use crate::sync::Arc;
+
+/// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is
+/// slow with everything is not slow with siblings.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// But no longer than this from when it has nothing else to do.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Decoding to more takes longer than a moment, so a check does it.
+const DECODED_AT_ONCE: u64 = 1024 * 1024;
+
+/// What a load learns of the siblings of its file.
+pub(crate) struct Siblings<'a> {
+    shared: &'a Arc<Shared>,
+    view: &'a Arc<dyn View>,
+    mount: usize,
+    effort: Effort,
+    /// What is loaded again if a sibling fits that was not waited for.
+    key: Option<&'a Key>,
+    /// Whether content may be kept.
+    cached: bool,
+    /// The checks that were begun to look.
+    looks: Vec<(ContentCoding, Arc<Check>)>,
+    /// What checks have read.
+    contents: Vec<(Identity, Held)>,
+}
+
+/// What is to be thought of a sibling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// It holds the original; its own digest, if it is short enough to have one.
+    Fits(Option<Digest>),
+    /// It does not.
+    Not,
+    /// Nobody knows yet: it is not offered, and the next look asks again.
+    Open,
+}
+
+/// Whether a sibling of this length saves anything.
+pub(crate) fn is_worth_it(sibling: &Identity, original: &Identity) -> bool {
+    sibling.length < original.length && sibling.length > 0
+}
+
+impl<'a> Siblings<'a> {
+    pub(crate) fn new(
+        shared: &'a Arc<Shared>,
+        view: &'a Arc<dyn View>,
+        mount: usize,
+        effort: Effort,
+        key: Option<&'a Key>,
+        cached: bool,
+    ) -> Self {
+        Siblings {
+            shared,
+            view,
+            mount,
+            effort,
+            key,
+            cached,
+            looks: Vec::new(),
+            contents: Vec::new(),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &'a Shared {
+        self.shared
+    }
+
+    /// Whether a look is under way.
+    pub(crate) fn are_awaited(&self) -> bool {
+        !self.looks.is_empty()
+    }
+
+    /// The content of the sibling of this version, if a check has read it.
+    pub(crate) fn content(&self, identity: &Identity) -> Option<Held> {
+        let mut contents = self.contents.iter();
+        contents.find_map(|(of, held)| (of == identity).then(|| held.clone()))
+    }
+
+    /// Looks what is there. What would have to wait is begun, for [`found`](Self::found) to await.
+    pub(crate) fn look(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
+        let checks = self.shared.checks.are_performed();
+        let patience = if checks {
+            Patience::MustNotWait
+        } else {
+            self.effort.patience
+        };
+        for &coding in &self.shared.config.precompressed {
+            match self.view.stat(&file.path_of(coding), patience) {
+                Ok(metadata) if metadata.kind == Kind::File => {
+                    file.siblings.push((coding, metadata.identity));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    if self.effort.patience == Patience::MustNotWait {
+                        return Err(Stop::WouldWait);
+                    }
+                    let check = self.begin(file, coding);
+                    self.looks.extend(check.map(|check| (coding, check)));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Awaits the looks that were begun.
+    pub(crate) fn found(&mut self, file: &mut FoundFile) {
+        for (coding, check) in &self.looks {
+            let looked = check.wait(self.until(check), self.key, |progress| progress.looked);
+            let found = looked.flatten().map(|identity| (*coding, identity));
+            file.siblings.extend(found);
+        }
+        let codings = &self.shared.config.precompressed;
+        let place = |coding: &ContentCoding| codings.iter().position(|c| c == coding);
+        file.siblings.sort_by_key(|(coding, _)| place(coding));
+    }
+
+    /// What is to be thought of each sibling of `file`, whose digest is `original` if it has one.
+    pub(crate) fn judge(
+        &mut self,
+        files: &Handles<'_>,
+        file: &FoundFile,
+        original: Option<Digest>,
+    ) -> Result<Vec<Trust>, Stop> {
+        let mut trusts = Vec::with_capacity(file.siblings.len());
+        let mut checks = Vec::new();
+        for (place, (coding, identity)) in file.siblings.iter().enumerate() {
+            let trust = match self.known(file, original, *coding, identity) {
+                Trust::Open if self.effort.patience == Patience::MustNotWait => {
+                    // Decoding takes longer than a loop has.
+                    return Err(Stop::WouldWait);
+                }
+                Trust::Open => match self.decode_now(files, file, *coding, identity) {
+                    Ok(hashed) => self.trust(file, original, *coding, identity, hashed),
+                    Err(Stop::WouldWait) => {
+                        let check = self.begin(file, *coding);
+                        checks.extend(check.map(|check| (place, check)));
+                        Trust::Open
+                    }
+                    Err(stop) => {
+                        if let Stop::Io(error) = stop {
+                            let why = error.to_string().escape_debug().to_string();
+                            say(self.shared, &file.path_of(*coding), *coding, &why);
+                        }
+                        Trust::Open
+                    }
+                },
+                trust => trust,
+            };
+            trusts.push(trust);
+        }
+        for (place, check) in &checks {
+            check.wait(self.until(check), self.key, |_| None::<()>);
+            if let (Some(trust), Some((coding, identity))) =
+                (trusts.get_mut(*place), file.siblings.get(*place))
+            {
+                *trust = self.known(file, original, *coding, identity);
+            }
+        }
+        let looks = self.looks.iter().map(|(_, check)| check);
+        for check in looks.chain(checks.iter().map(|(_, check)| check)) {
+            self.contents.extend(check.content());
+        }
+        Ok(trusts)
+    }
+
+    /// Whether the offer can stay what it is although siblings of it are open. Their checks are begun, if
+    /// they are not under way, and nobody waits for them.
+    pub(crate) fn stay_open(&self, offer: &Offer) -> bool {
+        if !self.shared.checks.are_performed() {
+            return false;
+        }
+        let file = &offer.found;
+        let original = self.view.known(&file.path).map(|known| known.digest);
+        let offered =
+            |coding: ContentCoding| offer.representations.iter().any(|r| r.coding == coding);
+        for (coding, identity) in file.siblings.iter().filter(|(coding, _)| !offered(*coding)) {
+            match self.known(file, original, *coding, identity) {
+                Trust::Fits(_) => return false,
+                Trust::Not => {}
+                Trust::Open => {
+                    if let Some(check) = self.begin(file, *coding) {
+                        check.wait(check.began, self.key, |_| None::<()>);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// What is known of a sibling without reading it.
+    fn known(
+        &self,
+        file: &FoundFile,
+        original: Option<Digest>,
+        coding: ContentCoding,
+        identity: &Identity,
+    ) -> Trust {
+        if !is_worth_it(identity, &file.identity) {
+            return Trust::Not;
+        }
+        let hashed = match self.view.known(&file.path_of(coding)) {
+            Some(digest::Known {
+                digest,
+                decoded: Some(decoded),
+            }) => Hashed {
+                digest,
+                decoded: Decoded::To(decoded),
+            },
+            _ if may_change_unseen(identity) => return Trust::Open,
+            _ => match self.shared.digests.get(identity, coding) {
+                Some(hashed) => hashed,
+                None => return Trust::Open,
+            },
+        };
+        self.trust(file, original, coding, identity, hashed)
+    }
+
+    /// The original's digest, which those that are too long to be hashed at once have once a check has.
+    fn digest_of(&self, file: &FoundFile, original: Option<Digest>) -> Option<Digest> {
+        let digests = &self.shared.digests;
+        let remembered = || digests.get(&file.identity, ContentCoding::Identity);
+        original.or_else(|| {
+            let hashed = remembered().filter(|_| !may_change_unseen(&file.identity))?;
+            Some(hashed.digest)
+        })
+    }
+
+    fn trust(
+        &self,
+        file: &FoundFile,
+        original: Option<Digest>,
+        coding: ContentCoding,
+        identity: &Identity,
+        hashed: Hashed,
+    ) -> Trust {
+        let fits = match self.digest_of(file, original) {
+            Some(original) => hashed.fits(original, file.identity.length),
+            None => match hashed.decoded {
+                Decoded::To(_) => None,
+                // Whatever the original is, this is not it.
+                Decoded::Beyond(_) | Decoded::Nothing => {
+                    hashed.is_of(file.identity.length).then_some(false)
+                }
+            },
+        };
+        match fits {
+            Some(true) => {
+                let short = identity.length <= self.shared.config.hash_up_to;
+                Trust::Fits(short.then_some(hashed.digest))
+            }
+            Some(false) => {
+                let why = "it does not decode to the original";
+                say(self.shared, &file.path_of(coding), (coding, *identity), why);
+                Trust::Not
+            }
+            None => Trust::Open,
+        }
+    }
+
+    /// Decodes a sibling here, if that takes a moment at most or nobody else would.
+    fn decode_now(
+        &self,
+        files: &Handles<'_>,
+        file: &FoundFile,
+        coding: ContentCoding,
+        identity: &Identity,
+    ) -> Result<Hashed, Stop> {
+        let shared = self.shared;
+        let mut effort = self.effort;
+        if shared.checks.are_performed() {
+            if file.identity.length > DECODED_AT_ONCE.min(shared.config.hash_up_to) {
+                return Err(Stop::WouldWait);
+            }
+            effort.patience = Patience::MustNotWait;
+        }
+        let opened = files.open(&file.path_of(coding), identity, effort)?;
+        let length = file.identity.length;
+        let (hashed, _) = decode(shared, &opened, coding, length, false, effort, &|| true)?;
+        if !may_change_unseen(identity) {
+            shared.digests.remember(identity, coding, hashed);
+        }
+        if length > shared.config.hash_up_to && self.digest_of(file, None).is_none() {
+            let opened = files.open(&file.path, &file.identity, effort)?;
+            let digest = steady(&opened, effort, |cursor| digest::of_reader(cursor))?;
+            shared.counters.bytes_loaded.add(length);
+            let hashed = Hashed::plain(digest);
+            shared
+                .digests
+                .remember(&file.identity, ContentCoding::Identity, hashed);
+        }
+        Ok(hashed)
+    }
+
+    fn begin(&self, file: &FoundFile, coding: ContentCoding) -> Option<Arc<Check>> {
+        let subject = Subject {
+            mount: self.mount,
+            path: file.path_of(coding),
+            coding,
+            original: (file.path.clone(), file.identity),
+            cached: self.cached,
+        };
+        self.shared.checks.begin(self.shared, self.view, subject)
+    }
+
+    /// How long a check is waited for. One that began long ago hangs, most likely: it is not.
+    fn until(&self, check: &Check) -> Instant {
+        let own = self.effort.since.elapsed();
+        (check.began + MOMENT + 2 * own).min(Instant::now() + LONGEST)
+    }
+}
+
+/// Reads a sibling once for what it hashes and decodes to, and for its content if that is to be kept.
+pub(crate) fn decode(
+    shared: &Shared,
+    opened: &Opened,
+    coding: ContentCoding,
+    length: u64,
+    keeps: bool,
+    effort: Effort,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(Hashed, Option<Held>), Stop> {
+    let of_bytes = |mut bytes: &[u8]| digest::hash_coded(&mut bytes, coding, length);
+    if let Some(held) = Held::shared(&opened.reader) {
+        let hashed = of_bytes(&held.bytes)?;
+        return Ok((hashed, Some(held).filter(|_| keeps)));
+    }
+    let read = steady(opened, effort, |cursor| {
+        if !keeps {
+            let mut reader = WhileWanted(cursor, goes_on);
+            return Ok((digest::hash_coded(&mut reader, coding, length)?, None));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(cursor.length()).unwrap_or(0));
+        std::io::Read::read_to_end(cursor, &mut bytes)?;
+        Ok((of_bytes(&bytes)?, Some(bytes)))
+    });
+    let (hashed, bytes) = read?;
+    shared
+        .counters
+        .bytes_loaded
+        .add(opened.metadata.identity.length);
+    let held = bytes.map(|bytes| Held::kept(shared.contents.count(bytes)));
+    Ok((hashed, held))
+}
+
+/// Says once why a sibling is not used: for whoever made it.
+pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why: &str) {
+    let said = &shared.said;
+    let now = shared.since_epoch(Instant::now());
+    if said.first(&said.siblings, now, (path, what, why)) {
+        tracing::warn!("{}: passed over, {why}", quoted(path));
+    }
+}

@@ -58,7 +58,7 @@ enum Job {
         oneshot::Sender<io::Result<Bytes>>,
     ),
     /// Look whether a precompressed sibling can be sent.
-    Check(SiblingCheck),
+    Check(Box<SiblingCheck>),
     /// Closing a file can wait, too, where a file server has to be told.
     Close(Content),
 }
@@ -98,7 +98,7 @@ impl Loader {
         let pool = Arc::downgrade(&self.0);
         engine.hand_sibling_checks_to(move |check| match pool.upgrade() {
             // If no thread can be started, it is dropped, and is done another time.
-            Some(pool) => drop(pool.submit(Job::Check(check))),
+            Some(pool) => drop(pool.submit(Job::Check(Box::new(check)))),
             // The server has ended and its engine has not: whoever loads now waits as well.
             None => check.perform(),
         });

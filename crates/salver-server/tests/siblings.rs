@@ -157,7 +157,7 @@ fn siblings_of_long_originals_are_used_once_they_were_decoded() {
         ("secret.js", &long),
         ("secret.js.gz", b"may not be read"),
     ]);
-    let mode = std::fs::Permissions::from_mode(0);
+    let mode = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(site.path("secret.js.gz"), mode).unwrap();
     let server = Running::serving(&site);
     let mut client = Client::new(server.address);

@@ -23,7 +23,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use salver_assets::Config;
 use slow_disk::serve_if_disk;
-use slow_disk::{LARGE_LENGTH, SMALL_LENGTH, Slow, SlowDisk, WITH_STUCK, bytes_at, content};
+use slow_disk::{DELAY, LARGE_LENGTH, SMALL_LENGTH, Slow, SlowDisk, WITH_STUCK, bytes_at, content};
 
 /// The disk that [`SlowDisk::mount`] starts.
 #[test]
@@ -142,7 +142,11 @@ fn a_cold_file_waits_for_its_siblings_beside_each_other() {
         alone.as_millis(),
         with_siblings.as_millis()
     );
-    assert!(with_siblings < 2 * alone, "{with_siblings:?} and {alone:?}");
+    // One after the other they would take three times as long as one call does.
+    assert!(
+        with_siblings < alone + 2 * DELAY,
+        "{with_siblings:?} and {alone:?}"
+    );
 }
 
 #[test]

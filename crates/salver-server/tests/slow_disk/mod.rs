@@ -7,5 +7,5 @@ mod tree;
 
 pub(crate) use process::{SlowDisk, serve_if_disk};
 pub(crate) use tree::{
-    HOT_LENGTH, LARGE_LENGTH, SMALL_LENGTH, Slow, WITH_STUCK, bytes_at, content,
+    DELAY, HOT_LENGTH, LARGE_LENGTH, SMALL_LENGTH, Slow, WITH_STUCK, bytes_at, content,
 };

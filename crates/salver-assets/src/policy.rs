@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use slab::Slab;
+
 /// An entry's key.
 pub(crate) type Key = Arc<[u8]>;
 
@@ -22,33 +24,47 @@ const SMALL_SHARE: usize = 10;
 /// The ghost queue remembers at least so many, however few entries there are.
 const MIN_GHOSTS: usize = 64;
 
+/// How many keys an eviction passes over in each queue, at most. Each was used since it was seen last, so
+/// that there are no more of them than hits; but if all were, one insert would go round the whole queue,
+/// under the lock that all inserts take. Who comes after so many leaves although it was used.
+const SECOND_CHANCES: usize = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     Small,
     Main,
 }
 
+/// A key in its queue. The neighbours are numbers of nodes.
 #[derive(Debug)]
-struct Slot {
+struct Node {
+    key: Key,
     weight: usize,
     queue: Queue,
-    /// Which of the key's nodes in the queues is the living one.
-    generation: u64,
+    before: Option<usize>,
+    behind: Option<usize>,
+}
+
+/// The ends of a queue, and the weight of all that is in it.
+#[derive(Debug, Default)]
+struct Ends {
+    oldest: Option<usize>,
+    newest: Option<usize>,
+    weight: usize,
 }
 
 /// The order in which keys leave. Knows weights; does not hold entries.
 #[derive(Debug)]
 pub(crate) struct Policy {
     budget: usize,
-    slots: HashMap<Key, Slot, foldhash::fast::RandomState>,
-    /// Invariant: each living slot has exactly one node of its generation, in its queue.
-    small: VecDeque<(Key, u64)>,
-    main: VecDeque<(Key, u64)>,
-    small_weight: usize,
-    main_weight: usize,
+    numbers: HashMap<Key, usize, foldhash::fast::RandomState>,
+    /// Invariant: one for each key in `numbers`, linked into its queue, and none besides: a key that is
+    /// removed leaves nothing behind, however often keys come and go.
+    nodes: Slab<Node>,
+    small: Ends,
+    main: Ends,
     ghosts: VecDeque<u64>,
     ghost_set: HashSet<u64, foldhash::fast::RandomState>,
-    generation: u64,
 }
 
 /// What the policy asks of the entries.
@@ -63,53 +79,45 @@ impl Policy {
     pub(crate) fn new(budget: usize) -> Self {
         Policy {
             budget,
-            slots: HashMap::default(),
-            small: VecDeque::new(),
-            main: VecDeque::new(),
-            small_weight: 0,
-            main_weight: 0,
+            numbers: HashMap::default(),
+            nodes: Slab::new(),
+            small: Ends::default(),
+            main: Ends::default(),
             ghosts: VecDeque::new(),
             ghost_set: HashSet::default(),
-            generation: 0,
         }
     }
 
     /// The weight of all keys.
     pub(crate) fn weight(&self) -> usize {
-        self.small_weight + self.main_weight
+        self.small.weight + self.main.weight
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        self.numbers.len()
     }
 
     /// Adds a key or changes its weight; returns the keys that have to leave, which may hold `key`.
     pub(crate) fn insert(&mut self, key: &Key, weight: usize, entries: &impl Uses) -> Vec<Key> {
-        if let Some(slot) = self.slots.get_mut(key) {
-            let total = match slot.queue {
-                Queue::Small => &mut self.small_weight,
-                Queue::Main => &mut self.main_weight,
-            };
-            *total = total.saturating_sub(slot.weight).saturating_add(weight);
-            slot.weight = weight;
+        if let Some(node) = self.numbers.get(key).and_then(|&n| self.nodes.get_mut(n)) {
+            let before = std::mem::replace(&mut node.weight, weight);
+            let queue = node.queue;
+            let total = &mut self.ends(queue).weight;
+            *total = total.saturating_sub(before).saturating_add(weight);
         } else {
-            self.generation += 1;
-            let node = (Arc::clone(key), self.generation);
-            let queue = if self.ghost_set.remove(&self.hash(key)) {
-                self.main.push_back(node);
-                self.main_weight += weight;
-                Queue::Main
-            } else {
-                self.small.push_back(node);
-                self.small_weight += weight;
-                Queue::Small
+            let queue = match self.ghost_set.remove(&self.hash(key)) {
+                true => Queue::Main,
+                false => Queue::Small,
             };
-            let slot = Slot {
+            let number = self.nodes.insert(Node {
+                key: Arc::clone(key),
                 weight,
                 queue,
-                generation: self.generation,
-            };
-            self.slots.insert(Arc::clone(key), slot);
+                before: None,
+                behind: None,
+            });
+            self.numbers.insert(Arc::clone(key), number);
+            self.push(number, queue);
         }
         self.evict_beyond_budget(entries)
     }
@@ -138,17 +146,15 @@ impl Policy {
 
     /// Forgets a key.
     pub(crate) fn remove(&mut self, key: &[u8]) {
-        if let Some(slot) = self.slots.remove(key) {
-            match slot.queue {
-                Queue::Small => self.small_weight -= slot.weight,
-                Queue::Main => self.main_weight -= slot.weight,
-            }
+        if let Some(number) = self.numbers.remove(key) {
+            self.unlink(number);
+            self.nodes.try_remove(number);
         }
     }
 
     fn evict(&mut self, entries: &impl Uses) -> Option<Key> {
-        let small_has_too_much = self.small_weight > self.budget / SMALL_SHARE;
-        if (small_has_too_much || self.main.is_empty())
+        let small_has_too_much = self.small.weight > self.budget / SMALL_SHARE;
+        if (small_has_too_much || self.main.oldest.is_none())
             && let Some(key) = self.evict_small(entries)
         {
             return Some(key);
@@ -157,50 +163,86 @@ impl Policy {
             .or_else(|| self.evict_small(entries))
     }
 
-    /// Pops the small queue until a key leaves; keys that were used again move to main.
+    /// The oldest of the small queue leaves; keys that were used again move to main instead. `None` if
+    /// the queue is empty, or had too many of those.
     fn evict_small(&mut self, entries: &impl Uses) -> Option<Key> {
-        while let Some((key, generation)) = self.small.pop_front() {
-            let Some(slot) = self.living(&key, generation) else {
-                continue;
-            };
-            if entries.uses(&key) > 0 {
-                slot.queue = Queue::Main;
-                let weight = slot.weight;
-                self.small_weight -= weight;
-                self.main_weight += weight;
-                entries.set_uses(&key, 0);
-                self.main.push_back((key, generation));
-            } else {
+        for _ in 0..=SECOND_CHANCES {
+            let (number, key) = self.oldest(Queue::Small)?;
+            if entries.uses(&key) == 0 {
                 self.remember(&key);
                 self.remove(&key);
                 return Some(key);
             }
+            entries.set_uses(&key, 0);
+            self.unlink(number);
+            self.push(number, Queue::Main);
         }
         None
     }
 
-    /// Goes round the main queue until a key without uses leaves; each round costs a key one use.
+    /// The oldest of the main queue leaves, but for keys that were used: they go to its end for one use
+    /// less. `None` if the queue is empty.
     fn evict_main(&mut self, entries: &impl Uses) -> Option<Key> {
-        while let Some((key, generation)) = self.main.pop_front() {
-            if self.living(&key, generation).is_none() {
-                continue;
-            }
+        for _ in 0..SECOND_CHANCES {
+            let (number, key) = self.oldest(Queue::Main)?;
             let uses = entries.uses(&key);
-            if uses > 0 {
-                entries.set_uses(&key, uses - 1);
-                self.main.push_back((key, generation));
-            } else {
-                self.remove(&key);
-                return Some(key);
+            if uses == 0 {
+                break;
             }
+            entries.set_uses(&key, uses - 1);
+            self.unlink(number);
+            self.push(number, Queue::Main);
         }
-        None
+        let (_, key) = self.oldest(Queue::Main)?;
+        self.remove(&key);
+        Some(key)
     }
 
-    fn living(&mut self, key: &Key, generation: u64) -> Option<&mut Slot> {
-        self.slots
-            .get_mut(key)
-            .filter(|slot| slot.generation == generation)
+    fn oldest(&mut self, queue: Queue) -> Option<(usize, Key)> {
+        let number = self.ends(queue).oldest?;
+        Some((number, Arc::clone(&self.nodes.get(number)?.key)))
+    }
+
+    fn ends(&mut self, queue: Queue) -> &mut Ends {
+        match queue {
+            Queue::Small => &mut self.small,
+            Queue::Main => &mut self.main,
+        }
+    }
+
+    /// Puts a node that is in no queue at the end of this one.
+    fn push(&mut self, number: usize, queue: Queue) {
+        let ends = self.ends(queue);
+        let before = ends.newest.replace(number);
+        ends.oldest.get_or_insert(number);
+        if let Some(neighbour) = before.and_then(|before| self.nodes.get_mut(before)) {
+            neighbour.behind = Some(number);
+        }
+        if let Some(node) = self.nodes.get_mut(number) {
+            node.queue = queue;
+            node.before = before;
+            node.behind = None;
+            let weight = node.weight;
+            self.ends(queue).weight += weight;
+        }
+    }
+
+    /// Takes a node out of its queue.
+    fn unlink(&mut self, number: usize) {
+        let Some(node) = self.nodes.get(number) else {
+            return;
+        };
+        let (queue, weight, before, behind) = (node.queue, node.weight, node.before, node.behind);
+        match before.and_then(|before| self.nodes.get_mut(before)) {
+            Some(neighbour) => neighbour.behind = behind,
+            None => self.ends(queue).oldest = behind,
+        }
+        match behind.and_then(|behind| self.nodes.get_mut(behind)) {
+            Some(neighbour) => neighbour.before = before,
+            None => self.ends(queue).newest = before,
+        }
+        let total = &mut self.ends(queue).weight;
+        *total = total.saturating_sub(weight);
     }
 
     fn remember(&mut self, key: &Key) {
@@ -208,7 +250,7 @@ impl Policy {
         if self.ghost_set.insert(hash) {
             self.ghosts.push_back(hash);
         }
-        while self.ghosts.len() > self.slots.len().max(MIN_GHOSTS) {
+        while self.ghosts.len() > self.len().max(MIN_GHOSTS) {
             if let Some(oldest) = self.ghosts.pop_front() {
                 self.ghost_set.remove(&oldest);
             }
@@ -216,25 +258,31 @@ impl Policy {
     }
 
     fn hash(&self, key: &Key) -> u64 {
-        self.slots.hasher().hash_one(key)
+        self.numbers.hasher().hash_one(key)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
 
+    /// Uses by key, and how often somebody asked for them.
     #[derive(Default)]
-    struct Table(RefCell<HashMap<Key, u8>>);
+    struct Table(RefCell<HashMap<Key, u8>>, Cell<usize>);
 
     impl Uses for Table {
         fn uses(&self, key: &Key) -> u8 {
+            self.1.set(self.1.get() + 1);
             self.0.borrow().get(key).copied().unwrap_or(0)
         }
         fn set_uses(&self, key: &Key, uses: u8) {
             self.0.borrow_mut().insert(Arc::clone(key), uses);
         }
+    }
+
+    fn key(number: usize) -> Key {
+        Arc::from(&number.to_le_bytes()[..])
     }
 
     /// A cache of keys alone, as the engine drives one.
@@ -254,7 +302,7 @@ mod tests {
         /// Whether it was a hit.
         fn ask(&mut self, name: &str, weight: usize) -> bool {
             let key: Key = Arc::from(name.as_bytes());
-            if self.policy.slots.contains_key(&key) {
+            if self.policy.numbers.contains_key(&key) {
                 let uses = self.uses.uses(&key);
                 self.uses.set_uses(&key, MAX_USES.min(uses + 1));
                 return true;
@@ -268,9 +316,27 @@ mod tests {
         fn check(&self) {
             let policy = &self.policy;
             assert!(policy.weight() <= policy.budget);
-            let total: usize = policy.slots.values().map(|slot| slot.weight).sum();
+            let total: usize = policy.nodes.iter().map(|(_, node)| node.weight).sum();
             assert_eq!(policy.weight(), total);
-            assert!(policy.ghosts.len() <= policy.slots.len().max(MIN_GHOSTS) + 1);
+            assert!(policy.ghosts.len() <= policy.len().max(MIN_GHOSTS) + 1);
+            assert_eq!(policy.nodes.len(), policy.len());
+            let linked = [(&policy.small, Queue::Small), (&policy.main, Queue::Main)];
+            let linked = linked.map(|(ends, queue)| {
+                let mut newest = None;
+                let mut at = ends.oldest;
+                let mut count = 0;
+                while let Some(number) = at {
+                    let node = &policy.nodes[number];
+                    assert_eq!((node.before, node.queue), (newest, queue));
+                    assert_eq!(policy.numbers.get(&node.key), Some(&number));
+                    newest = at;
+                    at = node.behind;
+                    count += 1;
+                }
+                assert_eq!(ends.newest, newest);
+                count
+            });
+            assert_eq!(linked.iter().sum::<usize>(), policy.len());
         }
     }
 
@@ -301,7 +367,8 @@ mod tests {
         });
         assert!(!model.ask("again", 1));
         let key: Key = Arc::from(&b"again"[..]);
-        assert_eq!(model.policy.slots.get(&key).unwrap().queue, Queue::Main);
+        let number = model.policy.numbers[&key];
+        assert_eq!(model.policy.nodes[number].queue, Queue::Main);
     }
 
     #[test]
@@ -325,11 +392,11 @@ mod tests {
             (0..50).for_each(|number| {
                 model.ask(&number.to_string(), 1);
             });
-            assert_eq!(model.policy.small.len(), 50);
+            assert_eq!(model.policy.nodes.len(), 50);
             model.policy.clear();
             assert_eq!((model.policy.weight(), model.policy.len()), (0, 0));
+            model.check();
         }
-        assert!(model.policy.small.is_empty() && model.policy.main.is_empty());
     }
 
     #[test]
@@ -344,6 +411,53 @@ mod tests {
         model.ask("d", 1);
         model.check();
         assert_eq!(model.policy.len(), 3);
+    }
+
+    /// An hour of files that are opened, closed for want of use, changed and let go of: the budget is
+    /// never reached, so that nothing is ever evicted.
+    #[test]
+    fn keys_that_come_and_go_leave_nothing_behind() {
+        let mut model = Model::new(10_000);
+        for round in 0..200 {
+            for number in 0..500 {
+                model.policy.insert(&key(number), 1, &model.uses);
+            }
+            for number in (0..500).filter(|number| (number + round) % 50 != 0) {
+                model.policy.remove(&key(number));
+            }
+        }
+        model.check();
+        assert_eq!(model.policy.len(), 10);
+        assert_eq!(model.policy.nodes.len(), 10);
+        assert!(model.policy.nodes.capacity() <= 1024);
+    }
+
+    /// What an insert costs where everything is in use: as many keys looked at, however many there are.
+    #[test]
+    fn an_insert_costs_the_same_whatever_the_number_of_keys() {
+        for count in [1_000, 200_000] {
+            let mut model = Model::new(count);
+            // Half of them have come back before, and are in main; all are used all the time.
+            for number in 0..count {
+                let key = key(number);
+                if number % 2 == 0 {
+                    let hash = model.policy.hash(&key);
+                    model.policy.ghost_set.insert(hash);
+                }
+                model.uses.set_uses(&key, MAX_USES);
+                model.policy.insert(&key, 1, &model.uses);
+            }
+            for new in count..count + 100 {
+                let before = model.uses.1.get();
+                let leaving = model.policy.insert(&key(new), 1, &model.uses);
+                let looked_at = model.uses.1.get() - before;
+                assert_eq!(leaving.len(), 1);
+                assert!(
+                    looked_at <= 2 * SECOND_CHANCES + 1,
+                    "{looked_at} of {count}"
+                );
+            }
+        }
     }
 
     proptest::proptest! {

@@ -84,7 +84,37 @@ const MAX_LINKS: usize = 40;
 const RACE_RETRIES: usize = 16;
 
 #[cfg(target_os = "linux")]
-static KERNEL_LACKS_OPENAT2: AtomicBool = AtomicBool::new(false);
+static OPENAT2: Openat2 = Openat2 {
+    lacks: AtomicBool::new(false),
+};
+
+/// Whether this process has to do without `openat2`.
+#[cfg(target_os = "linux")]
+struct Openat2 {
+    lacks: AtomicBool,
+}
+
+#[cfg(target_os = "linux")]
+impl Openat2 {
+    fn is_known_to_lack(&self) -> bool {
+        self.lacks.load(Ordering::Relaxed)
+    }
+
+    /// Whether `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6.
+    /// EPERM may: a sandbox that does not know the call; or somebody denies this one file (a scanner that
+    /// listens to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must
+    /// not have all of them walked to for as long as the process lives: a walk may always wait. So then
+    /// the call is asked about what needs no permission: `probe` returns what that gave.
+    fn lacks(&self, error: &io::Error, probe: impl FnOnce() -> Option<Errno>) -> bool {
+        let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+        let lacks = is(Errno::NOSYS)
+            || (is(Errno::PERM) && matches!(probe(), Some(Errno::PERM | Errno::NOSYS)));
+        if lacks {
+            self.lacks.store(true, Ordering::Relaxed);
+        }
+        lacks
+    }
+}
 
 impl Directory {
     /// Opens the directory at `path`, following symbolic links on the way to it.
@@ -247,7 +277,7 @@ impl Directory {
     fn walks(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
-            self.resolver == Resolver::Walk || KERNEL_LACKS_OPENAT2.load(Ordering::Relaxed)
+            self.resolver == Resolver::Walk || OPENAT2.is_known_to_lack()
         }
         #[cfg(not(target_os = "linux"))]
         {
@@ -269,7 +299,6 @@ impl Directory {
         let root = self.handle.as_fd();
         match resolve(root, path, flags, confinement, Mounts::One, patience) {
             Err(error) if lacks_openat2(&error) => {
-                KERNEL_LACKS_OPENAT2.store(true, Ordering::Relaxed);
                 refuse_to_wait(patience)?;
                 match self.walk(path)? {
                     Place::Directory(handle) => {
@@ -402,13 +431,11 @@ fn unconfined(
     #[cfg(target_os = "linux")]
     if patience == Patience::MustNotWait
         && resolver == Resolver::Kernel
-        && !KERNEL_LACKS_OPENAT2.load(Ordering::Relaxed)
+        && !OPENAT2.is_known_to_lack()
     {
         let anywhere = rustix::fs::ResolveFlags::empty();
         match resolve(at, path, flags, anywhere, mounts, patience) {
-            Err(error) if lacks_openat2(&error) => {
-                KERNEL_LACKS_OPENAT2.store(true, Ordering::Relaxed);
-            }
+            Err(error) if lacks_openat2(&error) => {}
             result => return result,
         }
     }
@@ -447,11 +474,14 @@ fn resolve(
     }
 }
 
-/// ENOSYS: older than Linux 5.6. EPERM: a sandbox that does not know the call.
 #[cfg(target_os = "linux")]
 fn lacks_openat2(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    code == Some(Errno::NOSYS.raw_os_error()) || code == Some(Errno::PERM.raw_os_error())
+    OPENAT2.lacks(error, || {
+        use rustix::fs::{CWD, ResolveFlags, openat2};
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        // From the caches alone: any other answer than these two comes from the call.
+        openat2(CWD, "/", flags, Mode::empty(), ResolveFlags::CACHED).err()
+    })
 }
 
 #[cfg(test)]

@@ -132,3 +132,22 @@ fn a_directory_lists_its_names() {
         assert!(directory.list(b"a.txt").is_err());
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_denied_of_one_file_says_nothing_of_the_call() {
+    let check = |error: Errno, probed: Option<Errno>, lacks: bool| {
+        let call = Openat2 {
+            lacks: AtomicBool::new(false),
+        };
+        let said = call.lacks(&error.into(), || probed);
+        let known = call.is_known_to_lack();
+        assert_eq!((said, known), (lacks, lacks), "{error:?} {probed:?}");
+    };
+    check(Errno::PERM, None, false);
+    check(Errno::PERM, Some(Errno::AGAIN), false);
+    check(Errno::PERM, Some(Errno::PERM), true);
+    check(Errno::PERM, Some(Errno::NOSYS), true);
+    check(Errno::NOSYS, None, true);
+    check(Errno::ACCESS, Some(Errno::PERM), false);
+}

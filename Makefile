@@ -12,7 +12,8 @@ UNPUBLISHED := salver-conformance salver-docs embedded salver-embed-fixture
 BENCH ?=
 
 # What the tests use beyond Rust: the program, and the Debian package that has it.
-TOOLS := curl:curl wget:wget cc:build-essential brotli:brotli fusermount3:fuse3 go:golang-go
+TOOLS := curl:curl wget:wget cc:build-essential brotli:brotli fusermount3:fuse3 mkfs.ext4:e2fsprogs \
+	losetup:mount go:golang-go
 # What the tests of the page use besides; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 UI_TESTS := crates/salver-bench/ui-tests
@@ -123,8 +124,8 @@ worst: deps ## Hundreds of connections that do the worst they may: the memory th
 		--only h1-pipeline --only tls-large --only h2-stalled-tls --only h3-stalled -- \
 		--connection-memory 48MiB --cache-size 16MiB --max-connections-per-client 1000
 
-cold: deps ## Cold files on a slow disk beside a hot one: latency, with and without the check
-	$(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
+cold: deps ## Cold files on slow disks beside a hot one, as root: latency, with and without the check
+	SALVER_TESTS_SKIP_NOTHING=1 $(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
 
 truth: ## The load generator against servers of known behaviour, the slow ones too (1 minute)
 	$(CARGO) test --locked -p salver-bench --test truth -- --include-ignored

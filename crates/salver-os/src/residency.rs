@@ -7,47 +7,60 @@ use std::ops::Range;
 /// What is known of a range without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
-    /// Every page is in memory (as far as can be told: pages may leave at any moment).
+    /// Every page is in memory and has been read (as far as can be told: pages may leave at any
+    /// moment).
     Resident,
-    /// At least one page is not in memory, or nobody can tell.
+    /// At least one page is not in memory or still being read, or nobody can tell.
     Cold,
 }
 
-/// The least that kernels read ahead: what is in memory is there in runs of such a length.
+/// The distance of probes where nothing else is known, in bytes: the least that kernels read ahead, so
+/// that what is in memory is there in runs of such a length.
 const PROBE_EVERY: usize = 16 * 1024;
+
+/// The distance of probes where no page is missing, so that only reads under way have to be found:
+/// these go in order, and disks work at them in pieces of at least such a length.
+const PROBE_PRESENT_EVERY: usize = 64 * 1024;
 
 /// Asks the kernel about `range` of `file`; an empty range is resident.
 ///
-/// Linux 6.5 and later answer exactly (`cachestat(2)`), but only to who owns the file or may write
-/// to it; to others, and before, one byte in every 16 KiB and the last are probed with
-/// `preadv2(RWF_NOWAIT)`, so that a smaller hole can be missed. Elsewhere, and on file systems that
-/// cannot tell, it is cold.
+/// A page is in the page cache from the moment when somebody begins to read it, and whoever touches it
+/// before it has come waits for the disk. So no count of pages is an answer: only a read that must not
+/// wait (`preadv2(RWF_NOWAIT)`) tells what has come. Reading one byte of each page costs as much as
+/// sending them. Therefore `cachestat(2)` (Linux 6.5, for who owns the file or may write to it) says
+/// first whether a page is missing, to the page and without beginning to read it; if none is, the
+/// first byte of every 64 KiB and the last of all are probed. Where it cannot be asked that is done every
+/// 16 KiB, so that a smaller hole can be missed. Either way a smaller read under way is missed if
+/// what surrounds it has come: then one such read is waited for, and no more.
+///
+/// For 256 KiB (Linux 6.18, a virtual machine): `cachestat` 2.5 us, with these probes 4.8 us, every
+/// 16 KiB 8 us, each page 30 us; `mincore(2)`, which is exact but gives wrong answers to others than
+/// the owner, 6 us with a mapping that is kept, 10 us with one that is not.
+///
+/// Elsewhere, and on file systems that cannot tell, everything is cold.
 pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     if range.is_empty() {
         return Residency::Resident;
     }
-    match cached_pages(file, range) {
-        Some(true) => Residency::Resident,
-        Some(false) => Residency::Cold,
-        None => {
-            let mut byte = [0u8; 1];
-            let last = range.end.saturating_sub(1);
-            let resident = (range.start..last)
-                .step_by(PROBE_EVERY)
-                .chain([last])
-                .all(|offset| matches!(read_resident(file, &mut byte, offset), Ok(1)));
-            if resident {
-                Residency::Resident
-            } else {
-                Residency::Cold
-            }
-        }
+    let apart = match has_all_pages(file, range) {
+        Some(false) => return Residency::Cold,
+        Some(true) => PROBE_PRESENT_EVERY,
+        None => PROBE_EVERY,
+    };
+    let mut byte = [0u8; 1];
+    let last = range.end.saturating_sub(1);
+    let mut probes = (range.start..last).step_by(apart).chain([last]);
+    if probes.all(|offset| matches!(read_resident(file, &mut byte, offset), Ok(1))) {
+        Residency::Resident
+    } else {
+        Residency::Cold
     }
 }
 
-/// `Some(all resident)` if the kernel has `cachestat`.
+/// Whether no page is missing, of those that are still being read neither; `None` if the kernel does
+/// not tell.
 #[cfg(target_os = "linux")]
-fn cached_pages(file: &File, range: &Range<u64>) -> Option<bool> {
+fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
     use std::os::fd::AsRawFd;
 
     /// The number of the call on every architecture that got its numbers after 2019.
@@ -100,7 +113,7 @@ fn page_size() -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn cached_pages(_file: &File, _range: &Range<u64>) -> Option<bool> {
+fn has_all_pages(_file: &File, _range: &Range<u64>) -> Option<bool> {
     None
 }
 

@@ -23,7 +23,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use salver_assets::Config;
 use slow_disk::serve_if_disk;
-use slow_disk::{DELAY, LARGE_LENGTH, SMALL_LENGTH, Slow, SlowDisk, WITH_STUCK, bytes_at, content};
+use slow_disk::{
+    DELAY, Kind, LARGE_LENGTH, SMALL_LENGTH, Slow, SlowDisk, WITH_STUCK, bytes_at, content,
+};
 
 /// The disk that [`SlowDisk::mount`] starts.
 #[test]
@@ -32,7 +34,7 @@ fn disk() {
 }
 
 fn disk_with(slow: Slow) -> Option<SlowDisk> {
-    SlowDisk::mount(slow)
+    SlowDisk::mount(Kind::Remote(slow))
         .inspect_err(|error| {
             let _ = writeln!(
                 std::io::stderr(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{LARGE_LENGTH, SMALL_LENGTH, bytes_at, content};
+use super::{SMALL_LENGTH, SlowDisk, bytes_at, content};
 use crate::common::client::{Client, get};
 use crate::common::{PATIENCE, until};
 
@@ -159,6 +159,7 @@ pub(crate) struct ColdReaders {
 }
 
 struct Common {
+    disk: Arc<SlowDisk>,
     address: SocketAddr,
     prefix: &'static str,
     cold: Cold,
@@ -171,15 +172,26 @@ struct Common {
 /// The next file that nobody has read: of all tests of this program.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
+/// The kind of such a file, its number and its length.
+pub(crate) fn next(disk: &SlowDisk, cold: Cold) -> (&'static str, u64, u64) {
+    let (large, small) = disk.cold(NEXT.fetch_add(1, Ordering::Relaxed));
+    match cold {
+        Cold::Streams => ("large", large, disk.large_length()),
+        Cold::SmallFiles => ("small", small, SMALL_LENGTH),
+    }
+}
+
 impl ColdReaders {
     /// Starts so many; returns when each of them has received content.
     pub(crate) fn start(
         count: usize,
+        disk: &Arc<SlowDisk>,
         address: SocketAddr,
         prefix: &'static str,
         cold: Cold,
     ) -> Self {
         let common = Arc::new(Common {
+            disk: Arc::clone(disk),
             address,
             prefix,
             cold,
@@ -228,11 +240,7 @@ impl Common {
         let mut buffer = vec![0; 256 * 1024];
         let mut first = true;
         while !self.ends.load(Ordering::Relaxed) {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let (kind, length) = match self.cold {
-                Cold::Streams => ("large", LARGE_LENGTH),
-                Cold::SmallFiles => ("small", SMALL_LENGTH),
-            };
+            let (kind, number, length) = next(&self.disk, self.cold);
             client.send(get(&format!("{}/{kind}-{number}", self.prefix)));
             let head = client.head();
             assert_eq!(head.status, 200, "{}", head.head);

@@ -10,16 +10,15 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use super::queue::Queue;
+use super::disk::State;
+use super::queue::Call;
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr,
-    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, Request,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    Request,
 };
 
 /// Which calls take their time besides reads.
@@ -30,14 +29,6 @@ pub(crate) struct Slow {
     /// Closing, as with file systems over a network that send what is left of a file then.
     pub(crate) close: bool,
 }
-
-/// How long each slow call takes.
-pub(crate) const DELAY: Duration = Duration::from_millis(20);
-
-/// How many slow calls are worked at together: 800 a second, evenly spread. Reads of 128 KiB make
-/// that 100 MB per second. Much more, and the disk and the clients, who take their share of the
-/// machine as no real disk and no distant client does, would delay what is measured.
-const DEPTH: u32 = 16;
 
 pub(crate) const HOT_LENGTH: u64 = 1024;
 pub(crate) const SMALL_LENGTH: u64 = 4 * 1024;
@@ -176,51 +167,18 @@ pub(crate) struct Tree {
     slow: Slow,
     content: Arc<[u8]>,
     state: Arc<State>,
-}
-
-/// What it does.
-pub(crate) struct State {
-    queue: Queue,
-    reads: AtomicU64,
     /// Never answered, but when all ends.
     stuck: Mutex<Vec<ReplyData>>,
 }
 
-impl State {
-    /// How often content was read so far.
-    pub(crate) fn reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
-    }
-
-    /// Slow calls that are not answered.
-    pub(crate) fn waiting(&self) -> usize {
-        self.queue.waiting()
-    }
-}
-
 impl Tree {
-    pub(crate) fn new(slow: Slow) -> Self {
-        let state = State {
-            queue: Queue::new(DELAY, DELAY / DEPTH),
-            reads: AtomicU64::new(0),
-            stuck: Mutex::default(),
-        };
+    pub(crate) fn new(slow: Slow, state: Arc<State>) -> Self {
         Tree {
             slow,
             content: content().into(),
-            state: Arc::new(state),
+            state,
+            stuck: Mutex::default(),
         }
-    }
-
-    pub(crate) fn state(&self) -> Arc<State> {
-        Arc::clone(&self.state)
-    }
-
-    /// Serves until the session is dropped.
-    pub(crate) fn mount(self, mountpoint: &Path) -> io::Result<BackgroundSession> {
-        let mut config = Config::default();
-        config.mount_options = vec![MountOption::RO, MountOption::FSName("slow-disk".to_owned())];
-        fuser::spawn_mount(self, mountpoint, &config)
     }
 
     /// For how long the kernel need not ask again.
@@ -234,7 +192,7 @@ impl Tree {
 
     fn reply(&self, slowly: bool, reply: impl FnOnce() + Send + 'static) {
         if slowly {
-            self.state.queue.submit(reply);
+            self.state.queue.submit(Call::Other, reply);
         } else {
             reply();
         }
@@ -282,13 +240,12 @@ impl Filesystem for Tree {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.state.reads.fetch_add(1, Ordering::Relaxed);
         if let Node::Stuck(_) = Node::numbered(inode) {
-            self.state.stuck.lock().unwrap().push(reply);
+            self.stuck.lock().unwrap().push(reply);
             return;
         }
         let content = Arc::clone(&self.content);
-        self.reply(true, move || {
+        self.state.read(move || {
             let node = Node::numbered(inode);
             let count = u64::from(size).min(node.length().saturating_sub(offset));
             let bytes = bytes_at(&content, node.number(), offset);

@@ -164,10 +164,35 @@ impl<K: Eq + Hash, T: Clone> Ticket<K, T> {
         self.settle(value);
     }
 
+    /// Frees the key without giving anything, if nobody waits. Else the duty stays.
+    pub(crate) fn give_up(mut self) -> Option<Self> {
+        let mut open = self.open.hold();
+        // The ticket's and the table's: nobody has joined, and under the lock nobody can.
+        if Arc::strong_count(&self.flight) > 2 {
+            drop(open);
+            return Some(self);
+        }
+        self.free(&mut open);
+        drop(open);
+        self.otherwise = None;
+        None
+    }
+
     fn settle(&self, value: T) {
         // The key goes first: whoever joins from here on starts a load that sees what this one
         // may have missed.
-        let mut open = self.open.hold();
+        self.free(&mut self.open.hold());
+        let mut progress = self.flight.0.hold();
+        progress.landed = Some(value);
+        let wakers = std::mem::take(&mut progress.wakers);
+        drop(progress);
+        // Woken outside of the lock: a waker may run anything.
+        for (_, waker) in wakers {
+            waker.wake();
+        }
+    }
+
+    fn free(&self, open: &mut Open<K, T>) {
         if let Some(place) = self.alone {
             open.alone.try_remove(place);
         } else if open
@@ -176,15 +201,6 @@ impl<K: Eq + Hash, T: Clone> Ticket<K, T> {
             .is_some_and(|flight| Arc::ptr_eq(flight, &self.flight))
         {
             open.shared.remove(&self.key);
-        }
-        drop(open);
-        let mut progress = self.flight.0.hold();
-        progress.landed = Some(value);
-        let wakers = std::mem::take(&mut progress.wakers);
-        drop(progress);
-        // Woken outside of the lock: a waker may run anything.
-        for (_, waker) in wakers {
-            waker.wake();
         }
     }
 }
@@ -301,6 +317,21 @@ mod tests {
         drop(ticket);
         assert_eq!(poll(&mut waiter, &wakes), Poll::Ready(99));
         first(&flights).land(1);
+    }
+
+    #[test]
+    fn only_what_nobody_waits_for_is_given_up() {
+        let flights = Flights::new(0);
+        let wakes = std::sync::Arc::new(Wakes::default());
+        assert!(first(&flights).give_up().is_none());
+        assert!(flights.open.hold().shared.is_empty());
+        let ticket = first(&flights);
+        let mut waits = later(&flights);
+        let ticket = ticket.give_up().unwrap();
+        ticket.land(4);
+        assert_eq!(poll(&mut waits, &wakes), Poll::Ready(4));
+        assert!(flights.alone("k".to_owned()).give_up().is_none());
+        assert!(flights.open.hold().alone.is_empty());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
 use crate::events::{self, Event, What};
-use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
+use crate::load::{Landed, Load, Outcome, Previous, Waits, WouldWait};
 use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
 use crate::plan::{FromFile, ResponsePlan};
@@ -429,6 +429,7 @@ impl Engine {
             previous: want.previous,
             wanted,
             again: false,
+            waits: Waits::default(),
         };
         Step::Load(load, pending)
     }

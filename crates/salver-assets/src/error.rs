@@ -1,6 +1,7 @@
 //! Why a load failed, by who must act, and the status that says so to the client.
 
 use std::io;
+use std::time::Duration;
 
 /// A failed load. It is given to all who wait for it, and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(crate) enum Stop {
     WouldWait,
     /// The file is no longer what it was a moment ago: begin again.
     Changed,
+    /// The file has not rested for long enough: begin again in so long.
+    Rests(Duration),
     /// The storage said no.
     Io(io::Error),
 }

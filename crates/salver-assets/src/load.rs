@@ -22,7 +22,7 @@ use crate::representations::{Handles, Original, build, read};
 use crate::resource::{Entry, Resource};
 use crate::shared::Shared;
 use crate::siblings::Siblings;
-use crate::snapshot::Effort;
+use crate::snapshot::{Effort, Sightings};
 use crate::source::{Identity, Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
@@ -61,6 +61,7 @@ pub struct Load {
     pub(crate) wanted: Option<AcceptEncoding>,
     /// Whether it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
+    pub(crate) waits: Waits,
 }
 
 /// The entry that a load is to confirm or replace. While it exists others know that somebody is
@@ -107,6 +108,21 @@ pub struct WouldWait {
     pub(crate) looked: bool,
 }
 
+/// Says that a file has to rest before it can be read, or keeps changing: perform the load again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerformAgain {
+    /// In so long.
+    pub after: Duration,
+}
+
+/// What a load has to remember between two attempts.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// When it was first attempted where it may wait.
+    since: Cell<Option<Instant>>,
+    sightings: Sightings,
+}
+
 impl Load {
     /// Looks at the files and reads or opens what is needed.
     ///
@@ -114,28 +130,64 @@ impl Load {
     /// [`WouldWait`] if it must not wait and would have to, or if it would take so long
     /// (decompressing a sibling to compare it, hashing a large file) that others would.
     pub fn perform(&self, patience: Patience, now: Instant) -> Result<Outcome, WouldWait> {
+        if patience == Patience::MustNotWait {
+            let looked = Cell::new(false);
+            let performed = self.attempts(patience, now, &looked);
+            let looked = looked.get();
+            return performed.map_err(|_| WouldWait { looked });
+        }
+        loop {
+            match self.perform_without_sleeping(now) {
+                Ok(outcome) => return Ok(outcome),
+                Err(PerformAgain { after }) => std::thread::sleep(after),
+            }
+        }
+    }
+
+    /// The same where it may wait for a disk, but has better to do than to wait for whoever writes a file: as
+    /// long as that may take, other loads need the thread.
+    ///
+    /// # Errors
+    /// [`PerformAgain`] if a file has not been at rest for long enough.
+    pub fn perform_without_sleeping(&self, now: Instant) -> Result<Outcome, PerformAgain> {
+        self.attempts(Patience::MayWait, now, &Cell::new(false))
+    }
+
+    /// Gives the load up, if nobody waits for what it gives.
+    pub(crate) fn give_up(mut self) -> Option<Self> {
+        self.ticket = self.ticket.give_up()?;
+        Some(self)
+    }
+
+    /// `looked` is set once it is known what is at the path.
+    fn attempts(
+        &self,
+        patience: Patience,
+        now: Instant,
+        looked: &Cell<bool>,
+    ) -> Result<Outcome, PerformAgain> {
         let began = self.shared.since_epoch(now);
-        let since = Instant::now();
-        let effort = Effort { patience, since };
-        let mut attempts = 0;
-        let looked = Cell::new(false);
-        let would_wait = || WouldWait {
-            looked: looked.get(),
+        let mut since = Instant::now();
+        if patience == Patience::MayWait {
+            since = self.waits.since.get().unwrap_or(since);
+            self.waits.since.set(Some(since));
+        }
+        let sightings = &self.waits.sightings;
+        let effort = Effort {
+            patience,
+            since,
+            sightings,
         };
+        let mut attempts = 0;
         let mut cause = None;
         let landed = loop {
             attempts += 1;
-            match self.attempt(effort, began, &looked) {
+            let after = match self.attempt(effort, began, looked) {
                 Ok(ready) => break ready,
-                Err(Stop::WouldWait) if patience == Patience::MustNotWait => {
-                    return Err(would_wait());
-                }
-                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {}
-                Err(Stop::Changed) if patience == Patience::MustNotWait => return Err(would_wait()),
-                Err(Stop::Changed | Stop::WouldWait) if !effort.is_spent() => {
-                    std::thread::sleep(PAUSE);
-                }
-                Err(Stop::Changed | Stop::WouldWait) => break self.keep_previous(began),
+                Err(Stop::WouldWait) if patience == Patience::MustNotWait => Duration::ZERO,
+                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => continue,
+                Err(Stop::Changed | Stop::WouldWait) => PAUSE,
+                Err(Stop::Rests(after)) => after,
                 // The old answer is better than none for want of a descriptor to look with.
                 Err(Stop::Io(error))
                     if LoadError::from(&error) == LoadError::Overloaded && self.has_answer() =>
@@ -148,7 +200,11 @@ impl Load {
                     cause = Some(Arc::new(error));
                     break Landed::Failed(failure);
                 }
+            };
+            if patience == Patience::MustNotWait || !effort.is_spent() {
+                return Err(PerformAgain { after });
             }
+            break self.keep_previous(began);
         };
         Ok(Outcome {
             landed,
@@ -235,7 +291,7 @@ impl Load {
     /// `looked` is set once it is known what is at the path.
     fn attempt(
         &self,
-        effort: Effort,
+        effort: Effort<'_>,
         began: Duration,
         looked: &Cell<bool>,
     ) -> Result<Landed, Stop> {
@@ -350,7 +406,7 @@ impl Load {
         files: &Handles<'_>,
         representation: &Representation,
         began: Duration,
-        effort: Effort,
+        effort: Effort<'_>,
     ) -> Result<Result<Held, Opened>, Stop> {
         let shared = &*self.shared;
         let cached = shared.is_cached(&self.key);

@@ -1,11 +1,12 @@
 //! Loading what there is before anybody asks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use salver_semantics::{HttpDate, RequestFields};
 
 use crate::config::Target;
 use crate::engine::{Engine, Now, Step};
+use crate::load::{Load, Outcome, PerformAgain};
 use crate::locate::is_coded;
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
@@ -31,6 +32,20 @@ const HEADS: u64 = 8192;
 /// A browser's choice; the smallest that is there.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
+/// For how long files that are not at rest are waited for, all together, once the others are loaded: empty
+/// files, which must be seen empty for a while, and what was written just now. What is written all the time
+/// is left to whoever asks for it.
+const REST_WITHIN: Duration = Duration::from_millis(250);
+
+/// So many files that are not at rest are tried again.
+const MOST_RESTLESS: usize = 4096;
+
+/// A file that was not at rest, and when it may be.
+struct Restless {
+    due: Instant,
+    load: Load,
+}
+
 /// A directory to be looked at.
 struct Directory {
     /// Relative to its tree.
@@ -54,6 +69,7 @@ impl Engine {
 
     fn prewarm_where(&self, wanted: &[u8]) -> Prewarmed {
         let mut done = Prewarmed::default();
+        let mut restless = Vec::new();
         if !self.config().cache || self.is_paused() {
             return done;
         }
@@ -61,7 +77,8 @@ impl Engine {
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
             if let Target::File(_) = mount.target {
-                done.files += u64::from(prefix.starts_with(wanted) && self.warm(prefix));
+                let warmed = prefix.starts_with(wanted) && self.warm(prefix, &mut restless);
+                done.files += u64::from(warmed);
                 continue;
             }
             let Ok(view) = mount.source.view(Patience::MayWait) else {
@@ -91,12 +108,60 @@ impl Engine {
                     if done.full {
                         break;
                     }
-                    done.files += u64::from(self.warm(&path));
+                    done.files += u64::from(self.warm(&path, &mut restless));
                 }
             }
         }
+        done.files += self.warm_restless(restless);
         done.bytes = self.statistics().bytes;
         done
+    }
+
+    /// Tries again what was not at rest, each when it may be; how many of them were loaded.
+    fn warm_restless(&self, mut restless: Vec<Restless>) -> u64 {
+        let end = Instant::now() + REST_WITHIN;
+        let mut files = 0;
+        while let Some(due) = restless.iter().map(|file| file.due).min() {
+            if due > end {
+                // Whoever has asked for one of them meanwhile waits for its load.
+                let awaited = restless.into_iter().filter_map(|Restless { due, load }| {
+                    let load = load.give_up()?;
+                    Some(Restless { due, load })
+                });
+                restless = awaited.collect();
+            }
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let now = Instant::now();
+            let (ready, later): (Vec<_>, Vec<_>) =
+                restless.into_iter().partition(|file| file.due <= now);
+            restless = later;
+            for file in ready {
+                files += u64::from(self.perform(file.load, &mut restless));
+            }
+        }
+        files
+    }
+
+    /// Performs a load; whether it is over. One of a file that is not at rest is kept for later.
+    fn perform(&self, load: Load, restless: &mut Vec<Restless>) -> bool {
+        let performed = match restless.len() < MOST_RESTLESS {
+            true => load.perform_without_sleeping(Instant::now()),
+            false => Ok(match load.perform(Patience::MayWait, Instant::now()) {
+                Ok(outcome) => outcome,
+                Err(_) => Outcome::overloaded(),
+            }),
+        };
+        match performed {
+            Ok(outcome) => {
+                self.finish(load, outcome);
+                true
+            }
+            Err(PerformAgain { after }) => {
+                let due = Instant::now() + after;
+                restless.push(Restless { due, load });
+                false
+            }
+        }
     }
 
     /// The paths of the files in a directory as they would be asked for, and their lengths; its
@@ -160,7 +225,7 @@ impl Engine {
 
     /// Loads one path; whether it was new. What another mount shows there may be one that keeps
     /// nothing.
-    fn warm(&self, path: &[u8]) -> bool {
+    fn warm(&self, path: &[u8], restless: &mut Vec<Restless>) -> bool {
         if !self.shared.is_cached(path) {
             return false;
         }
@@ -180,13 +245,11 @@ impl Engine {
             date: HttpDate::from_unix_seconds(0),
         };
         match self.begin(&request, now) {
-            Step::Load(load, _) => match load.perform(Patience::MayWait, instant) {
-                Ok(outcome) => {
-                    self.finish(load, outcome);
-                    true
-                }
-                Err(_) => false,
-            },
+            // Nobody waits on behalf of this walk.
+            Step::Load(load, pending) => {
+                drop(pending);
+                self.perform(load, restless)
+            }
             Step::Respond(_) | Step::Wait(_) => false,
         }
     }

@@ -38,7 +38,7 @@ impl Original {
         files: &Handles<'_>,
         file: &FoundFile,
         cached: bool,
-        effort: Effort,
+        effort: Effort<'_>,
     ) -> Result<Self, Stop> {
         // Before anything is read, so that nothing is read twice, and the program's rule asked once.
         if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, files.named(file)) {
@@ -84,7 +84,7 @@ pub(crate) fn build(
     file: FoundFile,
     original: Original,
     previous: Option<&Offer>,
-    effort: Effort,
+    effort: Effort<'_>,
 ) -> Result<Offer, Stop> {
     let look_again = may_change_unseen(&file.identity)
         || file
@@ -165,7 +165,7 @@ impl<'a> Handles<'a> {
         &self,
         path: &[u8],
         identity: &Identity,
-        effort: Effort,
+        effort: Effort<'_>,
     ) -> Result<Opened, Stop> {
         let mut opened = self.opened.borrow_mut();
         if let Some((_, file)) = opened.iter().find(|(known, _)| known == path) {
@@ -188,7 +188,7 @@ impl<'a> Handles<'a> {
 }
 
 /// The whole content of one version: what is in memory is shared, not copied.
-pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Held, Stop> {
+pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Held, Stop> {
     if let Some(held) = Held::shared(&opened.reader) {
         return Ok(held);
     }
@@ -202,14 +202,14 @@ pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort) -> Result<H
     Ok(Held::kept(shared.contents.count(bytes)))
 }
 
-fn hash(shared: &Shared, opened: &Opened, effort: Effort) -> Result<Digest, Stop> {
+fn hash(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Digest, Stop> {
     let length = within_patience(opened, effort)?;
     let digest = steady(opened, effort, |cursor| digest::of_reader(cursor))?;
     shared.counters.bytes_loaded.add(length);
     Ok(digest)
 }
 
-fn within_patience(opened: &Opened, effort: Effort) -> Result<u64, Stop> {
+fn within_patience(opened: &Opened, effort: Effort<'_>) -> Result<u64, Stop> {
     let length = opened.metadata.identity.length;
     if effort.patience == Patience::MustNotWait && length > AT_ONCE {
         return Err(Stop::WouldWait);

@@ -29,7 +29,7 @@ use crate::policy::Key;
 use crate::representations::Handles;
 use crate::shared::Shared;
 use crate::siblings::{decode, is_worth_it, say};
-use crate::snapshot::{Effort, changed_within, may_change_unseen, steady};
+use crate::snapshot::{Effort, Sightings, changed_within, may_change_unseen, steady};
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 use crate::strategy::{Way, way};
 use crate::sync::{Arc, Lock};
@@ -294,15 +294,24 @@ impl SiblingCheck {
             return Ok(None);
         }
         let files = Handles::new(&*self.view);
+        let sightings = Sightings::default();
         let effort = Effort {
             patience: Patience::MayWait,
             since: Instant::now(),
+            sightings: &sightings,
         };
         let opened = files.open(path, &identity, effort)?;
         let keeps = way(&shared.situation(&identity, self.subject.cached)) == Way::Read;
         let goes_on = || self.shared.strong_count() > 1;
-        let (hashed, content) =
-            decode(shared, &opened, *coding, of.length, keeps, effort, &goes_on)?;
+        let decode = || decode(shared, &opened, *coding, of.length, keeps, effort, &goes_on);
+        let (hashed, content) = match decode() {
+            // One that was written a moment ago is worth a moment; what is still being written is not.
+            Err(Stop::Rests(after)) => {
+                std::thread::sleep(after);
+                decode()?
+            }
+            decoded => decoded?,
+        };
         shared.digests.remember(&identity, *coding, hashed);
         if let Some(content) = content {
             let content = Some((identity, content));

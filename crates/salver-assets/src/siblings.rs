@@ -38,7 +38,7 @@ pub(crate) struct Siblings<'a> {
     shared: &'a Arc<Shared>,
     view: &'a Arc<dyn View>,
     mount: usize,
-    effort: Effort,
+    effort: Effort<'a>,
     /// What is loaded again if a sibling fits that was not waited for.
     key: Option<&'a Key>,
     /// Whether content may be kept.
@@ -70,7 +70,7 @@ impl<'a> Siblings<'a> {
         shared: &'a Arc<Shared>,
         view: &'a Arc<dyn View>,
         mount: usize,
-        effort: Effort,
+        effort: Effort<'a>,
         key: Option<&'a Key>,
         cached: bool,
     ) -> Self {
@@ -160,6 +160,10 @@ impl<'a> Siblings<'a> {
                         let check = self.begin(file, *coding);
                         checks.extend(check.map(|check| (place, check)));
                         Trust::Open
+                    }
+                    // Nobody else decodes it: one that was written a moment ago is worth the wait.
+                    Err(Stop::Rests(after)) if self.effort.since.elapsed() < MOMENT => {
+                        return Err(Stop::Rests(after));
                     }
                     Err(stop) => {
                         if let Stop::Io(error) = stop {
@@ -341,7 +345,7 @@ pub(crate) fn decode(
     coding: ContentCoding,
     length: u64,
     keeps: bool,
-    effort: Effort,
+    effort: Effort<'_>,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(Hashed, Option<Held>), Stop> {
     let of_bytes = |mut bytes: &[u8]| digest::hash_coded(&mut bytes, coding, length);

@@ -9,6 +9,7 @@
 //! The change time cannot be set, so it must stay as well - unless the file lost its last name:
 //! that moves it, too, and nothing else can happen to a file which nobody can open any more.
 
+use std::cell::RefCell;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant, SystemTime};
@@ -54,16 +55,42 @@ pub(crate) fn changed_within(identity: &Identity, time: Duration) -> bool {
     identity.changed.distance(SystemTime::now()) < time
 }
 
+/// Since when files that did not rest have been what they are: for as long as a load is attempted. Between
+/// two attempts nobody waits, so that what was seen at the first has to be known at the next.
+#[derive(Debug, Default)]
+pub(crate) struct Sightings(RefCell<Vec<(Identity, Instant)>>);
+
+/// More files than one load reads: the original and a sibling of each coding.
+const MOST_SIGHTINGS: usize = 8;
+
+impl Sightings {
+    /// For how long a file is known to have been this version: no time at the first look.
+    pub(crate) fn age(&self, identity: &Identity) -> Duration {
+        let mut seen = self.0.borrow_mut();
+        if let Some((_, since)) = seen.iter().find(|(seen, _)| seen == identity) {
+            return since.elapsed();
+        }
+        seen.retain(|(seen, _)| !seen.is_same_file(identity));
+        if seen.len() == MOST_SIGHTINGS {
+            seen.remove(0);
+        }
+        seen.push((*identity, Instant::now()));
+        Duration::ZERO
+    }
+}
+
 /// How much a load may take upon itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Effort<'a> {
     /// Whether it may wait.
     pub(crate) patience: Patience,
     /// When the load began.
     pub(crate) since: Instant,
+    /// What earlier attempts have seen.
+    pub(crate) sightings: &'a Sightings,
 }
 
-impl Effort {
+impl Effort<'_> {
     /// Whether a file that never rests has been waited for long enough.
     pub(crate) fn is_spent(self) -> bool {
         self.since.elapsed() >= PATIENCE
@@ -73,10 +100,11 @@ impl Effort {
 /// Runs `read` over the whole content, which has to belong to the version that was opened.
 ///
 /// `read` gets a reader of exactly the file's length; a file that shrinks meanwhile gives it an
-/// early end, which this function notices.
+/// early end, which this function notices. A file that has not rested for long enough is not waited for here:
+/// that would keep a thread from other files, which [`Stop::Rests`] does not.
 pub(crate) fn steady<T>(
     opened: &Opened,
-    effort: Effort,
+    effort: Effort<'_>,
     mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<T>,
 ) -> Result<T, Stop> {
     let Identity {
@@ -88,18 +116,17 @@ pub(crate) fn steady<T>(
     let now = SystemTime::now();
     let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
     let wait = match length {
-        0 => empty_for(&opened.reader)?,
+        0 => {
+            let seen = effort.sightings.age(&opened.metadata.identity);
+            rest(empty_for(&opened.reader)?, seen)
+        }
         _ => rest(QUIET, modified.distance(now)).max(rest(TICK, changed.distance(now))),
     };
     if matches!(opened.reader, Reader::File(_)) && !wait.is_zero() {
-        if effort.patience == Patience::MustNotWait {
-            return Err(Stop::WouldWait);
-        }
-        std::thread::sleep(wait);
-        // Reading what is to be thrown away would only take time from the next attempt.
-        if !is_still(opened)? {
-            return Err(Stop::Changed);
-        }
+        return Err(match effort.patience {
+            Patience::MustNotWait => Stop::WouldWait,
+            Patience::MayWait => Stop::Rests(wait),
+        });
     }
     let mut cursor = Cursor::new(opened, effort.patience);
     let value = read(&mut cursor)?;
@@ -197,9 +224,26 @@ mod tests {
         }
     }
 
-    fn effort(patience: Patience) -> Effort {
-        let since = Instant::now();
-        Effort { patience, since }
+    fn effort(patience: Patience, sightings: &Sightings) -> Effort<'_> {
+        Effort {
+            patience,
+            since: Instant::now(),
+            sightings,
+        }
+    }
+
+    /// As a driver that sleeps between two attempts.
+    fn once_at_rest(
+        opened: &Opened,
+        mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<Vec<u8>>,
+    ) -> Result<Vec<u8>, Stop> {
+        let sightings = Sightings::default();
+        loop {
+            match steady(opened, effort(Patience::MayWait, &sightings), &mut read) {
+                Err(Stop::Rests(time)) => std::thread::sleep(time),
+                result => return result,
+            }
+        }
     }
 
     fn all(cursor: &mut Cursor<'_>) -> io::Result<Vec<u8>> {
@@ -220,10 +264,10 @@ mod tests {
     fn a_quiet_file_is_read_at_once() {
         let file = settled_file();
         let opened = open(file.path());
-        assert_eq!(
-            steady(&opened, effort(Patience::MayWait), all).unwrap(),
-            b"one"
-        );
+        assert_eq!(once_at_rest(&opened, all).unwrap(), b"one");
+        let sightings = Sightings::default();
+        let read = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
+        assert_eq!(read.unwrap(), b"one");
     }
 
     #[test]
@@ -231,12 +275,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"one").unwrap();
         let opened = open(file.path());
-        let result = steady(&opened, effort(Patience::MustNotWait), all);
+        let sightings = Sightings::default();
+        let result = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
-        assert_eq!(
-            steady(&opened, effort(Patience::MayWait), all).unwrap(),
-            b"one"
-        );
+        assert_eq!(once_at_rest(&opened, all).unwrap(), b"one");
         let since = opened
             .metadata
             .identity
@@ -252,7 +294,7 @@ mod tests {
             let opened = open(file.path());
             let writer = File::options().write(true).open(file.path()).unwrap();
             let mut changed = false;
-            let result = steady(&opened, effort(Patience::MayWait), |cursor| {
+            let result = once_at_rest(&opened, |cursor| {
                 let bytes = all(cursor)?;
                 if !std::mem::replace(&mut changed, true) {
                     change(&writer);
@@ -272,7 +314,7 @@ mod tests {
         let opened = open(file.path());
         let time = file.as_file().metadata().unwrap().modified().unwrap();
         let writer = File::options().write(true).open(file.path()).unwrap();
-        let result = steady(&opened, effort(Patience::MayWait), |cursor| {
+        let result = once_at_rest(&opened, |cursor| {
             let mut bytes = vec![0; 1];
             cursor.read_exact(&mut bytes)?;
             writer.write_all_at(b"two", 0)?;
@@ -292,25 +334,38 @@ mod tests {
             .set_modified(SystemTime::now() - Duration::from_secs(3600))
             .unwrap();
         let opened = open(file.path());
-        let result = steady(&opened, effort(Patience::MustNotWait), all);
+        let sightings = Sightings::default();
+        let result = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
-        assert_eq!(
-            steady(&opened, effort(Patience::MayWait), all).unwrap(),
-            b""
-        );
-        let writer = std::thread::scope(|scope| {
-            let reader = scope.spawn(|| steady(&opened, effort(Patience::MayWait), all));
-            std::fs::write(file.path(), "new").unwrap();
-            reader.join().unwrap()
-        });
+        let result = steady(&opened, effort(Patience::MayWait, &sightings), all);
+        assert!(matches!(result, Err(Stop::Rests(time)) if time <= EMPTY_FOR));
+        assert_eq!(once_at_rest(&opened, all).unwrap(), b"");
+        std::fs::write(file.path(), "new").unwrap();
+        let writer = once_at_rest(&opened, all);
         assert!(matches!(writer, Err(Stop::Changed)), "{writer:?}");
     }
 
     #[test]
+    fn what_was_seen_is_known_until_the_file_is_another() {
+        let sightings = Sightings::default();
+        let mut identity = open(settled_file().path()).metadata.identity;
+        assert_eq!(sightings.age(&identity), Duration::ZERO);
+        std::thread::sleep(TICK);
+        assert!(sightings.age(&identity) >= TICK);
+        identity.length += 1;
+        assert_eq!(sightings.age(&identity), Duration::ZERO);
+        for inode in 0..100 {
+            sightings.age(&Identity { inode, ..identity });
+        }
+        assert_eq!(sightings.0.borrow().len(), MOST_SIGHTINGS);
+    }
+
+    #[test]
     fn patience_runs_out() {
+        let sightings = Sightings::default();
         let at = |since: Instant| Effort {
-            patience: Patience::MayWait,
             since,
+            ..effort(Patience::MayWait, &sightings)
         };
         assert!(!at(Instant::now()).is_spent());
         assert!(at(Instant::now() - PATIENCE).is_spent());
@@ -321,7 +376,7 @@ mod tests {
         let file = settled_file();
         let opened = open(file.path());
         let other = tempfile::NamedTempFile::new().unwrap();
-        let result = steady(&opened, effort(Patience::MayWait), |cursor| {
+        let result = once_at_rest(&opened, |cursor| {
             std::fs::write(other.path(), b"two")?;
             std::fs::rename(other.path(), file.path())?;
             let bytes = all(cursor);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, Patience, Piece, SiblingCheck};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, PerformAgain, Piece, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;
@@ -24,7 +24,8 @@ use self::queue::Queue;
 /// right. Checks of precompressed siblings, for which nobody waits long, come last and have a quarter.
 /// Within a lane each disk has a queue of its own, and they take turns; where there are several
 /// mounts, jobs of one disk take no more threads than they leave to others. So a disk that hangs keeps its
-/// own jobs waiting, and nobody else's.
+/// own jobs waiting, and nobody else's. A load whose file has to come to rest first waits beside the lanes,
+/// without a thread.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -156,7 +157,7 @@ impl Drop for Loader {
 }
 
 impl Pool {
-    fn hold(&self) -> MutexGuard<'_, Queue> {
+    fn hold(&self) -> Held<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,53 +168,85 @@ impl Pool {
         }
         let number = job.lane();
         queue.push(number, job);
-        if queue.idle >= queue.runnable() {
-            drop(queue);
-            self.work.notify_one();
-        } else if queue.threads < self.threads {
-            queue.threads += 1;
-            drop(queue);
-            let pool = Arc::clone(self);
-            let started = std::thread::Builder::new()
-                .name("salver-loader".to_owned())
-                .spawn(move || pool.work());
-            if started.is_err() {
-                let mut queue = self.hold();
-                queue.threads -= 1;
-                // The threads that there are will do the work; without any nobody would.
-                if queue.threads == 0 {
-                    return queue.pop_last(number).map_or(Ok(()), Err);
-                }
-            }
+        // The threads that there are will do the work; without any nobody would.
+        match self.see_to(queue) {
+            Some(mut queue) if queue.threads == 0 => queue.pop_last(number).map_or(Ok(()), Err),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn work(&self) {
+    /// Sees that there is a thread for what is to be done: wakes one, or starts one. Gives the queue back if
+    /// none could be started.
+    fn see_to<'a>(self: &'a Arc<Self>, mut queue: Held<'a>) -> Option<Held<'a>> {
+        if queue.idle >= queue.wanted() {
+            drop(queue);
+            self.work.notify_one();
+            return None;
+        }
+        if queue.threads == self.threads {
+            return None;
+        }
+        queue.threads += 1;
+        drop(queue);
+        let pool = Arc::clone(self);
+        let started = std::thread::Builder::new()
+            .name("salver-loader".to_owned())
+            .spawn(move || pool.work());
+        started.is_err().then(|| {
+            let mut queue = self.hold();
+            queue.threads -= 1;
+            queue
+        })
+    }
+
+    fn work(self: &Arc<Self>) {
         give_way();
         let mut queue = self.hold();
         loop {
             queue.idle += 1;
             let (number, job) = loop {
+                queue.wake(Instant::now());
                 if let Some(next) = queue.next() {
                     break next;
                 }
                 if queue.closed {
                     return;
                 }
-                queue = self
-                    .work
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queue = self.wait(queue);
             };
             queue.idle -= 1;
-            drop(queue);
+            if queue.wanted() > 0 {
+                // This thread may be away for long.
+                self.see_to(queue);
+            } else {
+                drop(queue);
+            }
             let disk = job.disk();
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
-            let _ = catch_unwind(AssertUnwindSafe(|| job.perform()));
+            let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
             queue = self.hold();
             queue.end(number, disk);
+            if let Ok(Some((until, job))) = again
+                && !queue.closed
+            {
+                queue.rest(until, job);
+            }
         }
+    }
+
+    /// Until there may be something to do. One thread alone waits for what is due at a time.
+    fn wait<'a>(&self, mut queue: Held<'a>) -> Held<'a> {
+        let due = queue.due().filter(|_| !queue.is_watched);
+        let Some(due) = due else {
+            let queue = self.work.wait(queue);
+            return queue.unwrap_or_else(PoisonError::into_inner);
+        };
+        queue.is_watched = true;
+        let time = due.saturating_duration_since(Instant::now());
+        let waited = self.work.wait_timeout(queue, time);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.is_watched = false;
+        queue
     }
 }
 
@@ -224,6 +257,8 @@ fn give_way() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICENESS);
 }
+
+type Held<'a> = MutexGuard<'a, Queue>;
 
 impl Job {
     fn lane(&self) -> usize {
@@ -244,12 +279,15 @@ impl Job {
         }
     }
 
-    fn perform(self) {
+    /// Does it, unless its file has to rest first: then what is to be done, and when.
+    fn perform(self) -> Option<(Instant, Job)> {
         match self {
-            Job::Load(engine, load) => {
-                let outcome = load.perform(Patience::MayWait, Instant::now());
-                engine.finish(*load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
-            }
+            Job::Load(engine, load) => match load.perform_without_sleeping(Instant::now()) {
+                Ok(outcome) => engine.finish(*load, outcome),
+                Err(PerformAgain { after }) => {
+                    return Some((Instant::now() + after, Job::Load(engine, load)));
+                }
+            },
             // Whoever asked may be gone; then the bytes are nobody's.
             Job::Read(file, window, sender) => {
                 let _ = sender.send(file.read(&window));
@@ -260,6 +298,7 @@ impl Job {
             Job::Check(check) => check.perform(),
             Job::Close(content) => drop(content),
         }
+        None
     }
 }
 
@@ -298,7 +337,11 @@ fn bring_in(content: &FileContent, window: Range<u64>) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use salver_assets::{Config, DirectorySource, HttpDate, Mount, Now, Request, Step, Symlinks};
+    use salver_assets::{
+        Config, DirectorySource, Event, HttpDate, Mount, Now, Observer, Patience, Request, Step,
+        Symlinks,
+    };
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -309,7 +352,7 @@ pub(crate) mod tests {
     }
 
     /// Ten digits in a file, by way of an engine.
-    pub(super) fn file() -> FileContent {
+    pub(crate) fn file() -> FileContent {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("f"), "0123456789").unwrap();
         let source =
@@ -388,6 +431,74 @@ pub(crate) mod tests {
             }
         });
         assert!(loader.0.hold().threads <= 3);
+    }
+
+    /// What a load gave, in the order in which loads ended: the path, and whether there is something.
+    #[derive(Debug, Default)]
+    struct Ended(Mutex<Vec<(String, bool)>>);
+
+    impl Observer for Ended {
+        fn observe(&self, event: Event) {
+            let ended = match &event {
+                Event::Loaded { path, .. } => (path.to_string(), true),
+                Event::Failed { path, .. } => (path.to_string(), false),
+                _ => return,
+            };
+            self.0.lock().unwrap().push(ended);
+        }
+    }
+
+    #[test]
+    fn files_that_do_not_rest_keep_no_thread_from_others() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = |name: &str| temp.path().join(name);
+        let restless: Vec<_> = ["a", "b", "c"]
+            .map(|name| std::fs::File::create(path(name)).unwrap())
+            .into();
+        std::fs::write(path("calm"), "calm").unwrap();
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        let calm = std::fs::File::options().write(true).open(path("calm"));
+        calm.unwrap().set_modified(long_ago).unwrap();
+        let ended = Arc::new(Ended::default());
+        let source =
+            DirectorySource::open(temp.path(), Symlinks::Beneath, Duration::from_secs(60)).unwrap();
+        let config = Config {
+            mounts: vec![Mount::tree("/", Arc::new(source))],
+            observer: Some(Arc::clone(&ended) as Arc<dyn Observer>),
+            ..Config::default()
+        };
+        let engine = Engine::new(config).unwrap();
+        let loader = Loader::new(1, 10, 1);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    for file in &restless {
+                        file.write_all_at(b"changes", 0).unwrap();
+                    }
+                }
+            });
+            let load = |path: &'static [u8]| {
+                let now = Now {
+                    instant: Instant::now(),
+                    date: HttpDate::from_unix_seconds(2_000_000_000),
+                };
+                let Step::Load(load, pending) = engine.begin(&Request::get(path), now) else {
+                    panic!("nobody else loads")
+                };
+                loader.load(&engine, load);
+                pending
+            };
+            let all = [&b"/a"[..], b"/b", b"/c", b"/calm"].map(load);
+            for pending in all {
+                block_on(pending);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let ended = ended.0.lock().unwrap();
+        assert_eq!(ended[0], ("/calm".to_owned(), true), "{ended:?}");
+        assert_eq!(ended.len(), 4, "{ended:?}");
+        assert_eq!(loader.0.hold().threads, 1);
     }
 
     #[test]

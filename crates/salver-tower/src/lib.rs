@@ -40,6 +40,7 @@ mod events;
 mod fallback;
 mod held;
 mod loading;
+mod resting;
 mod service;
 mod translate;
 

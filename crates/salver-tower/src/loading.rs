@@ -10,9 +10,11 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use salver_assets::reading::Disk;
 use salver_assets::{
-    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, Patience, SiblingCheck,
+    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, PerformAgain, SiblingCheck,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::resting::Resting;
 
 /// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
 /// bound.
@@ -27,6 +29,7 @@ const FOR_READS: usize = 64;
 pub(crate) struct Loading {
     places: Arc<Semaphore>,
     when_full: WhenFull,
+    resting: Arc<Resting>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,7 @@ impl Loading {
         Loading {
             places: Arc::new(Semaphore::new(FOR_REQUESTS)),
             when_full: WhenFull::Refuse,
+            resting: Arc::default(),
         }
     }
 
@@ -49,6 +53,7 @@ impl Loading {
         Loading {
             places: Arc::new(Semaphore::new(FOR_READS)),
             when_full: WhenFull::Queue,
+            resting: Arc::default(),
         }
     }
 
@@ -56,28 +61,38 @@ impl Loading {
     pub(crate) fn load(&self, engine: &Engine, load: Load) {
         let places = Arc::clone(&self.places);
         match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
-            (Ok(place), _) => perform(engine.clone(), load, place),
+            (Ok(place), _) => self.place(engine.clone(), load, place),
             (Err(_), WhenFull::Refuse) => engine.finish(load, Outcome::overloaded()),
             (Err(_), WhenFull::Queue) => {
-                let engine = engine.clone();
+                let (this, engine) = (self.clone(), engine.clone());
                 tokio::spawn(async move {
                     if let Ok(place) = places.acquire_owned().await {
-                        perform(engine, load, place);
+                        this.place(engine, load, place);
                     }
                 });
             }
         }
     }
+
+    /// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
+    /// free again whatever became of the load.
+    fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+        let resting = Arc::clone(&self.resting);
+        tokio::task::spawn_blocking(move || perform(&resting, engine, load, place));
+    }
 }
 
-/// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
-/// free again whatever became of the load.
-fn perform(engine: Engine, load: Load, place: OwnedSemaphorePermit) {
-    tokio::task::spawn_blocking(move || {
-        let _place = place;
-        let outcome = load.perform(Patience::MayWait, Instant::now());
-        engine.finish(load, outcome.unwrap_or_else(|_| Outcome::overloaded()));
-    });
+/// Where it may wait for a disk; a file that has to rest first is waited for elsewhere.
+fn perform(resting: &Arc<Resting>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+    match load.perform_without_sleeping(Instant::now()) {
+        Ok(outcome) => engine.finish(load, outcome),
+        Err(PerformAgain { after }) => {
+            let again = Arc::clone(resting);
+            resting.until(Instant::now() + after, move || {
+                perform(&again, engine, load, place);
+            });
+        }
+    }
 }
 
 /// Performs the check of a precompressed sibling in the same pool; the engine has few of them at once.

@@ -1,6 +1,7 @@
 //! The jobs of a loader that wait, and whose turn it is.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
 
 use super::{Disk, Job};
 
@@ -15,6 +16,12 @@ pub(super) struct Queue {
     busy: usize,
     /// Loads that wait.
     loads: usize,
+    /// Loads of files that are not at rest, by when they are to be performed again. They take no thread.
+    resting: BTreeMap<(Instant, u64), Job>,
+    /// How many there were, so that no two have the same place.
+    rested: u64,
+    /// Whether a thread waits for the first of them.
+    pub(super) is_watched: bool,
     /// Threads that there may be.
     pub(super) most: usize,
     /// Whether disks are kept apart.
@@ -56,12 +63,43 @@ impl Queue {
 
     /// Whether one more load for this disk may wait, where `most` may in all.
     pub(super) fn has_place(&self, disk: Disk, most: usize) -> bool {
-        let left = most.saturating_sub(self.loads);
+        let left = most.saturating_sub(self.loads + self.resting.len());
         let of_disk = || {
             let lanes = self.lanes.iter();
-            lanes.map(|lane| lane.waiting(disk)).sum::<usize>()
+            let resting = self.resting.values().filter(|job| job.disk() == disk);
+            lanes.map(|lane| lane.waiting(disk)).sum::<usize>() + resting.count()
         };
         left > 0 && (!self.has_several || of_disk() < left)
+    }
+
+    /// Has a job performed at this time. It has a place in any case, as it had one before.
+    pub(super) fn rest(&mut self, until: Instant, job: Job) {
+        self.rested += 1;
+        self.resting.insert((until, self.rested), job);
+    }
+
+    /// Puts those whose time has come where they belong.
+    pub(super) fn wake(&mut self, now: Instant) {
+        while let Some(first) = self
+            .resting
+            .first_entry()
+            .filter(|first| first.key().0 <= now)
+        {
+            let job = first.remove();
+            self.push(job.lane(), job);
+        }
+    }
+
+    /// When the next of them is to be performed.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let ((due, _), _) = self.resting.first_key_value()?;
+        Some(*due)
+    }
+
+    /// How many threads have something to do: for each job that could run, and one that waits for the first of
+    /// those that rest.
+    pub(super) fn wanted(&self) -> usize {
+        self.runnable() + usize::from(!self.resting.is_empty() && !self.is_watched)
     }
 
     pub(super) fn push(&mut self, number: usize, job: Job) {

@@ -317,7 +317,9 @@ impl Load {
             siblings.look(file)?;
             // Beside the looks, if it has to be read.
             if siblings.are_awaited() && !self.knows(&file.identity) {
-                original = Some(Original::read(shared, self.mount, &files, file, cached, effort)?);
+                original = Some(Original::read(
+                    shared, self.mount, &files, file, cached, effort,
+                )?);
             }
             siblings.found(file);
         }

@@ -41,7 +41,8 @@ impl Original {
         effort: Effort<'_>,
     ) -> Result<Self, Stop> {
         // Before anything is read, so that nothing is read twice, and the program's rule asked once.
-        if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, files.named(file)) {
+        if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, files.named(file))
+        {
             return Err(Stop::WouldWait);
         }
         let known = |digest| Original {

@@ -18,6 +18,7 @@ use crate::memory_budget::{Account, MemoryBudget, OpenFile};
 use crate::outbox::Outbox;
 use crate::seats::{NoSeat, Seats};
 use crate::settings::Settings;
+use crate::transmit::shared_reads::SharedReads;
 use crate::turns::Turns;
 
 /// What all loops share.
@@ -25,6 +26,7 @@ pub(crate) struct Common {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     pub(crate) loader: Loader,
+    pub(crate) shared_reads: SharedReads,
     pub(crate) handlers: Handlers,
     pub(crate) seats: Arc<Seats>,
     pub(crate) awaited: Arc<AwaitedAnswers>,
@@ -60,6 +62,7 @@ impl Common {
         );
         loader.take_checks_of(&engine);
         Arc::new(Common {
+            shared_reads: SharedReads::default(),
             loader,
             handlers,
             seats: Seats::new(most, most_of_one, memory),

@@ -10,7 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, PerformAgain, Piece, SiblingCheck};
+use salver_assets::{
+    Content, Engine, FileContent, Load, Outcome, PerformAgain, Piece, SiblingCheck,
+};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;

@@ -3,6 +3,7 @@
 //! not.
 
 pub(crate) mod reading;
+pub(crate) mod shared_reads;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;

@@ -25,11 +25,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::client::{Client, get};
+use common::client::{Client, get, request};
 use common::{PATIENCE, Running, Site, settings, trusting, until};
 use rustix::fs::Advice;
 use rustix::thread::{CpuSet, Gid, Uid, sched_getaffinity, sched_setaffinity};
-use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+use salver_assets::{Config, DirectorySource, Engine, Mount, Patience, Source, Symlinks};
 use salver_server::{Server, Settings};
 use slow_disk::clients::{Cold, ColdReaders, Steady, next};
 use slow_disk::{HOT_LENGTH, Kind, OWNER, Slow, SlowDisk, bytes_at, content, serve_if_disk};
@@ -73,14 +73,19 @@ struct Case {
 const DATA: Slow = Slow {
     metadata: false,
     close: false,
+    uncached: false,
 };
 const METADATA: Slow = Slow {
     metadata: true,
-    close: false,
+    ..DATA
 };
 const EVERYTHING: Slow = Slow {
-    metadata: true,
     close: true,
+    ..METADATA
+};
+const UNCACHED: Slow = Slow {
+    uncached: true,
+    ..DATA
 };
 
 const fn remote(hot: Hot, cold: Cold, slow: Slow) -> Case {
@@ -110,7 +115,7 @@ const fn unchecked(case: Case) -> Case {
     }
 }
 
-const UNCHECKED: [Case; 2] = [
+const UNASKED: [Case; 2] = [
     unchecked(remote(Hot::Elsewhere, Cold::Streams, DATA)),
     unchecked(local(Hot::Elsewhere, Cold::Streams, User::Ours)),
 ];
@@ -431,10 +436,79 @@ fn what_is_in_memory_is_answered_while_a_local_disk_is_not_whoever_owns_it() {
 /// What the two tests above are worth.
 #[test]
 fn nothing_is_answered_while_a_disk_is_not_if_nobody_asks_what_is_resident() {
-    for case in UNCHECKED {
+    for case in UNASKED {
         assert_ne!(answers_while_the_disk_does_not(case), Some(true), "{case}");
     }
 }
+
+/// EPERM may come from a sandbox that knows no `openat2`, and then every path has to be walked to, which may
+/// always wait. Of one file it says nothing of the others.
+#[test]
+fn a_file_that_is_denied_keeps_no_other_waiting() {
+    let case = remote(Hot::Elsewhere, Cold::Streams, DATA);
+    let Some(disk) = disk_of(case) else {
+        return;
+    };
+    let site = Site::with(&[("hot", b"hot")]);
+    let server = serve(&disk, &site, case);
+    let mut client = Client::new(server.address);
+    assert_eq!(client.get("/hot").status, 200);
+    let source = DirectorySource::open(site.root(), Symlinks::Beneath, Duration::ZERO).unwrap();
+    let view = source.view(Patience::MayWait).unwrap();
+    view.stat(b"hot", Patience::MustNotWait).unwrap();
+    assert_eq!(client.get("/slow/denied").status, 403);
+    view.stat(b"hot", Patience::MustNotWait).unwrap();
+}
+
+/// As much of a cold file is read for many as for one, where no page cache sees to that.
+#[test]
+fn what_several_ask_for_is_read_once_without_a_page_cache() {
+    let case = remote(Hot::Elsewhere, Cold::Streams, UNCACHED);
+    let Some(disk) = disk_of(case) else {
+        return;
+    };
+    let whole = content();
+    let site = Site::with(&[("hot", b"hot")]);
+    let server = serve(&disk, &site, case);
+    let length = 4 * 1024 * 1024;
+    let range = format!("Range: bytes=0-{}\r\n", length - 1);
+    // So many ask for the beginning of a file: how often the disk was.
+    let reads_for = |askers: usize| {
+        let (kind, number, _) = next(&disk, case.cold);
+        let request = request("GET", &format!("/slow/{kind}-{number}"), &range);
+        let before = disk.work().reads;
+        disk.hold(true);
+        let mut clients: Vec<_> = (0..askers).map(|_| Client::new(server.address)).collect();
+        for client in &mut clients {
+            client.send(&request);
+        }
+        for client in &mut clients {
+            let head = client.head();
+            assert_eq!((head.status, head.length()), (206, length));
+        }
+        disk.hold(false);
+        std::thread::scope(|scope| {
+            for client in &mut clients {
+                scope.spawn(|| {
+                    let mut bytes = vec![0; length];
+                    client.0.read_exact(&mut bytes).unwrap();
+                    for (at, part) in (0..).step_by(PART).zip(bytes.chunks(PART)) {
+                        assert!(part == &bytes_at(&whole, number, at)[..part.len()], "{at}");
+                    }
+                });
+            }
+        });
+        disk.work().reads - before
+    };
+    let (one, many) = (reads_for(1), reads_for(16));
+    assert!(
+        one > 0 && many < 2 * one,
+        "{many} reads for many, {one} for one"
+    );
+}
+
+/// Less than the test's disk can give at a time.
+const PART: usize = 1024 * 1024;
 
 /// `make cold`: the promise itself, in release, on a machine that does nothing else.
 #[test]
@@ -471,7 +545,7 @@ fn hot_files_stay_as_quick_as_without_cold_ones() {
         .iter()
         .filter(|(_, figures)| figures.beside > limit(figures))
         .collect();
-    let unchecked = UNCHECKED.map(|case| measured(case, effort).expect("a slow disk"));
+    let unchecked = UNASKED.map(|case| measured(case, effort).expect("a slow disk"));
     assert!(missed.is_empty(), "more than {FACTOR} times: {missed:#?}");
     for figures in unchecked {
         assert!(figures.ratio > 10.0 * FACTOR, "{figures:?}");

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use common::client::{Client, get, is_served, request};
 use common::stuck::{Gate, Stuck, occupy};
-use common::{Running, Site, bind_to, settings, until};
-use salver_assets::{Config, Engine, MemorySource, Mount};
+use common::{Running, Site, bind_to, settings, trusting, until};
+use salver_assets::{Config, DirectorySource, Engine, MemorySource, Mount, Symlinks};
 use salver_server::{Server, Settings};
 
 fn site() -> Site {
@@ -135,6 +135,52 @@ fn a_mount_that_hangs_takes_neither_places_nor_threads_from_others() {
         assert!(matches!(status, 200 | 404), "{name}: {status}");
     }
     gate.open();
+}
+
+/// Looks whether what is cached is still right go first, and may take every thread: but not those of one mount.
+#[test]
+fn looks_at_a_mount_that_hangs_take_no_thread_from_others() {
+    const FILES: usize = 200;
+    let hung = Stuck::default();
+    let name = |number: usize| format!("cold{number}");
+    (0..FILES).for_each(|number| hung.files.insert(&name(number), "cold", 0));
+    let gate = Arc::clone(&hung.gate);
+    gate.open();
+    // Longer than what a loop reads by itself.
+    let long = vec![7; 60_000 * 2];
+    let site = Site::with(&[("long", &long)]);
+    let config = trusting();
+    let sound = DirectorySource::open(site.root(), Symlinks::Beneath, config.revalidate).unwrap();
+    let config = Config {
+        mounts: vec![
+            Mount::tree("/", Arc::new(sound)),
+            Mount::tree("/hung", Arc::new(hung)),
+        ],
+        // Every request looks.
+        revalidate: Duration::ZERO,
+        ..config
+    };
+    let server = Server::bind(Engine::new(config).unwrap(), settings()).unwrap();
+    let server = Running::start(server);
+    let mut clients: Vec<_> = (0..FILES)
+        .map(|number| {
+            let mut client = Client::new(server.address);
+            assert_eq!(client.get(&format!("/hung/{}", name(number))).status, 200);
+            client
+        })
+        .collect();
+    gate.close();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(get(&format!("/hung/{}", name(number))));
+    }
+    until("looks hang", || gate.waiting.load(Ordering::SeqCst) > 16);
+    assert_eq!(Client::new(server.address).get("/long").content, long);
+    let hanging = gate.waiting.load(Ordering::SeqCst);
+    assert!(hanging < FILES, "{hanging}: nothing hung");
+    gate.open();
+    for mut client in clients {
+        assert_eq!(client.answer().content, b"cold");
+    }
 }
 
 /// A server with one of its places taken, by a client that waits for the disk.

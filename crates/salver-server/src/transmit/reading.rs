@@ -13,6 +13,7 @@ use salver_assets::{Content, FileContent};
 
 use crate::context::Common;
 use crate::memory_budget::{Account, Charge};
+use crate::transmit::shared_reads::within_block;
 
 /// The disk behind a server's loader, for one connection.
 pub(crate) struct Loading<'a> {
@@ -26,6 +27,7 @@ impl Disk for Loading<'_> {
     }
 
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
+        let window = within_block(window);
         let most = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
         let length = self.account.room_up_to(most);
         // From now on: whoever asks next has less.
@@ -34,7 +36,8 @@ impl Disk for Loading<'_> {
         let window = window.start..window.start.saturating_add(length).min(window.end);
         let (common, file) = (Arc::clone(self.common), file.clone());
         let read = async move {
-            let bytes = common.loader.read(&file, window).await?;
+            let (reads, loader) = (&common.shared_reads, &common.loader);
+            let bytes = reads.read(loader, &file, window).await?;
             io::Result::Ok(counted(bytes, charge))
         };
         (length, Box::pin(read))

@@ -77,6 +77,10 @@ impl Gate {
         *self.open.lock().unwrap() = true;
         self.opened.notify_all();
     }
+
+    pub(crate) fn close(&self) {
+        *self.open.lock().unwrap() = false;
+    }
 }
 
 impl View for StuckView {

@@ -30,6 +30,7 @@ const MOUNTPOINT: &str = "SALVER_TEST_SLOW_DISK";
 const LOCAL: &str = "SALVER_TEST_SLOW_LOCAL";
 const METADATA: &str = "SALVER_TEST_SLOW_METADATA";
 const CLOSE: &str = "SALVER_TEST_SLOW_CLOSE";
+const UNCACHED: &str = "SALVER_TEST_SLOW_UNCACHED";
 
 /// What a disk is told.
 const HOLD: &str = "hold";
@@ -73,8 +74,12 @@ impl SlowDisk {
             Kind::Remote(slow) => (slow, false),
             Kind::Local => (Slow::default(), true),
         };
-        let wishes = [(METADATA, slow.metadata), (CLOSE, slow.close)];
-        for (name, wished) in wishes.into_iter().chain([(LOCAL, local)]) {
+        for (name, wished) in [
+            (METADATA, slow.metadata),
+            (CLOSE, slow.close),
+            (UNCACHED, slow.uncached),
+            (LOCAL, local),
+        ] {
             if wished {
                 command.env(name, "1");
             }
@@ -173,6 +178,7 @@ pub(crate) fn serve_if_disk() {
     let slow = Slow {
         metadata: std::env::var(METADATA).is_ok(),
         close: std::env::var(CLOSE).is_ok(),
+        uncached: std::env::var(UNCACHED).is_ok(),
     };
     let say = |text: String| {
         let mut out = io::stdout();

@@ -4,6 +4,7 @@
 //! | name | what |
 //! | --- | --- |
 //! | `hot` | 1 KiB |
+//! | `denied` | EPERM |
 //! | `small-N` | 4 KiB, for any number N |
 //! | `large-N` | 64 MiB, for any number N |
 //! | `small-N.gz`, `large-N.gz` | for N from 1,000,000 on: 1 KiB, of which no read is ever answered |
@@ -28,6 +29,8 @@ pub(crate) struct Slow {
     pub(crate) metadata: bool,
     /// Closing, as with file systems over a network that send what is left of a file then.
     pub(crate) close: bool,
+    /// Content is not kept in the page cache: each read is passed on.
+    pub(crate) uncached: bool,
 }
 
 pub(crate) const HOT_LENGTH: u64 = 1024;
@@ -208,6 +211,9 @@ impl Filesystem for Tree {
     }
 
     fn lookup(&self, _: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if name == "denied" {
+            return reply.error(Errno::EPERM);
+        }
         let (node, remembered) = (Node::named(name), self.remembered());
         self.reply(self.slow.metadata, move || match node {
             Some(node) => reply.entry(&remembered, &node.attributes(), Generation(0)),
@@ -224,8 +230,12 @@ impl Filesystem for Tree {
 
     fn open(&self, _: &Request, _inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         // Without FOPEN_KEEP_CACHE: whoever opens a file finds nothing of it in the page cache.
+        let flags = match self.slow.uncached {
+            true => FopenFlags::FOPEN_DIRECT_IO,
+            false => FopenFlags::empty(),
+        };
         self.reply(self.slow.metadata, move || {
-            reply.opened(FileHandle(0), FopenFlags::empty());
+            reply.opened(FileHandle(0), flags);
         });
     }
 

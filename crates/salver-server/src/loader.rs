@@ -189,6 +189,8 @@ impl Pool {
             return None;
         }
         queue.threads += 1;
+        // From now on, so that nobody starts another for the same job.
+        queue.idle += 1;
         drop(queue);
         let pool = Arc::clone(self);
         let started = std::thread::Builder::new()
@@ -197,6 +199,7 @@ impl Pool {
         started.is_err().then(|| {
             let mut queue = self.hold();
             queue.threads -= 1;
+            queue.idle -= 1;
             queue
         })
     }
@@ -205,7 +208,6 @@ impl Pool {
         give_way();
         let mut queue = self.hold();
         loop {
-            queue.idle += 1;
             let (number, job) = loop {
                 queue.wake(Instant::now());
                 if let Some(next) = queue.next() {
@@ -227,6 +229,7 @@ impl Pool {
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
             let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
             queue = self.hold();
+            queue.idle += 1;
             queue.end(number, disk);
             if let Ok(Some((until, job))) = again
                 && !queue.closed

@@ -19,20 +19,20 @@
 mod common;
 mod slow_disk;
 
-use std::fmt;
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
+use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 
 use common::client::{Client, get, request};
-use common::{PATIENCE, Running, Site, settings, trusting, until};
+use common::{PATIENCE, Site, until};
 use rustix::fs::Advice;
-use rustix::thread::{CpuSet, Gid, Uid, sched_getaffinity, sched_setaffinity};
-use salver_assets::{Config, DirectorySource, Engine, Mount, Patience, Source, Symlinks};
-use salver_server::{Server, Settings};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use salver_assets::{DirectorySource, Patience, Source, Symlinks};
+use slow_disk::case::{
+    Case, DATA, EVERYTHING, Hot, METADATA, UNASKED, UNCACHED, User, disk_of, local, remote, say,
+    serve,
+};
 use slow_disk::clients::{Cold, ColdReaders, Steady, next};
-use slow_disk::{HOT_LENGTH, Kind, OWNER, Slow, SlowDisk, bytes_at, content, serve_if_disk};
+use slow_disk::{HOT_LENGTH, Kind, SlowDisk, bytes_at, content, serve_if_disk};
 
 /// Cold readers.
 const CLIENTS: usize = 32;
@@ -42,116 +42,6 @@ const INTERVAL: Duration = Duration::from_millis(1);
 
 /// With cold readers the 99th percentile may be this many times what it is without.
 const FACTOR: f64 = 2.0;
-
-/// Where the hot file lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hot {
-    /// On the disk of the system.
-    Elsewhere,
-    /// On the slow disk: in memory, but compared with that disk every second.
-    SlowDisk,
-}
-
-/// As whom the server runs: the kernel tells more about a file to who owns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User {
-    /// As these tests do.
-    Ours,
-    Owner,
-    Neither,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    hot: Hot,
-    cold: Cold,
-    disk: Kind,
-    user: User,
-    check_residency: bool,
-}
-
-const DATA: Slow = Slow {
-    metadata: false,
-    close: false,
-    uncached: false,
-};
-const METADATA: Slow = Slow {
-    metadata: true,
-    ..DATA
-};
-const EVERYTHING: Slow = Slow {
-    close: true,
-    ..METADATA
-};
-const UNCACHED: Slow = Slow {
-    uncached: true,
-    ..DATA
-};
-
-const fn remote(hot: Hot, cold: Cold, slow: Slow) -> Case {
-    Case {
-        hot,
-        cold,
-        disk: Kind::Remote(slow),
-        user: User::Ours,
-        check_residency: true,
-    }
-}
-
-const fn local(hot: Hot, cold: Cold, user: User) -> Case {
-    Case {
-        hot,
-        cold,
-        disk: Kind::Local,
-        user,
-        check_residency: true,
-    }
-}
-
-const fn unchecked(case: Case) -> Case {
-    Case {
-        check_residency: false,
-        ..case
-    }
-}
-
-const UNASKED: [Case; 2] = [
-    unchecked(remote(Hot::Elsewhere, Cold::Streams, DATA)),
-    unchecked(local(Hot::Elsewhere, Cold::Streams, User::Ours)),
-];
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hot = match self.hot {
-            Hot::Elsewhere => "elsewhere",
-            Hot::SlowDisk => "on the slow disk",
-        };
-        let cold = match self.cold {
-            Cold::Streams => "streams",
-            Cold::SmallFiles => "small files",
-        };
-        let disk = match self.disk {
-            Kind::Local => "local",
-            Kind::Remote(slow) => match (slow.metadata, slow.close) {
-                (false, false) => "remote (data)",
-                (true, false) => "remote (data and metadata)",
-                (false, true) => "remote (data and close)",
-                (true, true) => "remote (data, metadata and close)",
-            },
-        };
-        let user = match self.user {
-            User::Ours if rustix::process::geteuid().is_root() => "root",
-            User::Ours => "ourselves",
-            User::Owner => "the owner",
-            User::Neither => "neither",
-        };
-        let check = if self.check_residency { "on" } else { "off" };
-        write!(
-            f,
-            "hot {hot}, cold {cold}, slow disk {disk}, served by {user}, residency check {check}"
-        )
-    }
-}
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -207,63 +97,6 @@ impl Cores {
 
 fn use_cores(cores: &CpuSet) {
     sched_setaffinity(None, cores).unwrap();
-}
-
-/// A server with one worker over the slow disk and a usual one, run by this user.
-fn serve(disk: &SlowDisk, site: &Site, case: Case) -> Running {
-    let open_to_all = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(site.root(), open_to_all).unwrap();
-    let serve = || {
-        become_user(case.user);
-        let config = Config {
-            // Larger files are not read to their end before their first byte is sent.
-            hash_up_to: 1024 * 1024,
-            ..trusting()
-        };
-        let mount = |prefix, root| {
-            let source = DirectorySource::open(root, Symlinks::Beneath, config.revalidate).unwrap();
-            Mount::tree(prefix, Arc::new(source))
-        };
-        let mounts = vec![mount("/", site.root()), mount("/slow", disk.root())];
-        let engine = Engine::new(Config { mounts, ..config }).unwrap();
-        let settings = Settings {
-            check_residency: case.check_residency,
-            ..settings()
-        };
-        Running::start(Server::bind(engine, settings).unwrap())
-    };
-    // Threads have the user of the one that starts them.
-    std::thread::scope(|scope| scope.spawn(serve).join().unwrap())
-}
-
-/// Of this thread alone, and those that it starts.
-fn become_user(user: User) {
-    let number = match user {
-        User::Ours => return,
-        User::Owner => OWNER,
-        User::Neither => OWNER + 1,
-    };
-    rustix::thread::set_thread_groups(&[]).unwrap();
-    rustix::thread::set_thread_gid(Gid::from_raw(number)).unwrap();
-    rustix::thread::set_thread_uid(Uid::from_raw(number)).unwrap();
-}
-
-/// Set where what is not shown has failed: in `.ci/run`.
-const SKIP_NOTHING: &str = "SALVER_TESTS_SKIP_NOTHING";
-
-/// The slow disk of a case, if one can be had here.
-fn disk_of(case: Case) -> Option<Arc<SlowDisk>> {
-    match SlowDisk::mount(case.disk) {
-        Ok(disk) => Some(Arc::new(disk)),
-        Err(error) => {
-            say(&format!(
-                "SKIPPED, so not shown: {case}: no such disk: {error}"
-            ));
-            let must_be_shown = std::env::var_os(SKIP_NOTHING).is_some();
-            assert!(!must_be_shown, "{SKIP_NOTHING} is set: {error}");
-            None
-        }
-    }
 }
 
 /// Waits until the disk has had nothing to do for some looks in a row: what was begun for readers
@@ -328,11 +161,6 @@ fn measured(case: Case, effort: Effort) -> Option<Figures> {
         figures.rate,
     ));
     Some(figures)
-}
-
-/// Past the capture of the test harness: figures that nobody sees prove nothing.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The disk that [`SlowDisk::mount`] starts.

@@ -85,7 +85,10 @@ impl Loading {
 /// Where it may wait for a disk; a file that has to rest first is waited for elsewhere.
 fn perform(resting: &Arc<Resting>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
     match load.perform_without_sleeping(Instant::now()) {
-        Ok(outcome) => engine.finish(load, outcome),
+        Ok(outcome) => {
+            engine.finish(load, outcome);
+            drop(place);
+        }
         Err(PerformAgain { after }) => {
             let again = Arc::clone(resting);
             resting.until(Instant::now() + after, move || {

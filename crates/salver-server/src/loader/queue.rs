@@ -74,6 +74,10 @@ impl Queue {
 
     /// Has a job performed at this time. It has a place in any case, as it had one before.
     pub(super) fn rest(&mut self, until: Instant, job: Job) {
+        if self.due().is_none_or(|due| until < due) {
+            // Whoever watches waits for too long.
+            self.is_watched = false;
+        }
         self.rested += 1;
         self.resting.insert((until, self.rested), job);
     }
@@ -202,6 +206,8 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use salver_assets::Content;
 
     use super::*;
@@ -228,6 +234,32 @@ mod tests {
         assert_eq!(order, [0, 0, 0, 1, 2, 2]);
         queue.end(1, Disk::Device(0));
         assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
+    }
+
+    #[test]
+    fn what_rests_has_its_turn_when_it_is_due_and_takes_a_place_until_then() {
+        let mut queue = Queue::new(8, true);
+        let now = Instant::now();
+        let second = |number| now + Duration::from_secs(number);
+        assert_eq!((queue.due(), queue.wanted()), (None, 0));
+        for (at, device) in [(3, 1), (1, 2), (3, 3)] {
+            queue.rest(second(at), close(device));
+        }
+        assert_eq!((queue.due(), queue.wanted()), (Some(second(1)), 1));
+        assert!(!queue.has_place(Disk::Device(1), 4));
+        assert!(queue.has_place(Disk::Device(9), 4));
+        queue.is_watched = true;
+        queue.wake(second(0));
+        queue.rest(second(4), close(4));
+        assert_eq!((queue.wanted(), queue.next().is_none()), (0, true));
+        queue.wake(second(2));
+        assert_eq!(queue.next().unwrap().1.disk(), Disk::Device(2));
+        queue.wake(second(4));
+        assert_eq!((queue.due(), queue.wanted()), (None, 3));
+        queue.rest(second(9), close(1));
+        queue.is_watched = true;
+        queue.rest(second(8), close(1));
+        assert!(!queue.is_watched, "for the first");
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl State {
 
 /// Serves `tree` until the session is dropped.
 pub(crate) fn mount_fuse(
-    tree: impl Filesystem + Send + 'static,
+    tree: impl Filesystem,
     mountpoint: &Path,
 ) -> io::Result<BackgroundSession> {
     let mut config = Config::default();

@@ -1,5 +1,6 @@
 //! A disk that takes its time, and those who read from it.
 
+pub(crate) mod case;
 pub(crate) mod clients;
 mod disk;
 mod local;

@@ -10,7 +10,7 @@ use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::file_content::FileContent;
-use crate::load::{Load, Previous};
+use crate::load::{Load, Previous, Waits};
 use crate::locate::original;
 use crate::path::{RequestPath, file_name};
 use crate::policy::Key;
@@ -196,6 +196,7 @@ impl Engine {
             }),
             wanted: None,
             again: true,
+            waits: Waits::default(),
         };
         if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {
             engine.finish(load, outcome);

@@ -110,7 +110,7 @@ fn a_sibling_whose_reads_never_return_holds_nobody_up() {
 fn a_cold_file_waits_for_its_siblings_beside_each_other() {
     let Some(disk) = disk_with(Slow {
         metadata: true,
-        close: false,
+        ..Slow::default()
     }) else {
         return;
     };

@@ -309,20 +309,20 @@ mod tests {
     #[test]
     fn a_connection_that_ended_is_passed_over() {
         let turns = Turns::new();
-        let mut context = Context::from_waker(Waker::noop());
+        let context = Context::from_waker(Waker::noop());
         let mut state = turns.0.borrow_mut();
         // As if a task gave them.
         state.are_given = true;
         drop(state);
         let (mut gone, mut there) = (Turn::default(), Turn::default());
-        assert!(gone.poll(&turns, client(1), &mut context).is_pending());
-        assert!(there.poll(&turns, client(1), &mut context).is_pending());
+        assert!(gone.poll(&turns, client(1), &context).is_pending());
+        assert!(there.poll(&turns, client(1), &context).is_pending());
         drop(gone);
         tokio::runtime::Builder::new_current_thread()
             .build_local(tokio::runtime::LocalOptions::default())
             .unwrap()
             .block_on(give(Rc::clone(&turns)));
-        assert!(there.poll(&turns, client(1), &mut context).is_ready());
+        assert!(there.poll(&turns, client(1), &context).is_ready());
         assert!(!turns.0.borrow().are_given);
     }
 }

@@ -13,13 +13,15 @@ mod metadata;
 mod residency;
 mod socket;
 mod transfer;
+mod writers;
 
 pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
 pub use memory::use_small_pages;
-pub use metadata::{Identity, Kind, Metadata, Timestamp};
+pub use metadata::{Attributes, Identity, Kind, Metadata, Timestamp};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit};
 pub use transfer::{acknowledged, send_file, send_more};
+pub use writers::{Writers, writers};
 
 /// Whether a call may wait for a disk, a network file system or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FileType, Stat};
 
+use crate::Patience;
+
 /// A file time: whole seconds since 1970 (negative before it) and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp {
@@ -72,6 +74,19 @@ impl Kind {
     }
 }
 
+/// What a file has besides its content: a change of it moves the change time, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// How many names it has.
+    pub links: u64,
+    /// Kind and permissions.
+    pub mode: u32,
+    /// User.
+    pub user: u32,
+    /// Group.
+    pub group: u32,
+}
+
 /// Kind and identity, from one `fstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -111,7 +126,52 @@ impl Metadata {
     /// # Errors
     /// What `fstat(2)` gives.
     pub fn of(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
-        Ok(Self::from_stat(&rustix::fs::fstat(file)?))
+        Ok(Self::with_attributes(file, Patience::MayWait)?.0)
+    }
+
+    /// Of an open file, with its attributes; who must not wait gets what [`at_hand`](Self::at_hand) gives.
+    ///
+    /// # Errors
+    /// What `fstat(2)` or `statx(2)` gives.
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        trivial_numeric_casts,
+        reason = "the widths of these fields differ between platforms"
+    )]
+    pub fn with_attributes(
+        file: impl std::os::fd::AsFd,
+        patience: Patience,
+    ) -> std::io::Result<(Self, Attributes)> {
+        #[cfg(target_os = "linux")]
+        if patience == Patience::MustNotWait {
+            use rustix::fs::{AtFlags, StatxFlags, statx};
+            use rustix::io::Errno;
+            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+            match statx(&file, "", flags, StatxFlags::BASIC_STATS) {
+                Ok(known) => {
+                    let attributes = Attributes {
+                        links: known.stx_nlink.into(),
+                        mode: known.stx_mode.into(),
+                        user: known.stx_uid,
+                        group: known.stx_gid,
+                    };
+                    return Ok((Self::from_statx(&known), attributes));
+                }
+                // Older than Linux 4.11, or a sandbox.
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let _ = patience;
+        let stat = rustix::fs::fstat(file)?;
+        let attributes = Attributes {
+            links: stat.st_nlink as u64,
+            mode: stat.st_mode as u32,
+            user: stat.st_uid,
+            group: stat.st_gid,
+        };
+        Ok((Self::from_stat(&stat), attributes))
     }
 
     /// Of what a path names; links are followed. May wait for a disk.
@@ -128,19 +188,7 @@ impl Metadata {
     /// # Errors
     /// What `statx(2)` gives.
     pub fn at_hand(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::fs::{AtFlags, StatxFlags, statx};
-            use rustix::io::Errno;
-            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-            match statx(&file, "", flags, StatxFlags::BASIC_STATS) {
-                Ok(known) => return Ok(Self::from_statx(&known)),
-                // Older than Linux 4.11, or a sandbox.
-                Err(Errno::NOSYS | Errno::PERM) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Self::of(file)
+        Ok(Self::with_attributes(file, Patience::MustNotWait)?.0)
     }
 
     #[cfg(target_os = "linux")]
@@ -174,10 +222,9 @@ mod tests {
             std::fs::File::open("/dev/null").unwrap(),
             std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap(),
         ] {
-            assert_eq!(
-                Metadata::of(&file).unwrap(),
-                Metadata::at_hand(&file).unwrap()
-            );
+            let both = [Patience::MayWait, Patience::MustNotWait];
+            let [one, other] = both.map(|how| Metadata::with_attributes(&file, how).unwrap());
+            assert_eq!(one, other);
         }
     }
 

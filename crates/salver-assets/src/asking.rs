@@ -34,12 +34,13 @@ impl Engine {
                     step = self.begin(request, now);
                 }
                 Step::Respond(plan) => return Asked::Plan(plan),
-                Step::Load(load, pending) => {
+                Step::Load(mut load, pending) => {
                     // What does not have to wait costs no thread.
                     match load.perform(Patience::MustNotWait, now.instant) {
                         Ok(outcome) => self.finish(load, outcome),
                         Err(would_wait) => {
                             let meanwhile = self.meanwhile(request, &load, would_wait, now);
+                            load.looks_slowly = !would_wait.looked;
                             hand_over(load);
                             if let Some(plan) = meanwhile {
                                 step = Step::Respond(plan);

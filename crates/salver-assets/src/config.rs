@@ -86,8 +86,8 @@ pub struct Config {
     /// Whether anything is kept in memory, of mounts that do not say
     /// [otherwise](Mount::without_cache). Default: yes.
     pub cache: bool,
-    /// A cached answer is compared with the disk at most this long after the last time.
-    /// Default: 1 s.
+    /// A cached answer is given for at most this long after its last comparison with the disk began; who comes
+    /// later waits for the next. Default: 1 s.
     pub revalidate: Duration,
     /// Whether files and directories whose name begins with a dot are served (`.well-known`
     /// always is). Default: no.

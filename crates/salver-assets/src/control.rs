@@ -183,6 +183,7 @@ impl Engine {
         else {
             return;
         };
+        let looks_slowly = entry.was_looked_at_slowly();
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
@@ -197,6 +198,7 @@ impl Engine {
             wanted: None,
             again: true,
             waits: Waits::default(),
+            looks_slowly,
         };
         if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {
             engine.finish(load, outcome);

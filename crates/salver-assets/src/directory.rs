@@ -25,12 +25,15 @@ pub struct DirectorySource {
     log: Arc<DirectoryLog>,
 }
 
+/// What a look may see of the past: a root that was another so long ago.
+const RESOLVED_FOR: Duration = Duration::from_millis(10);
+
 #[derive(Debug)]
 struct DirectoryView(Directory, Arc<DirectoryLog>);
 
 impl DirectorySource {
     /// Opens `path`. With `revalidate` zero every view resolves the path anew; else a resolution
-    /// serves for a quarter of it, so that a switched link is seen within little more than that.
+    /// serves the looks of a moment, so that many at once do not cost as many.
     ///
     /// # Errors
     /// `NotFound`, `NotADirectory`, `PermissionDenied`.
@@ -58,7 +61,7 @@ impl DirectorySource {
             path,
             symlinks,
             resolver,
-            reopen_after: revalidate / 4,
+            reopen_after: (revalidate / 4).min(RESOLVED_FOR),
             current,
             log,
         })

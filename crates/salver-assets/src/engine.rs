@@ -11,6 +11,7 @@ use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
 use crate::events::{self, Event, What};
+use crate::file_content::Promise;
 use crate::load::{Landed, Load, Outcome, Previous, Waits, WouldWait};
 use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
@@ -23,6 +24,10 @@ use crate::request::{Method, Request};
 use crate::resource::{Entry, Resource, Standing};
 use crate::shared::Shared;
 use crate::source::Opened;
+
+/// Who asks may be given what a load that began so long before has seen, if `revalidate` is shorter: else
+/// requests at one moment could not share one.
+const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A request is answered after at most so many loads; each but the last was overtaken by a change.
 const MOST_LOADS: u8 = 8;
@@ -89,6 +94,7 @@ impl Engine {
                         Progress {
                             fallback: false,
                             loads: 0,
+                            asked: engine.shared.since_epoch(now.instant),
                         },
                     )
                 });
@@ -106,7 +112,15 @@ impl Engine {
         match landed {
             Landed::Failed(error) => respond(request, replies::failed(error)),
             Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
+                // A load that was under way for long may have looked long before.
+                let most = engine.config().revalidate.max(JOINED_WITHIN);
+                if entry.is_older_than(progress.asked, most) {
+                    return engine.look_up(request, path, now, progress);
+                }
                 engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
+            }),
+            Landed::Kept(entry) => self.parse_and_ask(request, |engine, path| {
+                engine.use_entry(request, path, &entry, None, now, progress)
             }),
         }
     }
@@ -121,7 +135,12 @@ impl Engine {
         } = outcome;
         shared.counters.loads.add(1);
         match &landed {
-            Landed::Ready { entry, opened } => self.keep(&load, entry, opened.as_ref(), began),
+            Landed::Ready { entry, opened } => {
+                entry.looks_slowly(load.looks_slowly);
+                self.keep(&load, entry, opened.as_ref(), began);
+            }
+            // Nothing was confirmed: the next one looks again.
+            Landed::Kept(_) => {}
             Landed::Failed(error) => shared.tell(|| Event::Failed {
                 path: events::path(&load.key),
                 error: *error,
@@ -177,7 +196,7 @@ impl Engine {
     }
 
     /// The answer that `load`'s request may have although nobody has looked at the disk: that of
-    /// the entry which the load is to confirm, if it was confirmed a moment ago. For a driver whose
+    /// the entry which the load is to confirm, if it is still young enough. For a driver whose
     /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
     /// performed and [finished](Self::finish) all the same.
     pub fn meanwhile(
@@ -190,7 +209,7 @@ impl Engine {
         let shared = &*self.shared;
         let entry = &load.previous.as_ref()?.entry;
         let since_epoch = shared.since_epoch(now.instant);
-        if would_wait.looked || !entry.is_recent(since_epoch, shared.config.revalidate) {
+        if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
             return None;
         }
         let Resource::File(offer) = &entry.resource else {
@@ -307,9 +326,12 @@ impl Engine {
                 let kept = self.shared.open_files.get(identity, since_epoch);
                 kept.filter(|_| cached)
             })?;
+            let mut situation = self.shared.situation(identity, cached);
+            situation.changes_now |= representation.promise == Promise::Prefix;
             Some(FromFile {
                 opened,
-                situation: self.shared.situation(identity, cached),
+                situation,
+                promise: representation.promise,
             })
         };
         let step = match &entry.resource {
@@ -391,6 +413,15 @@ impl Engine {
             match shared.flights.join(&*want.shared_as()) {
                 Joined::First(ticket) => ticket,
                 Joined::Later(waiter) => {
+                    // Somebody is reading, and this was to be a look before it is too late.
+                    let since_epoch = shared.since_epoch(now.instant);
+                    let young = want.previous.as_ref().filter(|previous| {
+                        let revalidate = shared.config.revalidate;
+                        previous.announced && previous.entry.is_fresh(since_epoch, revalidate)
+                    });
+                    if let Some(entry) = young.map(|previous| Arc::clone(&previous.entry)) {
+                        return self.use_entry(request, path, &entry, None, now, progress);
+                    }
                     shared.counters.coalesced.add(1);
                     return Step::Wait(Pending {
                         waiter,
@@ -430,6 +461,7 @@ impl Engine {
             wanted,
             again: false,
             waits: Waits::default(),
+            looks_slowly: false,
         };
         Step::Load(load, pending)
     }
@@ -448,7 +480,7 @@ impl Engine {
             Purpose::Content { .. } => !is_known,
         };
         let since_epoch = shared.since_epoch(now.instant);
-        (serves && entry.is_fresh(since_epoch, shared.config.revalidate)).then_some(entry)
+        (serves && !entry.is_due(since_epoch, shared.config.revalidate)).then_some(entry)
     }
 
     fn fallback_of(&self, path: &RequestPath<'_>) -> Option<Vec<u8>> {
@@ -534,6 +566,7 @@ mod tests {
             let progress = Progress {
                 fallback: false,
                 loads: 0,
+                asked: Duration::ZERO,
             };
             let step = engine.load(&request, &path, want, now, progress);
             assert_eq!(matches!(step, Step::Respond(_)), enough);

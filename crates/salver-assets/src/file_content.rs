@@ -8,9 +8,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use salver_os::Attributes;
+use xxhash_rust::xxh3::Xxh3;
 
+use crate::digest::{self, Digest};
+use crate::snapshot::{may_change_unseen, same_content};
 use crate::source::{Identity, Metadata, Patience};
 use crate::strategy::{Residency, Situation};
+use crate::sync::Lock;
 
 /// Bytes of an open file.
 #[derive(Clone, Debug)]
@@ -19,27 +24,142 @@ pub struct FileContent {
     pub file: Arc<File>,
     /// Which bytes; not empty.
     pub range: Range<u64>,
-    /// What the file must still be while its bytes leave: if not, end the connection.
+    /// What the file was when the head was made: if it no longer is while its bytes leave, these have to be
+    /// proved ([`read`](Self::read)).
     pub identity: Identity,
     /// Whether what the page cache holds of the file can be had without waiting.
     pub local: bool,
     /// For [`way`](crate::strategy::way), with what is learned of each window.
     pub situation: Situation,
+    /// What the head promises, and what has been seen since.
+    pub(crate) witness: Arc<Witness>,
+}
+
+/// What the head of an answer promises of the bytes that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// That they are of the content with this digest, which is its entity tag.
+    Digest(Digest),
+    /// That they are of the version with this identity, which is its entity tag. Nothing could prove that of a
+    /// file which has changed.
+    Identity,
+    /// Little: the entity tag is weak, for the file is being written. It may grow meanwhile, so that what has
+    /// left is hashed, to be compared with what is in the file at the end.
+    Prefix,
+}
+
+/// What was seen of a file while its bytes left.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    promise: Promise,
+    seen: Lock<Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// The identity under which the file is known to have what was promised, and what else it had then.
+    accepted: Identity,
+    attributes: Option<Attributes>,
+    /// What it was at the last look, if that may be another version: then what leaves has to be proved.
+    doubtful: Option<Identity>,
+    /// What has left, if it is hashed.
+    left: Option<Left>,
+}
+
+/// Bytes that have left, one window after the other.
+struct Left {
+    range: Range<u64>,
+    hasher: Box<Xxh3>,
+}
+
+impl std::fmt::Debug for Left {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Left").field(&self.range).finish()
+    }
+}
+
+impl Witness {
+    pub(crate) fn new(promise: Promise, identity: &Identity) -> Arc<Self> {
+        Arc::new(Witness {
+            promise,
+            seen: Lock::new(Seen {
+                accepted: *identity,
+                attributes: None,
+                // Equal times say nothing for a while where they are whole seconds.
+                doubtful: (promise == Promise::Prefix && may_change_unseen(identity))
+                    .then_some(*identity),
+                left: None,
+            }),
+        })
+    }
+
+    /// These bytes, from this offset, are on their way.
+    fn passed(&self, offset: u64, bytes: &[u8]) {
+        if self.promise != Promise::Prefix {
+            return;
+        }
+        let mut seen = self.seen.hold();
+        let left = seen.left.get_or_insert_with(|| Left {
+            range: offset..offset,
+            hasher: Box::default(),
+        });
+        if left.range.end == offset {
+            left.hasher.update(bytes);
+            left.range.end += u64::try_from(bytes.len()).unwrap_or(0);
+        }
+    }
+}
+
+/// Whether a file still has the content that was promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Still {
+    Same,
+    /// It has changed, and what is sent of it may be the same all the same: that can be proved.
+    Doubtful,
+    Changed,
 }
 
 impl FileContent {
-    /// Whether the file still has the content that the head promised. A file that was changed in
-    /// place has not; one that lost its name has. Who must not wait gets what the kernel knows
-    /// without asking a file server.
+    /// Whether the file still is what it was when the head was made. A file that lost its name is, and one
+    /// whose change time moved with its names, mode or owner; a file that was changed in place is not, whatever
+    /// its modification time says. Who must not wait gets what the kernel knows without asking a file server.
     ///
     /// # Errors
     /// What `statx(2)` gives.
-    pub fn is_unchanged(&self, patience: Patience) -> std::io::Result<bool> {
-        let now = match patience {
-            Patience::MayWait => Metadata::of(&*self.file)?.identity,
-            Patience::MustNotWait => Metadata::at_hand(&*self.file)?.identity,
+    pub fn is_unchanged(&self, patience: Patience) -> io::Result<bool> {
+        Ok(self.look(patience)? == Still::Same)
+    }
+
+    fn look(&self, patience: Patience) -> io::Result<Still> {
+        let (Metadata { identity: now, .. }, attributes) =
+            Metadata::with_attributes(&*self.file, patience)?;
+        let was = &self.identity;
+        let mut seen = self.witness.seen.hold();
+        let is_explained = || {
+            let known = seen.attributes;
+            attributes.links == 0 || known.is_some_and(|known| known != attributes)
         };
-        Ok(crate::snapshot::same_content(&self.identity, &now))
+        let same = same_content(&seen.accepted, &now);
+        if same && (seen.accepted.changed == now.changed || is_explained()) {
+            // The next change has to be explained by itself.
+            seen.accepted.changed = now.changed;
+            seen.attributes = Some(attributes);
+        } else {
+            let can_be_proved = was.is_same_file(&now)
+                && match self.witness.promise {
+                    Promise::Digest(_) => now.length >= was.length,
+                    Promise::Prefix => now.length > was.length,
+                    Promise::Identity => false,
+                };
+            if !can_be_proved {
+                return Ok(Still::Changed);
+            }
+            seen.doubtful = Some(now);
+        }
+        Ok(match seen.doubtful {
+            Some(_) => Still::Doubtful,
+            None => Still::Same,
+        })
     }
 
     /// What is known of a window without waiting.
@@ -76,11 +196,27 @@ impl FileContent {
                 Err(error) => return Err(error),
             }
         }
-        self.check(Patience::MustNotWait)?;
+        match self.look(Patience::MustNotWait)? {
+            Still::Changed => return Err(io::ErrorKind::InvalidData.into()),
+            // Who may wait proves it.
+            Still::Doubtful if self.needs_proof(window) => return Ok(None),
+            Still::Doubtful | Still::Same => {}
+        }
+        self.witness.passed(window.start, &bytes);
         Ok(Some(bytes.into()))
     }
 
-    /// Reads a window, and waits for it.
+    /// Whether this window may not leave as it was read while there are doubts.
+    fn needs_proof(&self, window: &Range<u64>) -> bool {
+        match self.witness.promise {
+            Promise::Digest(_) | Promise::Identity => true,
+            // What is promised is no more than that all is of one moment.
+            Promise::Prefix => window.end >= self.range.end,
+        }
+    }
+
+    /// Reads a window, and waits for it. If the file is no longer what it was, the window is given only where
+    /// it can be proved to be of what the head promised; an empty one only proves.
     ///
     /// # Errors
     /// `UnexpectedEof` if the file has become shorter, `InvalidData` if it has changed; else the
@@ -90,19 +226,115 @@ impl FileContent {
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, window.start)?;
-        self.check(Patience::MayWait)?;
+        let still = self.look(Patience::MayWait)?;
+        match (still, self.witness.promise) {
+            (Still::Same, _) => self.witness.passed(window.start, &bytes),
+            (Still::Doubtful, Promise::Digest(digest)) => {
+                self.prove_whole(digest, window.start, &mut bytes)?;
+            }
+            (Still::Doubtful, Promise::Prefix) => {
+                self.witness.passed(window.start, &bytes);
+                if self.needs_proof(window) {
+                    self.prove_left()?;
+                }
+            }
+            (Still::Changed, _) | (Still::Doubtful, Promise::Identity) => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
         Ok(bytes.into())
     }
 
-    /// A file that was changed in place is no longer the one that the head describes.
+    /// Looks whether the file still is what the head promised, or may be: see
+    /// [`is_doubtful`](Self::is_doubtful).
     ///
     /// # Errors
-    /// `InvalidData` if it was; else what `statx(2)` gives.
+    /// `InvalidData` if it cannot be; else what `statx(2)` gives.
     pub fn check(&self, patience: Patience) -> io::Result<()> {
-        if self.is_unchanged(patience)? {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::InvalidData.into())
+        match self.look(patience)? {
+            Still::Changed => Err(io::ErrorKind::InvalidData.into()),
+            Still::Same | Still::Doubtful => Ok(()),
         }
+    }
+
+    /// Whether a look found the file changed in such a way that what leaves may still be what the head
+    /// promised. Then only bytes of [`read`](Self::read) or [`read_resident`](Self::read_resident) may leave,
+    /// and if others may have left since, an empty window has to be read first.
+    pub fn is_doubtful(&self) -> bool {
+        self.witness.seen.hold().doubtful.is_some()
+    }
+
+    /// Proves that the file begins with content of this digest, and takes `window`, from `start`, out of just
+    /// the bytes that were hashed.
+    fn prove_whole(&self, digest: Digest, start: u64, window: &mut [u8]) -> io::Result<()> {
+        let looked = self.witness.seen.hold().doubtful;
+        let mut reader = FromTo {
+            file: &self.file,
+            range: 0..self.identity.length,
+            start,
+            window,
+        };
+        if digest::of_reader(&mut reader)? != digest {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // As it was before it was read: what came since is seen at the next look.
+        let mut seen = self.witness.seen.hold();
+        if let Some(identity) = looked {
+            seen.accepted = identity;
+            seen.doubtful = None;
+        }
+        Ok(())
+    }
+
+    /// Proves that all bytes that have left are in the file at one moment, by reading them again.
+    fn prove_left(&self) -> io::Result<()> {
+        let seen = self.witness.seen.hold();
+        let left = seen.left.as_ref();
+        let left = left.filter(|left| left.range.end == self.range.end);
+        let left = left.map(|left| (left.range.clone(), left.hasher.digest128()));
+        drop(seen);
+        let Some((range, expected)) = left else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut reader = FromTo {
+            file: &self.file,
+            start: range.end,
+            range,
+            window: &mut [],
+        };
+        match digest::of_reader(&mut reader)? == expected {
+            true => Ok(()),
+            false => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// The bytes of a file from here to there; those of a window are kept.
+struct FromTo<'a> {
+    file: &'a File,
+    range: Range<u64>,
+    /// Where the window begins.
+    start: u64,
+    window: &'a mut [u8],
+}
+
+impl io::Read for FromTo<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
+        let buffer = buffer.get_mut(..most).unwrap_or_default();
+        let count = self.file.read_at(buffer, self.range.start)?;
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        // What of the window lies in what was read.
+        let (from, at) = (self.range.start, self.start);
+        let skipped = place(at.saturating_sub(from));
+        let offset = place(from.saturating_sub(at));
+        let read = buffer.get(skipped..count).unwrap_or_default();
+        let wanted = self.window.get_mut(offset..).unwrap_or_default();
+        for (to, from) in wanted.iter_mut().zip(read) {
+            *to = *from;
+        }
+        self.range.start += u64::try_from(count).unwrap_or(0);
+        Ok(count)
     }
 }

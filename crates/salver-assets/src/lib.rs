@@ -29,6 +29,7 @@ mod engine;
 mod error;
 mod events;
 mod file_content;
+mod growth;
 mod held;
 mod in_memory;
 mod load;

@@ -3,7 +3,7 @@
 //! A [`Load`] is a value that anybody may perform: a loop that must not wait tries first, a thread
 //! that may wait does the rest.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
+use crate::file_content::Promise;
+use crate::growth::Growth;
 use crate::held::Held;
 use crate::locate::{Found, locate};
 use crate::log::{PATHS, quoted};
@@ -19,10 +21,10 @@ use crate::memory::Kept;
 use crate::policy::Key;
 use crate::representation::Representation;
 use crate::representations::{Handles, Original, build, read};
-use crate::resource::{Entry, Resource};
+use crate::resource::{Entry, Offer, Resource};
 use crate::shared::Shared;
 use crate::siblings::Siblings;
-use crate::snapshot::{Effort, Sightings};
+use crate::snapshot::{Effort, PATIENCE, Sightings, settle};
 use crate::source::{Identity, Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
@@ -33,6 +35,13 @@ const ATTEMPTS: usize = 5;
 /// So that a storage which contradicts itself does not keep a core busy.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// An old answer is given again for so long beyond `revalidate` while a file never rests: one look takes as
+/// long.
+const UNSETTLED_FOR: Duration = PATIENCE.saturating_add(Duration::from_secs(1));
+
+/// The same while looking fails.
+const FAILING_FOR: Duration = Duration::from_secs(10);
+
 /// What a load gave, to all who wait for it.
 #[derive(Clone, Debug)]
 pub(crate) enum Landed {
@@ -42,6 +51,8 @@ pub(crate) enum Landed {
         entry: Arc<Entry>,
         opened: Option<Opened>,
     },
+    /// The resource as it was, for want of better: how it is could not be found out.
+    Kept(Arc<Entry>),
     /// Nothing.
     Failed(LoadError),
 }
@@ -62,6 +73,8 @@ pub struct Load {
     /// Whether it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
     pub(crate) waits: Waits,
+    /// Whether looking would have had to wait.
+    pub(crate) looks_slowly: bool,
 }
 
 /// The entry that a load is to confirm or replace. While it exists others know that somebody is
@@ -121,6 +134,8 @@ pub(crate) struct Waits {
     /// When it was first attempted where it may wait.
     since: Cell<Option<Instant>>,
     sightings: Sightings,
+    /// What the attempts have seen of the file's growth.
+    growth: RefCell<Growth>,
 }
 
 impl Load {
@@ -136,8 +151,9 @@ impl Load {
             let looked = looked.get();
             return performed.map_err(|_| WouldWait { looked });
         }
+        let begun = Instant::now();
         loop {
-            match self.perform_without_sleeping(now) {
+            match self.perform_without_sleeping(now + begun.elapsed()) {
                 Ok(outcome) => return Ok(outcome),
                 Err(PerformAgain { after }) => std::thread::sleep(after),
             }
@@ -166,8 +182,10 @@ impl Load {
         now: Instant,
         looked: &Cell<bool>,
     ) -> Result<Outcome, PerformAgain> {
-        let began = self.shared.since_epoch(now);
-        let mut since = Instant::now();
+        let first = self.shared.since_epoch(now);
+        let mut began = first;
+        let begun = Instant::now();
+        let mut since = begun;
         if patience == Patience::MayWait {
             since = self.waits.since.get().unwrap_or(since);
             self.waits.since.set(Some(since));
@@ -177,6 +195,7 @@ impl Load {
             patience,
             since,
             sightings,
+            grows: false,
         };
         let mut attempts = 0;
         let mut cause = None;
@@ -185,18 +204,25 @@ impl Load {
             let after = match self.attempt(effort, began, looked) {
                 Ok(ready) => break ready,
                 Err(Stop::WouldWait) if patience == Patience::MustNotWait => Duration::ZERO,
-                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => continue,
+                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {
+                    began = first.saturating_add(begun.elapsed());
+                    continue;
+                }
                 Err(Stop::Changed | Stop::WouldWait) => PAUSE,
                 Err(Stop::Rests(after)) => after,
-                // The old answer is better than none for want of a descriptor to look with.
-                Err(Stop::Io(error))
-                    if LoadError::from(&error) == LoadError::Overloaded && self.has_answer() =>
-                {
-                    break self.keep_previous(began);
-                }
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
-                    self.say_failure(failure, began, &error);
+                    let previous = match failure {
+                        // A disk that fails for a moment, and the want of a descriptor to look with.
+                        LoadError::Failed | LoadError::Overloaded => {
+                            self.answer_within(FAILING_FOR, began)
+                        }
+                        LoadError::Forbidden | LoadError::Unsettled => None,
+                    };
+                    self.say_failure(failure, previous.is_some(), began, &error);
+                    if let Some(entry) = previous {
+                        break Landed::Kept(entry);
+                    }
                     cause = Some(Arc::new(error));
                     break Landed::Failed(failure);
                 }
@@ -204,7 +230,7 @@ impl Load {
             if patience == Patience::MustNotWait || !effort.is_spent() {
                 return Err(PerformAgain { after });
             }
-            break self.keep_previous(began);
+            break self.unsettled(began);
         };
         Ok(Outcome {
             landed,
@@ -214,17 +240,21 @@ impl Load {
     }
 
     /// Says in the log why a request is answered by an error, for whoever can do something about it.
-    fn say_failure(&self, failure: LoadError, now: Duration, error: &io::Error) {
+    fn say_failure(&self, failure: LoadError, kept: bool, now: Duration, error: &io::Error) {
         let (said, (status, _)) = (&self.shared.said, failure.status());
+        let what = match kept {
+            true => "sending the last version for a while".to_owned(),
+            false => format!("answering {status}"),
+        };
         let kind = match failure {
             LoadError::Forbidden => &said.forbidden,
             LoadError::Overloaded => &said.overloaded,
             LoadError::Unsettled => &said.unsettled,
             LoadError::Failed => &said.failed,
         };
-        if said.first(kind, now, (&self.key, status)) {
+        if said.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(
-                "{}: answering {status}: {} (at most {PATHS} such lines a minute)",
+                "{}: {what}: {} (at most {PATHS} such lines a minute)",
                 quoted(&self.key),
                 // A source may name the path in it.
                 error.to_string().escape_debug()
@@ -233,12 +263,11 @@ impl Load {
     }
 
     /// A file that is written without a pause has no state that could be sent; the last whole one
-    /// is better than none.
-    fn keep_previous(&self, now: Duration) -> Landed {
+    /// is better than none, until that would be older than one look explains.
+    fn unsettled(&self, now: Duration) -> Landed {
         let said = &self.shared.said;
         let is_first = |what: &str| said.first(&said.unsettled, now, (&self.key, what));
-        let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        match previous.filter(|entry| self.is_served_by(entry)) {
+        match self.answer_within(UNSETTLED_FOR, now) {
             Some(entry) => {
                 if is_first("kept") {
                     tracing::warn!(
@@ -246,10 +275,7 @@ impl Load {
                         quoted(&self.key)
                     );
                 }
-                Landed::Ready {
-                    entry: Arc::clone(entry),
-                    opened: None,
-                }
+                Landed::Kept(entry)
             }
             None => {
                 if is_first("unsettled") {
@@ -263,10 +289,20 @@ impl Load {
         }
     }
 
-    /// Whether there is an old answer that could be given again.
-    fn has_answer(&self) -> bool {
-        let previous = self.previous.as_ref();
-        previous.is_some_and(|previous| self.is_served_by(&previous.entry))
+    /// The old answer, if there is one that could be given again and `revalidate` is over for no longer than
+    /// `time`.
+    fn answer_within(&self, time: Duration, now: Duration) -> Option<Arc<Entry>> {
+        let entry = &self.previous.as_ref()?.entry;
+        let most = self.shared.config.revalidate.saturating_add(time);
+        let may_be_given = self.is_served_by(entry) && !entry.is_older_than(now, most);
+        may_be_given.then(|| Arc::clone(entry))
+    }
+
+    fn previous_offer(&self) -> Option<&Offer> {
+        match &self.previous.as_ref()?.entry.resource {
+            Resource::File(offer) => Some(offer),
+            Resource::Directory | Resource::Missing => None,
+        }
     }
 
     /// Whether `entry` is a file and has in memory what is wanted of it.
@@ -310,6 +346,16 @@ impl Load {
         let mut found = locate(&*view, &self.relative, &shared.config, patience)?;
         let cached = shared.is_cached(&self.key);
         let files = Handles::new(&*view);
+        let effort = Effort {
+            grows: match &found {
+                Found::File(file) => {
+                    let mut growth = self.waits.growth.borrow_mut();
+                    growth.look(self.previous_offer(), &file.identity)
+                }
+                Found::Directory | Found::Missing => false,
+            },
+            ..effort
+        };
         let key = Some(&self.key).filter(|_| !self.again);
         let mut siblings = Siblings::new(&self.shared, &view, self.mount, effort, key, cached);
         let mut original = None;
@@ -413,6 +459,11 @@ impl Load {
         let shared = &*self.shared;
         let cached = shared.is_cached(&self.key);
         let identity = &representation.identity;
+        let effort = Effort {
+            // Of a sibling a part is worth nothing.
+            grows: effort.grows && representation.coding == ContentCoding::Identity,
+            ..effort
+        };
         let open = || files.open(&representation.path, identity, effort);
         if way(&shared.situation(identity, cached)) == Way::Read {
             return read(shared, &open()?, effort).map(Ok);
@@ -422,6 +473,10 @@ impl Load {
             Some(file) => file,
             None => self.open_for_answer(open)?,
         };
+        // Nobody has read it whole yet.
+        if !matches!(representation.promise, Promise::Digest(_)) {
+            settle(&file, effort)?;
+        }
         Ok(match file.reader {
             Reader::Static(bytes) => Ok(Held::of_program(bytes)),
             Reader::File(_) | Reader::Memory(_) => Err(file),

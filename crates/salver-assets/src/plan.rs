@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use crate::file_content::FileContent;
+use crate::file_content::{FileContent, Promise, Witness};
 use crate::representation::{Field, Head, Prepared, Representation, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
@@ -238,6 +238,7 @@ impl Remembered {
 pub(crate) struct FromFile {
     pub(crate) opened: Opened,
     pub(crate) situation: Situation,
+    pub(crate) promise: Promise,
 }
 
 /// Where the bytes of a representation come from, for one answer.
@@ -251,7 +252,11 @@ impl Bytestream<'_> {
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
         let bytes = match self {
             Bytestream::Memory(bytes) => bytes,
-            Bytestream::Opened(FromFile { opened, situation }) => match &opened.reader {
+            Bytestream::Opened(FromFile {
+                opened,
+                situation,
+                promise,
+            }) => match &opened.reader {
                 Reader::Memory(bytes) => bytes,
                 Reader::Static(bytes) => &Bytes::from_static(bytes),
                 Reader::File(_) if range.is_empty() => &const { Bytes::new() },
@@ -262,6 +267,7 @@ impl Bytestream<'_> {
                         identity: opened.metadata.identity,
                         local: opened.local,
                         situation: *situation,
+                        witness: Witness::new(*promise, &opened.metadata.identity),
                     });
                 }
             },

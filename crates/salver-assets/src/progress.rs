@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use salver_semantics::ContentCoding;
 
@@ -30,6 +31,8 @@ pub(crate) struct Progress {
     /// Whether the fallback is asked for instead of the path, which is unknown.
     pub(crate) fallback: bool,
     pub(crate) loads: u8,
+    /// When the request came, as a time since the engine's epoch.
+    pub(crate) asked: Duration,
 }
 
 /// What a load is begun for.

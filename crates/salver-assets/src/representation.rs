@@ -8,7 +8,7 @@ use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
 use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
-use crate::digest::Digest;
+use crate::file_content::Promise;
 use crate::held::Held;
 use crate::path::file_name;
 use crate::source::Identity;
@@ -84,8 +84,10 @@ pub(crate) struct Representation {
     pub(crate) coding: ContentCoding,
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
-    /// With its quotes; always strong.
+    /// With its quotes; weak as long as it promises no more than a prefix.
     pub(crate) entity_tag: Bytes,
+    /// What its entity tag says of bytes that are sent under it.
+    pub(crate) promise: Promise,
     pub(crate) last_modified: HttpDate,
     /// Of a 200, and of a 206 but for the length.
     pub(crate) head: Head,
@@ -102,12 +104,12 @@ impl Representation {
         path: Vec<u8>,
         original: &[u8],
         identity: Identity,
-        digest: Option<Digest>,
+        promise: Promise,
         negotiable: bool,
         cache_control: Bytes,
     ) -> Self {
         let name = file_name(original);
-        let entity_tag = entity_tag(coding, &identity, digest);
+        let entity_tag = entity_tag(coding, &identity, promise);
         let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
         let mut fields: Vec<Field> = vec![
             (
@@ -142,6 +144,7 @@ impl Representation {
             path,
             identity,
             entity_tag,
+            promise,
             last_modified,
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
@@ -158,6 +161,7 @@ impl Representation {
             path: self.path.clone(),
             identity: self.identity,
             entity_tag: self.entity_tag.clone(),
+            promise: self.promise,
             last_modified: self.last_modified,
             head: Head::new(self.head.fields.clone()),
             not_modified: Head::new(self.not_modified.fields.clone()),
@@ -193,11 +197,12 @@ pub(crate) fn vary() -> Field {
 }
 
 /// Strong: of the content, or above the length to which content is hashed, of everything that
-/// tells one version from another. Each coding has its own (RFC 9110 section 8.8.3.3).
-fn entity_tag(coding: ContentCoding, identity: &Identity, digest: Option<Digest>) -> Bytes {
-    let core = match digest {
-        Some(digest) => format!("{digest:032x}"),
-        None => {
+/// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
+/// 8.8.1). Each coding has its own (section 8.8.3.3).
+fn entity_tag(coding: ContentCoding, identity: &Identity, promise: Promise) -> Bytes {
+    let core = match promise {
+        Promise::Digest(digest) => format!("{digest:032x}"),
+        Promise::Identity | Promise::Prefix => {
             let Identity {
                 length,
                 modified,
@@ -210,9 +215,13 @@ fn entity_tag(coding: ContentCoding, identity: &Identity, digest: Option<Digest>
             )
         }
     };
+    let weak = match promise {
+        Promise::Prefix => "W/",
+        Promise::Digest(_) | Promise::Identity => "",
+    };
     match coding {
-        ContentCoding::Identity => format!("\"{core}\"").into(),
-        coded => format!("\"{core}-{}\"", coded.name()).into(),
+        ContentCoding::Identity => format!("{weak}\"{core}\"").into(),
+        coded => format!("{weak}\"{core}-{}\"", coded.name()).into(),
     }
 }
 
@@ -247,7 +256,7 @@ mod tests {
             b"d/app.3f9a1c2b.js.br".to_vec(),
             b"d/app.3f9a1c2b.js",
             identity(-1),
-            Some(255),
+            Promise::Digest(255),
             true,
             Bytes::from_static(b"max-age=7"),
         );
@@ -274,9 +283,12 @@ mod tests {
 
     #[test]
     fn large_files_are_told_apart_by_length_and_times() {
-        let tag = |seconds| entity_tag(ContentCoding::Identity, &identity(seconds), None);
-        assert_ne!(tag(1), tag(2));
-        assert!(EntityTag::parse(&tag(-5)).is_some_and(|tag| !tag.weak()));
+        let tag =
+            |seconds, promise| entity_tag(ContentCoding::Identity, &identity(seconds), promise);
+        assert_ne!(tag(1, Promise::Identity), tag(2, Promise::Identity));
+        for (promise, weak) in [(Promise::Identity, false), (Promise::Prefix, true)] {
+            assert!(EntityTag::parse(&tag(-5, promise)).is_some_and(|tag| tag.weak() == weak));
+        }
     }
 
     #[test]

@@ -9,13 +9,15 @@ use salver_semantics::coding::ContentCoding;
 use crate::cache_control::Named;
 use crate::digest::{self, Digest, Hashed};
 use crate::error::Stop;
+use crate::file_content::Promise;
+use crate::growth::has_grown;
 use crate::held::Held;
 use crate::locate::FoundFile;
 use crate::representation::Representation;
 use crate::resource::Offer;
 use crate::shared::Shared;
 use crate::siblings::{Siblings, Trust};
-use crate::snapshot::{Cursor, Effort, may_change_unseen, steady};
+use crate::snapshot::{Cursor, Effort, changed_within, may_change_unseen, steady};
 use crate::source::{Identity, Opened, Patience, View};
 use crate::strategy::{Way, way};
 
@@ -111,12 +113,23 @@ pub(crate) fn build(
     let mut representations = Vec::with_capacity(all.len());
     for (coding, identity, digest) in all {
         let path = file.path_of(coding);
+        // What is not hashed and changed a moment ago may change again, or grow, under one identity.
+        let may_change = || {
+            changed_within(&identity, shared.config.restless)
+                || may_change_unseen(&identity)
+                || (effort.grows && coding == ContentCoding::Identity)
+        };
+        let promise = match digest {
+            Some(digest) => Promise::Digest(digest),
+            None if may_change() => Promise::Prefix,
+            None => Promise::Identity,
+        };
         let representation = Representation::new(
             coding,
             path,
             &file.path,
             identity,
-            digest,
+            promise,
             negotiable,
             cache_control.clone(),
         );
@@ -135,7 +148,14 @@ pub(crate) fn build(
             content => representation.with_content(content),
         }));
     }
-    Ok(Offer::new(file, representations, look_again, open))
+    let look_again = look_again || representations.iter().any(|r| r.promise == Promise::Prefix);
+    Ok(Offer::new(
+        file,
+        representations,
+        look_again,
+        open,
+        effort.grows,
+    ))
 }
 
 /// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
@@ -172,16 +192,20 @@ impl<'a> Handles<'a> {
         if let Some((_, file)) = opened.iter().find(|(known, _)| known == path) {
             return Ok(file.clone());
         }
-        let file = self
-            .view
-            .open(path, effort.patience)
-            .map_err(|error| match error.kind() {
-                // It is a directory or a FIFO now.
-                std::io::ErrorKind::InvalidInput => Stop::Changed,
-                _ => error.into(),
-            })?;
+        let mut file =
+            self.view
+                .open(path, effort.patience)
+                .map_err(|error| match error.kind() {
+                    // It is a directory or a FIFO now.
+                    std::io::ErrorKind::InvalidInput => Stop::Changed,
+                    _ => error.into(),
+                })?;
         if file.metadata.identity != *identity {
-            return Err(Stop::Changed);
+            if !effort.grows || !has_grown(identity, &file.metadata.identity) {
+                return Err(Stop::Changed);
+            }
+            // As much of it as there was when it was found.
+            file.metadata.identity = *identity;
         }
         opened.push((path.to_vec(), file.clone()));
         Ok(file)

@@ -1,7 +1,7 @@
 //! What one path offers, and when that was last compared with the disk.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use salver_semantics::{AcceptEncoding, ContentCoding};
@@ -40,10 +40,13 @@ pub(crate) struct Offer {
     pub(crate) representations: Vec<Arc<Representation>>,
     /// Coding and length of each, side by side: choosing reads no representation but the chosen.
     choices: Vec<(ContentCoding, u64)>,
-    /// Set if an equal identity may hide a change: then the next look reads again.
+    /// Set if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
+    /// again.
     pub(crate) look_again: bool,
     /// Set if nobody knows yet of some sibling whether it holds the original.
     pub(crate) open: bool,
+    /// Whether the file was seen growing.
+    pub(crate) grows: bool,
 }
 
 impl Offer {
@@ -52,6 +55,7 @@ impl Offer {
         representations: Vec<Arc<Representation>>,
         look_again: bool,
         open: bool,
+        grows: bool,
     ) -> Self {
         let choices = representations.iter().map(|r| (r.coding, r.length()));
         Offer {
@@ -60,14 +64,28 @@ impl Offer {
             representations,
             look_again,
             open,
+            grows,
         }
+    }
+
+    /// The same with these representations in place of its own.
+    fn with(&self, representations: Vec<Arc<Representation>>) -> Self {
+        Offer::new(
+            self.found.clone(),
+            representations,
+            self.look_again,
+            self.open,
+            self.grows,
+        )
     }
 
     /// The same without the representation in this coding, which could not be read: for now.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
         let others = self.representations.iter().filter(|r| r.coding != coding);
-        let others = others.cloned().collect();
-        Offer::new(self.found.clone(), others, self.look_again, true)
+        Offer {
+            open: true,
+            ..self.with(others.cloned().collect())
+        }
     }
 
     /// Whether there is a choice.
@@ -117,7 +135,11 @@ pub(crate) struct Entry {
     pub(crate) weight: usize,
     /// When the last look at the disk *began*, in microseconds since the engine's epoch.
     checked: AtomicU64,
-    check: AtomicU8,
+    /// Whether somebody is looking.
+    checking: AtomicBool,
+    /// Whether the last look had to wait for a disk or a file server: then the next one begins before the
+    /// answer is too old to be given, so that nobody has to wait for it.
+    looks_slowly: AtomicBool,
     uses: Uses,
 }
 
@@ -132,13 +154,6 @@ impl Kept for Entry {
         &self.uses
     }
 }
-
-/// Nobody is looking.
-const IDLE: u8 = 0;
-/// Somebody is; the others may keep the old answer, which was confirmed a moment ago.
-const CHECKING_RECENT: u8 = 1;
-/// Somebody is, after a long pause: the old answer may be of any age, so the others wait.
-const CHECKING_OLD: u8 = 2;
 
 /// What a request may do with an entry.
 #[derive(Debug, PartialEq, Eq)]
@@ -173,7 +188,8 @@ impl Entry {
             resource,
             weight,
             checked: AtomicU64::new(micros(checked)),
-            check: AtomicU8::new(IDLE),
+            checking: AtomicBool::new(false),
+            looks_slowly: AtomicBool::new(false),
             uses: Uses::new(uses),
         }
     }
@@ -190,13 +206,7 @@ impl Entry {
             true => Arc::new(r.with_content(None)),
             false => Arc::clone(r),
         });
-        let found = offer.found.clone();
-        let offer = Offer::new(
-            found,
-            representations.collect(),
-            offer.look_again,
-            offer.open,
-        );
+        let offer = offer.with(representations.collect());
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
         Arc::new(Entry::new(
@@ -213,10 +223,18 @@ impl Entry {
         self.age(now) < micros(revalidate)
     }
 
-    /// Whether it was confirmed so lately that the old answer may still be given while somebody
-    /// looks.
-    pub(crate) fn is_recent(&self, now: Duration, revalidate: Duration) -> bool {
-        self.age(now) < micros(revalidate).saturating_mul(2)
+    /// Whether it is time to look: before the answer is too old if that takes time.
+    pub(crate) fn is_due(&self, now: Duration, revalidate: Duration) -> bool {
+        let after = match self.was_looked_at_slowly() {
+            true => micros(revalidate) / 2,
+            false => micros(revalidate),
+        };
+        self.age(now) >= after
+    }
+
+    /// Whether the last look began so long before `then` that who asked at `then` has to have another.
+    pub(crate) fn is_older_than(&self, then: Duration, most: Duration) -> bool {
+        self.age(then) > micros(most)
     }
 
     fn age(&self, now: Duration) -> u64 {
@@ -225,23 +243,25 @@ impl Entry {
 
     /// `now` is the time since the engine's epoch.
     pub(crate) fn standing(&self, now: Duration, revalidate: Duration) -> Standing {
-        let age = self.age(now);
-        if age < micros(revalidate) {
+        if !self.is_due(now, revalidate) {
             return Standing::Use;
         }
-        let check = if self.is_recent(now, revalidate) {
-            CHECKING_RECENT
+        if !self.checking.swap(true, Ordering::AcqRel) {
+            Standing::Check
+        } else if self.is_fresh(now, revalidate) {
+            Standing::Use
         } else {
-            CHECKING_OLD
-        };
-        match self
-            .check
-            .compare_exchange(IDLE, check, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => Standing::Check,
-            Err(CHECKING_RECENT) => Standing::Use,
-            Err(_) => Standing::Wait,
+            Standing::Wait
         }
+    }
+
+    pub(crate) fn was_looked_at_slowly(&self) -> bool {
+        self.looks_slowly.load(Ordering::Relaxed)
+    }
+
+    /// What the last look was like.
+    pub(crate) fn looks_slowly(&self, slowly: bool) {
+        self.looks_slowly.store(slowly, Ordering::Relaxed);
     }
 
     /// The look that began at `began` confirmed the entry.
@@ -251,7 +271,7 @@ impl Entry {
 
     /// The look is over, however it ended.
     pub(crate) fn end_check(&self) {
-        self.check.store(IDLE, Ordering::Release);
+        self.checking.store(false, Ordering::Release);
     }
 }
 
@@ -270,30 +290,37 @@ mod tests {
     }
 
     #[test]
-    fn one_looks_and_the_others_keep_what_was_confirmed_a_moment_ago() {
+    fn one_looks_and_the_others_wait() {
         let entry = entry(1000);
         let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
         assert_eq!(ask(1999), Standing::Use);
         assert_eq!(ask(2000), Standing::Check);
-        assert_eq!(ask(2000), Standing::Use);
-        assert_eq!(ask(9000), Standing::Use, "as long as the look takes");
-        entry.confirm(Duration::from_millis(2000));
-        entry.end_check();
-        assert_eq!(ask(2500), Standing::Use);
-    }
-
-    #[test]
-    fn after_a_pause_all_wait_for_the_look() {
-        let entry = entry(0);
-        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
-        assert_eq!(ask(2000), Standing::Check);
         assert_eq!(ask(2000), Standing::Wait);
+        assert_eq!(ask(9000), Standing::Wait, "as long as the look takes");
         entry.end_check();
         assert_eq!(
-            ask(2000),
+            ask(9000),
             Standing::Check,
             "a look that failed proves nothing"
         );
+        entry.confirm(Duration::from_millis(9000));
+        entry.end_check();
+        assert_eq!(ask(9999), Standing::Use);
+    }
+
+    #[test]
+    fn who_looks_slowly_begins_before_it_is_too_late() {
+        let entry = entry(1000);
+        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
+        entry.looks_slowly(true);
+        assert_eq!(ask(1499), Standing::Use);
+        assert_eq!(ask(1500), Standing::Check);
+        assert_eq!(ask(1999), Standing::Use, "the old answer is young enough");
+        assert_eq!(ask(2000), Standing::Wait);
+        entry.confirm(Duration::from_millis(1500));
+        entry.looks_slowly(false);
+        entry.end_check();
+        assert_eq!(ask(2499), Standing::Use);
     }
 
     #[test]

@@ -299,6 +299,7 @@ impl SiblingCheck {
             patience: Patience::MayWait,
             since: Instant::now(),
             sightings: &sightings,
+            grows: false,
         };
         let opened = files.open(path, &identity, effort)?;
         let keeps = way(&shared.situation(&identity, self.subject.cached)) == Way::Read;

@@ -78,7 +78,11 @@ impl<'a> Siblings<'a> {
             shared,
             view,
             mount,
-            effort,
+            // Of a sibling a part is worth nothing.
+            effort: Effort {
+                grows: false,
+                ..effort
+            },
             key,
             cached,
             looks: Vec::new(),

@@ -1,20 +1,27 @@
 //! Reading one whole version of a file, although somebody may be writing to it.
 //!
 //! The kernel stamps the modification time when a write *begins*, so equal times before and after
-//! reading do not prove that no write was under way. What does: the last change lies far enough
-//! back, and none came meanwhile. A file that is replaced by rename is complete from the start and
-//! its old handle stays what it was; only a file that is rewritten in place makes us wait.
+//! reading do not prove that no write was under way. What does: nobody had the file open for writing when
+//! reading began ([`Writers`]), or, where the kernel does not tell, the last change lay far enough back; and
+//! none came meanwhile. A file that is replaced by rename is complete from the start and its old handle stays
+//! what it was; only a file that is rewritten in place makes us wait.
 //!
 //! Whoever may write a file may also set its modification time back, as tools that copy times do.
 //! The change time cannot be set, so it must stay as well - unless the file lost its last name:
 //! that moves it, too, and nothing else can happen to a file which nobody can open any more.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant, SystemTime};
 
+use salver_os::{Writers, writers};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::digest;
 use crate::error::Stop;
+use crate::growth::has_grown;
 use crate::source::{Identity, Metadata, Opened, Patience, Reader};
 
 /// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
@@ -30,24 +37,38 @@ const EMPTY_FOR: Duration = Duration::from_millis(100);
 /// attributes, too.
 const EMPTY_WITH_BLOCKS_FOR: Duration = Duration::from_secs(1);
 
-/// How far back the last change must lie. Far less would do for the clock, but not for a writer:
-/// between two writes that belong together, or in the midst of one, it may lose its core for as
-/// long as a busy machine takes to give it back. A writer that rests for longer than this in the
-/// midst of a version cannot be told from one that is done: replacing by rename has no such limit.
+/// How far back the last change must lie where nobody says whether somebody writes. Far less would do for the
+/// clock, but not for a writer: between two writes that belong together, or in the midst of one, it may lose
+/// its core for as long as a busy machine takes to give it back. A writer that rests for longer than this in
+/// the midst of a version cannot be told from one that is done: replacing by rename has no such limit.
 const QUIET: Duration = Duration::from_millis(50);
 
+/// The same while somebody is known to have the file open for writing: a version that takes long to write is
+/// waited for. Logs stay open for as long as their program runs, so that it cannot be waited for the end.
+const QUIET_WITH_WRITER: Duration = Duration::from_secs(1);
+
+/// A file that has not changed for so long is at rest, whoever has it open.
+const AT_REST: Duration = Duration::from_secs(10);
+
 /// A load gives a file that never rests so much time.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// File systems with whole-second times cannot tell two changes within this apart.
 const COARSE: Duration = Duration::from_secs(2);
 
+/// How long after the last change another one may look the same.
+fn resolution(identity: &Identity) -> Duration {
+    if identity.modified.nanoseconds == 0 && identity.changed.nanoseconds == 0 {
+        COARSE
+    } else {
+        TICK
+    }
+}
+
 /// Whether an equal identity may still hide another change: the file system keeps whole seconds
 /// and the last change is younger than its resolution.
 pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
-    identity.modified.nanoseconds == 0
-        && identity.changed.nanoseconds == 0
-        && changed_within(identity, COARSE)
+    resolution(identity) == COARSE && changed_within(identity, COARSE)
 }
 
 /// Whether the file, in content or inode, changed less than `time` ago.
@@ -88,6 +109,9 @@ pub(crate) struct Effort<'a> {
     pub(crate) since: Instant,
     /// What earlier attempts have seen.
     pub(crate) sightings: &'a Sightings,
+    /// Whether the file is taken for one that only grows ([`growth`](crate::growth)): then its bytes up to the
+    /// length that it was found with will do.
+    pub(crate) grows: bool,
 }
 
 impl Effort<'_> {
@@ -95,51 +119,98 @@ impl Effort<'_> {
     pub(crate) fn is_spent(self) -> bool {
         self.since.elapsed() >= PATIENCE
     }
+
+    /// Whether a writer that does not end has been waited for long enough.
+    fn is_half_spent(self) -> bool {
+        self.since.elapsed() >= PATIENCE / 2
+    }
 }
 
 /// Runs `read` over the whole content, which has to belong to the version that was opened.
 ///
 /// `read` gets a reader of exactly the file's length; a file that shrinks meanwhile gives it an
-/// early end, which this function notices. A file that has not rested for long enough is not waited for here:
-/// that would keep a thread from other files, which [`Stop::Rests`] does not.
+/// early end, which this function notices. The file has to be [settled](settle).
 pub(crate) fn steady<T>(
     opened: &Opened,
     effort: Effort<'_>,
     mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<T>,
 ) -> Result<T, Stop> {
-    let Identity {
-        length,
-        modified,
-        changed,
-        ..
-    } = opened.metadata.identity;
-    let now = SystemTime::now();
-    let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
-    let wait = match length {
-        0 => {
-            let seen = effort.sightings.age(&opened.metadata.identity);
-            rest(empty_for(&opened.reader)?, seen)
-        }
-        _ => rest(QUIET, modified.distance(now)).max(rest(TICK, changed.distance(now))),
-    };
-    if matches!(opened.reader, Reader::File(_)) && !wait.is_zero() {
-        return Err(match effort.patience {
-            Patience::MustNotWait => Stop::WouldWait,
-            Patience::MayWait => Stop::Rests(wait),
-        });
-    }
-    let mut cursor = Cursor::new(opened, effort.patience);
+    settle(opened, effort)?;
+    let mut cursor = Cursor::new(opened, effort);
     let value = read(&mut cursor)?;
-    if cursor.ended_early || !is_still(opened)? {
+    if cursor.ended_early || !(is_still(opened)? || stayed(&cursor, effort)?) {
         return Err(Stop::Changed);
     }
     Ok(value)
 }
 
-fn empty_for(reader: &Reader) -> io::Result<Duration> {
-    Ok(match reader {
-        Reader::File(file) if file.metadata()?.blocks() > 0 => EMPTY_WITH_BLOCKS_FOR,
-        Reader::File(_) | Reader::Memory(_) | Reader::Static(_) => EMPTY_FOR,
+/// Whether an open file is one version by now: whoever changes it from then on changes its identity, too. If not, it
+/// is not waited for here: that would keep a thread from other files, which [`Stop::Rests`] does not. One that
+/// grows need not rest.
+pub(crate) fn settle(opened: &Opened, effort: Effort<'_>) -> Result<(), Stop> {
+    let Reader::File(file) = &opened.reader else {
+        return Ok(());
+    };
+    if effort.grows {
+        return Ok(());
+    }
+    let wait = rest_needed(opened, file, effort)?;
+    if wait.is_zero() {
+        return Ok(());
+    }
+    Err(match effort.patience {
+        Patience::MustNotWait => Stop::WouldWait,
+        // No longer at a time: a writer may be done any moment.
+        Patience::MayWait => Stop::Rests(wait.min(QUIET)),
+    })
+}
+
+/// Whether a file that grows still begins with what was read of it: nobody wrote to that meanwhile.
+fn stayed(read: &Cursor<'_>, effort: Effort<'_>) -> io::Result<bool> {
+    let opened = read.opened;
+    let (Some(before), Some(now)) = (&read.hasher, opened.reader.metadata()?) else {
+        return Ok(false);
+    };
+    if !has_grown(&opened.metadata.identity, &now.identity) {
+        return Ok(false);
+    }
+    let mut again = Cursor::new(opened, effort);
+    Ok(digest::of_reader(&mut again)? == before.digest128() && !again.ended_early)
+}
+
+/// For how long an open file still has to rest before what is read of it is one version.
+fn rest_needed(opened: &Opened, file: &File, effort: Effort<'_>) -> io::Result<Duration> {
+    let identity = &opened.metadata.identity;
+    let now = SystemTime::now();
+    let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
+    let since_written = identity.modified.distance(now);
+    let since_changed = identity.changed.distance(now);
+    // From here on no change that comes while it is read looks as if it were this one.
+    let distinct = rest(resolution(identity), since_changed);
+    let is_empty = identity.length == 0;
+    let seen = || effort.sightings.age(identity);
+    if since_changed >= AT_REST && !is_empty {
+        return Ok(distinct);
+    }
+    let writers = match opened.local {
+        true => writers(file),
+        false => Writers::Unknown,
+    };
+    let quiet = match writers {
+        Writers::None => Duration::ZERO,
+        Writers::Unknown if is_empty => rest(empty_for(file)?, seen()),
+        Writers::Some if is_empty => rest(EMPTY_WITH_BLOCKS_FOR, seen()),
+        Writers::Unknown => rest(QUIET, since_written),
+        Writers::Some if effort.is_half_spent() => rest(QUIET, since_written),
+        Writers::Some => rest(QUIET_WITH_WRITER, since_written),
+    };
+    Ok(quiet.max(distinct))
+}
+
+fn empty_for(file: &File) -> io::Result<Duration> {
+    Ok(match file.metadata()?.blocks() {
+        0 => EMPTY_FOR,
+        _ => EMPTY_WITH_BLOCKS_FOR,
     })
 }
 
@@ -169,15 +240,18 @@ pub(crate) struct Cursor<'a> {
     patience: Patience,
     offset: u64,
     ended_early: bool,
+    /// Of what was read, if it may have to be compared.
+    hasher: Option<Box<Xxh3>>,
 }
 
 impl<'a> Cursor<'a> {
-    fn new(opened: &'a Opened, patience: Patience) -> Self {
+    fn new(opened: &'a Opened, effort: Effort<'_>) -> Self {
         Cursor {
             opened,
-            patience,
+            patience: effort.patience,
             offset: 0,
             ended_early: false,
+            hasher: effort.grows.then(Box::default),
         }
     }
 
@@ -201,6 +275,9 @@ impl Read for Cursor<'_> {
             .reader
             .read_at(buffer, self.offset, self.patience)?;
         self.ended_early |= count == 0;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(buffer.get(..count).unwrap_or_default());
+        }
         self.offset += u64::try_from(count).unwrap_or(0);
         Ok(count)
     }
@@ -210,7 +287,6 @@ impl Read for Cursor<'_> {
 mod tests {
     use super::*;
     use crate::source::Timestamp;
-    use std::fs::File;
     use std::os::unix::fs::FileExt;
     use std::sync::Arc;
 
@@ -229,6 +305,7 @@ mod tests {
             patience,
             since: Instant::now(),
             sightings,
+            grows: false,
         }
     }
 

@@ -223,6 +223,11 @@ fn a_failed_look_leaves_what_was_known_and_the_next_request_looks_again() {
     broken.store(true, Ordering::SeqCst);
     assert_eq!(site.get("/a", &[]).status, 200, "it is fresh");
     site.advance(std::time::Duration::from_secs(5));
+    let loads = site.engine.statistics().loads;
+    assert_eq!(site.get("/a", &[]).status, 200, "for a while");
+    assert_eq!(site.get("/a", &[]).status, 200);
+    assert_eq!(site.engine.statistics().loads, loads + 2, "not confirmed");
+    site.advance(std::time::Duration::from_secs(7));
     assert_eq!(site.get("/a", &[]).status, 500);
     assert_eq!(site.get("/a", &[]).status, 500);
     broken.store(false, Ordering::SeqCst);

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use common::{Site, config_of, request, seen};
 use salver_assets::source::{Metadata, Opened};
 use salver_assets::{
-    Config, Content, DirectorySource, Method, Mount, Patience, Source, Step, Symlinks, View,
+    Asked, Config, Content, DirectorySource, Method, Mount, Patience, Source, Step, Symlinks, View,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -266,24 +266,58 @@ fn meanwhile(tree: &Tree, path: &str) -> Option<String> {
     plan.map(|plan| seen(&plan).text())
 }
 
+/// What a driver gives at once; `None` if the answer has to be waited for. What it hands over is performed.
+fn at_once(tree: &Tree, path: &str) -> Option<String> {
+    let request = request(Method::Get, path, &[]);
+    let site = &tree.site;
+    let mut handed_over = Vec::new();
+    let asked = site
+        .engine
+        .ask(&request, site.now(), |load| handed_over.push(load));
+    handed_over.into_iter().for_each(|load| site.perform(load));
+    match asked {
+        Asked::Plan(plan) => Some(seen(&plan).text()),
+        Asked::Later(_) => None,
+    }
+}
+
 #[test]
-fn a_look_that_would_wait_does_not_hold_up_what_was_confirmed_a_moment_ago() {
+fn a_look_that_would_wait_begins_early_and_is_waited_for_when_it_is_late() {
     let tree = Tree::new(Config {
         revalidate: SECOND,
         ..Config::default()
     });
+    let site = &tree.site;
     tree.write("a", "tiny");
-    tree.write("b", "a large file");
     tree.get("/a");
-    tree.get("/b");
     tree.far.store(true, Ordering::Relaxed);
     tree.replace("a", "more");
-    tree.site.advance(SECOND);
-    assert_eq!(meanwhile(&tree, "/a").as_deref(), Some("tiny"));
-    assert_eq!(tree.get("/a"), "200 more", "the look went on");
-    assert_eq!(meanwhile(&tree, "/b"), None, "its content is far, too");
-    tree.site.advance(2 * SECOND);
-    assert_eq!(meanwhile(&tree, "/a"), None, "after a longer pause");
+    site.advance(SECOND);
+    // Nobody who comes after `revalidate` gets the old answer, the first one included.
+    assert_eq!(at_once(&tree, "/a"), None);
+    assert_eq!(tree.get("/a"), "200 more");
+    // It is known now that looking takes time: it is done while the answer is young.
+    tree.replace("a", "once");
+    site.advance(SECOND / 2 - Duration::from_millis(1));
+    let loads = site.engine.statistics().loads;
+    assert_eq!(at_once(&tree, "/a").as_deref(), Some("more"));
+    assert_eq!(site.engine.statistics().loads, loads, "too early to look");
+    site.advance(Duration::from_millis(1));
+    assert_eq!(at_once(&tree, "/a").as_deref(), Some("more"), "meanwhile");
+    assert_eq!(site.engine.statistics().loads, loads + 1);
+    assert_eq!(at_once(&tree, "/a").as_deref(), Some("once"));
+    // After a pause there is nothing young.
+    tree.replace("a", "last");
+    site.advance(SECOND);
+    assert_eq!(at_once(&tree, "/a"), None);
+    // Whoever looks at once again does so as late as may be.
+    tree.far.store(false, Ordering::Relaxed);
+    site.advance(SECOND);
+    assert_eq!(at_once(&tree, "/a").as_deref(), Some("last"));
+    let loads = site.engine.statistics().loads;
+    site.advance(SECOND / 2);
+    assert_eq!(at_once(&tree, "/a").as_deref(), Some("last"));
+    assert_eq!(site.engine.statistics().loads, loads);
 }
 
 #[test]
@@ -291,9 +325,79 @@ fn a_change_that_was_seen_is_waited_for() {
     let tree = Tree::new(Config::default());
     tree.write("a", "tiny");
     tree.get("/a");
-    // Changed a moment ago: to be read once it has been quiet for a while.
-    fs::write(tree.temp.path().join("a"), "more").unwrap();
+    // Somebody is writing: to be read once that is over, or nothing has come for a while.
+    let mut writer = fs::File::create(tree.temp.path().join("a")).unwrap();
+    io::Write::write_all(&mut writer, b"more").unwrap();
     tree.site.advance(SECOND);
     assert_eq!(meanwhile(&tree, "/a"), None);
+    drop(writer);
+    assert_eq!(tree.get("/a"), "200 more");
+}
+
+#[test]
+fn a_writer_that_rests_is_waited_for_and_one_that_is_done_is_not() {
+    // The kernel knows of siblings that are not there only once it has looked.
+    let tree = Tree::new(Config {
+        precompressed: Vec::new(),
+        ..Config::default()
+    });
+    let mut writer = fs::File::create(tree.temp.path().join("a")).unwrap();
+    io::Write::write_all(&mut writer, b"ha").unwrap();
+    // Longer than a file has to rest where the kernel does not tell who writes.
+    std::thread::sleep(Duration::from_millis(100));
+    let request = request(Method::Get, "/a", &[]);
+    let Step::Load(load, pending) = tree.site.begin(&request) else {
+        panic!("nothing is known of it")
+    };
+    let now = tree.site.now();
+    assert!(load.perform(Patience::MustNotWait, now.instant).is_err());
+    io::Write::write_all(&mut writer, b"lf").unwrap();
+    drop(writer);
+    // As soon as times tell what comes next from this.
+    let outcome = loop {
+        if let Ok(outcome) = load.perform(Patience::MustNotWait, now.instant) {
+            break outcome;
+        }
+        std::thread::yield_now();
+    };
+    tree.site.engine.finish(load, outcome);
+    let step = tree
+        .site
+        .engine
+        .resume(&request, common::block_on(pending), now);
+    assert_eq!(seen(&tree.site.follow(&request, step)).text(), "half");
+}
+
+#[test]
+fn what_never_rests_is_kept_no_longer_than_a_look_takes() {
+    let tree = Tree::new(Config::default());
+    tree.write("a", "tiny");
+    assert_eq!(tree.get("/a"), "200 tiny");
+    // Nobody tells who writes, and there is no rest.
+    tree.far.store(true, Ordering::Relaxed);
+    let done = AtomicBool::new(false);
+    let (first, second) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let file = fs::File::options()
+                .write(true)
+                .open(tree.temp.path().join("a"));
+            let file = file.unwrap();
+            while !done.load(Ordering::Relaxed) {
+                std::os::unix::fs::FileExt::write_all_at(&file, b"more", 0).unwrap();
+            }
+        });
+        while fs::read(tree.temp.path().join("a")).unwrap() != b"more" {
+            std::thread::yield_now();
+        }
+        tree.site.advance(SECOND);
+        let begin = std::time::Instant::now();
+        let first = tree.get("/a");
+        tree.site.advance(begin.elapsed());
+        let second = tree.get("/a");
+        done.store(true, Ordering::Relaxed);
+        (first, second)
+    });
+    assert_eq!(first, "200 tiny", "the last whole version");
+    assert!(second.starts_with("503"), "{second}");
     assert_eq!(tree.get("/a"), "200 more");
 }

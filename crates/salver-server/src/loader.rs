@@ -63,7 +63,7 @@ enum Job {
     /// Look whether a precompressed sibling can be sent.
     Check(Box<SiblingCheck>),
     /// Closing a file can wait, too, where a file server has to be told.
-    Close(Content),
+    Close(Box<Content>),
 }
 
 /// How much loader threads give way: the share of each is a tenth of a loop's.
@@ -134,7 +134,7 @@ impl Loader {
     pub(crate) fn discard(&self, content: Content) {
         if content.may_wait_when_closed() {
             // If no thread can be started, it is closed here.
-            let _ = self.0.submit(Job::Close(content));
+            let _ = self.0.submit(Job::Close(Box::new(content)));
         }
     }
 

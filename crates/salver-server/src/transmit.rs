@@ -215,10 +215,13 @@ impl<'a, S: Stream> Transmission<'a, S> {
             match way(&situation) {
                 Way::Sendfile => {
                     self.flush_ahead().await?;
-                    if self.send_by_kernel(content, window.clone()).await? {
-                        return Ok(window.end);
+                    let at = self.send_by_kernel(content, window.clone()).await?;
+                    if at < window.end {
+                        *transport = Transport::PassesThrough;
                     }
-                    *transport = Transport::PassesThrough;
+                    if at > window.start {
+                        return Ok(at);
+                    }
                 }
                 Way::Copy => {
                     let disk = self.disk();
@@ -282,12 +285,13 @@ impl<'a, S: Stream> Transmission<'a, S> {
         }
     }
 
-    /// `false` if the kernel cannot send from this file; then nothing of the window was sent.
+    /// How far the kernel sent from this file: nothing of the window if it cannot, and part of it if the rest
+    /// has to pass through the process.
     async fn send_by_kernel(
         &mut self,
         content: &FileContent,
         window: Range<u64>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<u64> {
         let mut at = window.start;
         while at < window.end {
             let count = usize::try_from(window.end - at).unwrap_or(usize::MAX);
@@ -300,9 +304,13 @@ impl<'a, S: Stream> Transmission<'a, S> {
                     if let Some(pace) = &mut self.pace {
                         pace.accept(count);
                     }
-                    // Any time can have passed since the last look, and what the kernel was given
-                    // just now counts as well: the last bytes must not complete a mixture.
+                    // What the kernel was given just now counts as well: the last bytes must not complete
+                    // a mixture.
                     content.check(Patience::MustNotWait)?;
+                    if content.is_doubtful() {
+                        self.shared.common.loader.read(content, at..at).await?;
+                        return Ok(at);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {
@@ -310,14 +318,19 @@ impl<'a, S: Stream> Transmission<'a, S> {
                         self.unless_late(context, ready, 0)
                     })
                     .await?;
+                    // Any time can have passed since the last look.
+                    content.check(Patience::MustNotWait)?;
+                    if content.is_doubtful() {
+                        return Ok(at);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported && at == window.start => {
-                    return Ok(false);
+                    return Ok(at);
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(at)
     }
 
     fn unless_late(

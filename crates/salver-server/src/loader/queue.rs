@@ -216,7 +216,7 @@ mod tests {
     fn close(device: u64) -> Job {
         let mut file = file();
         file.identity.device = device;
-        Job::Close(Content::File(file))
+        Job::Close(Box::new(Content::File(file)))
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         };
         for (number, share) in [4, 1, 2].into_iter().enumerate() {
             queue.lanes[number].share = share;
-            (0..3).for_each(|_| queue.push(number, Job::Close(Content::Empty)));
+            (0..3).for_each(|_| queue.push(number, Job::Close(Box::new(Content::Empty))));
         }
         assert_eq!(queue.runnable(), 3 + 1 + 2);
         let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();

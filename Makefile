@@ -21,7 +21,7 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold huge truth clean
+.PHONY: help run build install test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -123,6 +123,9 @@ worst: deps ## Hundreds of connections that do the worst they may: the memory th
 	scripts/worst/run.py target/debug/salver worst --connections 500 --seconds 3 --bound 128 \
 		--only h1-pipeline --only tls-large --only h2-stalled-tls --only h3-stalled -- \
 		--connection-memory 40MiB --cache-size 16MiB --max-connections-per-client 1000
+
+soak: ## Files change in all ways while clients ask: no torn answer among a million (release; SALVER_SOAK_ANSWERS=N)
+	$(CARGO) test --release --locked --workspace --test soak -- --ignored --nocapture
 
 cold: deps ## Cold files on slow disks beside a hot one, as root: latency, with and without the check
 	SALVER_TESTS_SKIP_NOTHING=1 $(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture

@@ -1,0 +1,605 @@
+//! Files change in all ways that there are while clients of HTTP/1.1, 2 and 3 ask for them: no answer is of two
+//! versions, and no strong entity tag is of two contents.
+//!
+//! The short form runs with all tests; `make soak` gives `SALVER_SOAK_ANSWERS` answers, by default 1,000,000.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    missing_docs
+)]
+
+mod common;
+mod quic;
+
+use std::collections::VecDeque;
+use std::fs::{File, FileTimes};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::client::Client;
+use common::{Running, Site, memory_kib, settings};
+use quic::Served;
+use salver_assets::Config;
+
+/// How a file is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Rename,
+    InPlace,
+    InPlaceTimePutBack,
+    Truncated,
+    Grown,
+}
+
+const WAYS: [Way; 5] = [
+    Way::Rename,
+    Way::InPlace,
+    Way::InPlaceTimePutBack,
+    Way::Truncated,
+    Way::Grown,
+];
+
+/// Kept in memory, sent from an open file, sent window by window, and not hashed.
+const LENGTHS: [usize; 4] = [3_000, 100_000, 600_000, 1_500_000];
+
+/// Beyond this a file is not hashed.
+const HASHED: u64 = 1_000_000;
+
+/// A log is begun anew, by rename, after so many lines were appended to it.
+const LINES: u64 = 2_000;
+
+/// Of each file so many of its last versions and tags are known.
+const KNOWN: usize = 4_096;
+
+/// Bytes in which versions differ everywhere; the first eight are the number of the version.
+fn content(version: u64, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length + 8);
+    bytes.extend_from_slice(&version.to_le_bytes());
+    let mut state = version.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// A line of a log: which log, and which line of it.
+fn line(log: u64, number: u64) -> String {
+    format!("{log:07} {number:07}\n")
+}
+
+/// One file and what is known of it.
+struct Case {
+    name: String,
+    way: Way,
+    length: usize,
+    /// Versions, and when each was complete.
+    complete: Mutex<VecDeque<(u64, Instant)>>,
+    /// Strong tags, and the version that came under each.
+    tags: Mutex<VecDeque<(String, u64)>>,
+    whole: AtomicU64,
+    parts: AtomicU64,
+    cut: AtomicU64,
+    unavailable: AtomicU64,
+    torn: AtomicU64,
+    stale: AtomicU64,
+}
+
+impl Case {
+    fn completed(&self, version: u64) {
+        let mut complete = self.complete.lock().unwrap();
+        if complete.len() == KNOWN {
+            complete.pop_front();
+        }
+        complete.push_back((version, Instant::now()));
+    }
+
+    /// Lengths of a file that is rewritten in place do not change.
+    fn length_of(&self, version: u64) -> usize {
+        match self.way {
+            Way::Rename | Way::Truncated => {
+                self.length + usize::try_from(version % 7).unwrap() * 500
+            }
+            Way::InPlace | Way::InPlaceTimePutBack | Way::Grown => self.length,
+        }
+    }
+
+    fn write(&self, path: &Path, version: u64) {
+        let content = content(version, self.length_of(version));
+        let pieces = content.chunks(content.len().div_ceil(3));
+        match self.way {
+            Way::Rename => {
+                let other = path.with_extension("new");
+                std::fs::write(&other, &content).unwrap();
+                // From before the rename on it may be seen.
+                std::fs::rename(other, path).unwrap();
+            }
+            Way::Truncated => {
+                let mut file = File::create(path).unwrap();
+                for piece in pieces {
+                    file.write_all(piece).unwrap();
+                    std::thread::yield_now();
+                }
+            }
+            Way::InPlace | Way::InPlaceTimePutBack => {
+                let file = File::options()
+                    .write(true)
+                    .create(true)
+                    .truncate(false)
+                    .open(path);
+                let file = file.unwrap();
+                let modified = file.metadata().unwrap().modified().unwrap();
+                let mut at = 0;
+                for piece in pieces {
+                    file.write_all_at(piece, at).unwrap();
+                    at += u64::try_from(piece.len()).unwrap();
+                    std::thread::yield_now();
+                }
+                if self.way == Way::InPlaceTimePutBack && version > 1 {
+                    file.set_times(FileTimes::new().set_modified(modified))
+                        .unwrap();
+                }
+            }
+            Way::Grown => {
+                if version.is_multiple_of(LINES) {
+                    let other = path.with_extension("new");
+                    std::fs::write(&other, self.lines(version)).unwrap();
+                    std::fs::rename(other, path).unwrap();
+                } else {
+                    let mut file = File::options().append(true).open(path).unwrap();
+                    let last = self.base() + version % LINES;
+                    file.write_all(line(version / LINES, last).as_bytes())
+                        .unwrap();
+                }
+            }
+        }
+        self.completed(version);
+    }
+
+    /// How many lines a log has before its first version.
+    fn base(&self) -> u64 {
+        u64::try_from(self.length / 16).unwrap()
+    }
+
+    fn lines(&self, version: u64) -> Vec<u8> {
+        let lines = 0..=self.base() + version % LINES;
+        let lines: String = lines.map(|number| line(version / LINES, number)).collect();
+        lines.into_bytes()
+    }
+
+    /// Which version a whole answer is; `None` if it is none.
+    fn version(&self, body: &[u8]) -> Option<u64> {
+        if self.way != Way::Grown {
+            let version = u64::from_le_bytes(body.get(..8)?.try_into().unwrap());
+            return (content(version, self.length_of(version)) == body).then_some(version);
+        }
+        let lines = u64::try_from(body.len()).unwrap() / 16;
+        let log: u64 = std::str::from_utf8(body.get(..7)?).ok()?.parse().ok()?;
+        let appended = lines.checked_sub(self.base() + 1)?;
+        let version = log * LINES + appended;
+        (appended < LINES && self.lines(version) == body).then_some(version)
+    }
+
+    /// An answer to a request that was made at `asked`.
+    fn judge(&self, asked: Instant, seen: Seen) {
+        let Seen {
+            status,
+            tag,
+            range,
+            body,
+        } = seen;
+        match (status, body) {
+            (200 | 206, None) => {
+                self.cut.fetch_add(1, Ordering::Relaxed);
+            }
+            (200, Some(body)) => {
+                self.whole.fetch_add(1, Ordering::Relaxed);
+                let Some(version) = self.version(&body) else {
+                    self.torn.fetch_add(1, Ordering::Relaxed);
+                    println!("{}: torn: {} bytes under {tag}", self.name, body.len());
+                    return;
+                };
+                self.note_tag(tag, version);
+                let complete = self.complete.lock().unwrap();
+                let next = complete.iter().position(|&(known, _)| known > version);
+                if let Some((_, since)) = next.map(|at| complete[at])
+                    && let Some(age) = asked.checked_duration_since(since)
+                {
+                    let age = u64::try_from(age.as_micros()).unwrap();
+                    self.stale.fetch_max(age, Ordering::Relaxed);
+                }
+            }
+            (206, Some(body)) => {
+                self.parts.fetch_add(1, Ordering::Relaxed);
+                let tags = self.tags.lock().unwrap();
+                let known = tags.iter().find(|(known, _)| *known == tag);
+                if let Some(&(_, version)) = known {
+                    drop(tags);
+                    let whole = self.expected(version);
+                    let range = range.start..range.end.min(whole.len());
+                    let right = whole.get(range).is_some_and(|part| part == body);
+                    if !right {
+                        self.torn.fetch_add(1, Ordering::Relaxed);
+                        println!("{}: a part that is not of {tag}", self.name);
+                    }
+                }
+            }
+            (503, _) => {
+                self.unavailable.fetch_add(1, Ordering::Relaxed);
+            }
+            // A part of a file that has become shorter, or is not there yet.
+            (416, _) => {}
+            (status, _) => panic!("{}: {status}", self.name),
+        }
+    }
+
+    fn expected(&self, version: u64) -> Vec<u8> {
+        match self.way {
+            Way::Grown => self.lines(version),
+            _ => content(version, self.length_of(version)),
+        }
+    }
+
+    /// One strong tag is of one version, for ever.
+    fn note_tag(&self, tag: String, version: u64) {
+        if tag.starts_with("W/") {
+            return;
+        }
+        let mut tags = self.tags.lock().unwrap();
+        match tags.iter().find(|(known, _)| *known == tag) {
+            Some(&(_, known)) => {
+                if known != version {
+                    self.torn.fetch_add(1, Ordering::Relaxed);
+                    println!("{}: {tag} is of {known} and of {version}", self.name);
+                }
+            }
+            None => {
+                if tags.len() == KNOWN / 16 {
+                    tags.pop_front();
+                }
+                tags.push_back((tag, version));
+            }
+        }
+    }
+}
+
+/// What a client saw; no body if the answer was cut.
+struct Seen {
+    status: u16,
+    tag: String,
+    range: std::ops::Range<usize>,
+    body: Option<Vec<u8>>,
+}
+
+/// Which file is next, and whether a part of it: some of all in turn.
+fn next(cases: &[Arc<Case>], round: u64) -> (&Arc<Case>, Option<std::ops::Range<usize>>) {
+    // Small files far more often than long ones, as people ask.
+    let number = match round % 8 {
+        7 => round / 8,
+        _ => (round % 8 + round / 8 * 7) % 5 * 4,
+    };
+    let case = &cases[usize::try_from(number).unwrap() % cases.len()];
+    let count = u64::try_from(cases.len()).unwrap();
+    let is_part = match round % 8 {
+        7 => round / 8 / count % 4 == 3,
+        _ => round % 16 == 3,
+    };
+    (case, is_part.then_some(1_000..2_000))
+}
+
+/// Until when all run.
+struct Until {
+    answers: AtomicU64,
+    most: u64,
+    end: Instant,
+    stop: AtomicBool,
+}
+
+impl Until {
+    fn goes_on(&self) -> bool {
+        let goes_on = self.answers.fetch_add(1, Ordering::Relaxed) < self.most
+            && Instant::now() < self.end
+            && !self.stop.load(Ordering::Relaxed);
+        if !goes_on {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        goes_on
+    }
+}
+
+fn http1(server: &Running, cases: &[Arc<Case>], until: &Until, mut round: u64) {
+    let mut client = Client::new(server.address);
+    while until.goes_on() {
+        round += 1;
+        let (case, range) = next(cases, round);
+        let more = range.clone().map_or(String::new(), |range| {
+            format!("Range: bytes={}-{}\r\n", range.start, range.end - 1)
+        });
+        let asked = Instant::now();
+        client.send(common::client::request(
+            "GET",
+            &format!("/{}", case.name),
+            &more,
+        ));
+        let Ok(Some(head)) = client.try_head() else {
+            // Cut before its head was read.
+            case.cut.fetch_add(1, Ordering::Relaxed);
+            client = Client::new(server.address);
+            continue;
+        };
+        let mut body = vec![0; head.length()];
+        let whole = client.0.read_exact(&mut body).is_ok();
+        let seen = Seen {
+            status: head.status,
+            tag: head.field("etag").unwrap_or_default().to_owned(),
+            range: range.unwrap_or_default(),
+            body: whole.then_some(body),
+        };
+        case.judge(asked, seen);
+        if !whole || head.field("connection") == Some("close") {
+            client = Client::new(server.address);
+        }
+    }
+}
+
+fn tag_of(fields: &http::HeaderMap) -> String {
+    let tag = fields.get("etag").and_then(|tag| tag.to_str().ok());
+    tag.unwrap_or_default().to_owned()
+}
+
+fn request(uri: String, range: Option<&std::ops::Range<usize>>) -> http::Request<()> {
+    let mut request = http::Request::get(uri);
+    if let Some(range) = range {
+        request = request.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+    }
+    request.body(()).unwrap()
+}
+
+async fn http2(server: &Running, cases: &[Arc<Case>], until: &Until, mut round: u64) {
+    let stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    while until.goes_on() {
+        round += 1;
+        let (case, range) = next(cases, round);
+        let asked = Instant::now();
+        let request = request(format!("http://a/{}", case.name), range.as_ref());
+        requests = requests.ready().await.unwrap();
+        let (answer, _) = requests.send_request(request, true).unwrap();
+        let Ok(answer) = answer.await else {
+            case.cut.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        let (head, mut stream) = answer.into_parts();
+        let mut body = Vec::new();
+        let mut whole = true;
+        while let Some(piece) = stream.data().await {
+            match piece {
+                Ok(piece) => {
+                    stream.flow_control().release_capacity(piece.len()).unwrap();
+                    body.extend_from_slice(&piece);
+                }
+                Err(_) => {
+                    whole = false;
+                    break;
+                }
+            }
+        }
+        let seen = Seen {
+            status: head.status.as_u16(),
+            tag: tag_of(&head.headers),
+            range: range.unwrap_or_default(),
+            body: whole.then_some(body),
+        };
+        case.judge(asked, seen);
+    }
+    connection.abort();
+}
+
+async fn http3(served: &Served, cases: &[Arc<Case>], until: &Until, mut round: u64) {
+    let mut session = served.connect().await;
+    while until.goes_on() {
+        round += 1;
+        let (case, range) = next(cases, round);
+        let asked = Instant::now();
+        let request = request(
+            format!("https://{}/{}", quic::HOST, case.name),
+            range.as_ref(),
+        );
+        let mut stream = session.requests.send_request(request).await.unwrap();
+        stream.finish().await.unwrap();
+        let Ok(head) = quic::within(stream.recv_response()).await else {
+            case.cut.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        let body = quic::content(&mut stream).await.ok();
+        let seen = Seen {
+            status: head.status().as_u16(),
+            tag: tag_of(head.headers()),
+            range: range.unwrap_or_default(),
+            body,
+        };
+        case.judge(asked, seen);
+    }
+}
+
+/// The slope of what is resident over time in KiB per minute, and its standard error.
+fn slope(samples: &[(f64, f64)]) -> (f64, f64) {
+    let count = samples.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|s| s.0), mean(|s| s.1));
+    let square: f64 = samples.iter().map(|s| (s.0 - x).powi(2)).sum();
+    let both: f64 = samples.iter().map(|s| (s.0 - x) * (s.1 - y)).sum();
+    let slope = both / square;
+    let rest: f64 = samples
+        .iter()
+        .map(|s| (s.1 - y - slope * (s.0 - x)).powi(2))
+        .sum();
+    (
+        slope * 60.0,
+        (rest / (count - 2.0).max(1.0) / square).sqrt() * 60.0,
+    )
+}
+
+/// So many answers, or for so long.
+fn run(answers: u64, time: Duration) {
+    let site = Site::new();
+    let cases: Vec<Arc<Case>> = WAYS
+        .iter()
+        .flat_map(|&way| LENGTHS.iter().map(move |&length| (way, length)))
+        .map(|(way, length)| {
+            Arc::new(Case {
+                name: format!("{way:?}-{length}"),
+                way,
+                length,
+                complete: Mutex::default(),
+                tags: Mutex::default(),
+                whole: AtomicU64::new(0),
+                parts: AtomicU64::new(0),
+                cut: AtomicU64::new(0),
+                unavailable: AtomicU64::new(0),
+                torn: AtomicU64::new(0),
+                stale: AtomicU64::new(0),
+            })
+        })
+        .collect();
+    let path = |case: &Case| -> PathBuf { site.path(&case.name) };
+    // A log begins at a line of its own, so that its lengths are about those of the others.
+    let first = |case: &Case| if case.way == Way::Grown { LINES } else { 1 };
+    cases
+        .iter()
+        .for_each(|case| case.write(&path(case), first(case)));
+    let config = Config {
+        hash_up_to: HASHED,
+        // So that both kinds of tag are met: weak ones and strong.
+        restless: Duration::from_millis(100),
+        ..Config::default()
+    };
+    let revalidate = config.revalidate;
+    let served = Served::with(&site, settings(), config);
+    let until = Until {
+        answers: AtomicU64::new(0),
+        most: answers,
+        end: Instant::now() + time,
+        stop: AtomicBool::new(false),
+    };
+    let mut resident = Vec::new();
+    std::thread::scope(|scope| {
+        for (number, case) in cases.iter().enumerate() {
+            let (until, path) = (&until, path(case));
+            scope.spawn(move || {
+                // Some change many times within `revalidate`, others stay for some time.
+                let pause = [3, 40, 250, 1_700][(number + number / 4) % 4];
+                let pause = if case.way == Way::Grown {
+                    pause.min(40)
+                } else {
+                    pause
+                };
+                for version in first(case) + 1.. {
+                    if until.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    case.write(&path, version);
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+            });
+        }
+        for number in 0..2 {
+            let (served, cases, until) = (&served, &cases, &until);
+            scope.spawn(move || http1(&served.running, cases, until, number * 31));
+        }
+        let (served, cases, until) = (&served, &cases, &until);
+        scope.spawn(move || {
+            quic::run(async {
+                tokio::join!(
+                    http2(&served.running, cases, until, 1),
+                    http2(&served.running, cases, until, 50),
+                    http3(served, cases, until, 2),
+                    http3(served, cases, until, 100),
+                );
+            });
+        });
+        let began = Instant::now();
+        while !until.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = began.elapsed().as_secs_f64();
+            resident.push((now, memory_kib("self", "VmRSS") as f64));
+        }
+    });
+    let sum = |of: fn(&Case) -> &AtomicU64| -> u64 {
+        cases
+            .iter()
+            .map(|case| of(case).load(Ordering::Relaxed))
+            .sum()
+    };
+    for case in &cases {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        println!(
+            "{:>28}: {:>7} whole, {:>6} parts, {:>5} cut, {:>4} times 503, {} torn, at most {:.2} s old",
+            case.name,
+            of(&case.whole),
+            of(&case.parts),
+            of(&case.cut),
+            of(&case.unavailable),
+            of(&case.torn),
+            of(&case.stale) as f64 / 1e6,
+        );
+    }
+    let oldest = cases
+        .iter()
+        .map(|case| case.stale.load(Ordering::Relaxed))
+        .max();
+    println!(
+        "{} whole, {} parts, {} cut, {} times 503, {} torn; the oldest was {:.2} s old at the request \
+         (revalidate: {revalidate:?})",
+        sum(|case| &case.whole),
+        sum(|case| &case.parts),
+        sum(|case| &case.cut),
+        sum(|case| &case.unavailable),
+        sum(|case| &case.torn),
+        oldest.unwrap() as f64 / 1e6,
+    );
+    let last = &resident[resident.len() / 2..];
+    if last.len() > 10 {
+        let (slope, error) = slope(last);
+        println!(
+            "resident: {:.0} KiB at the end; over the second half {slope:+.0} KiB a minute, +/- {error:.0}",
+            last[last.len() - 1].1
+        );
+    }
+    assert_eq!(sum(|case| &case.torn), 0, "no answer is of two versions");
+    for case in &cases {
+        assert!(
+            case.whole.load(Ordering::Relaxed) > 0,
+            "{}: never answered",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn no_answer_is_torn_whatever_happens_to_files() {
+    run(u64::MAX, Duration::from_secs(8));
+}
+
+#[test]
+#[ignore = "takes minutes: make soak"]
+fn soak() {
+    let answers = std::env::var("SALVER_SOAK_ANSWERS");
+    let answers = answers.map_or(1_000_000, |answers| answers.parse().unwrap());
+    run(answers, Duration::from_secs(24 * 3600));
+}

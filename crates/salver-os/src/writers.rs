@@ -83,17 +83,12 @@ mod tests {
     use std::io::Write;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A file of ours, on a file system that knows leases.
-    fn file() -> tempfile::NamedTempFile {
-        tempfile::NamedTempFile::new().unwrap()
-    }
-
     #[test]
     fn whoever_has_it_open_for_writing_is_seen_at_rest_too() {
-        let named = file();
-        let path = named.path().to_owned();
-        let (writer, path) = (named.into_file(), path);
-        std::fs::write(&path, "one").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let mut writer = File::create(&path).unwrap();
+        writer.write_all(b"one").unwrap();
         let file = File::open(&path).unwrap();
         assert_eq!(writers(&file), Writers::Some);
         drop(writer);
@@ -126,7 +121,7 @@ mod tests {
     /// Were the signal not chosen, or another's choice undone, this would end the process.
     #[test]
     fn writers_that_come_at_any_moment_end_nobody_and_are_not_kept_waiting() {
-        let named = file();
+        let named = tempfile::NamedTempFile::new().unwrap();
         let path = named.path();
         let shared = File::open(path).unwrap();
         let done = AtomicBool::new(false);

@@ -133,8 +133,11 @@ fn measured(case: Case, effort: Effort) -> Option<Figures> {
     let (mut alone, mut beside, mut rates) = (vec![], vec![], vec![]);
     for _ in 0..effort.rounds {
         settle(&disk);
+        // Hot is what is asked for all the time: after a pause the first one waits for a look.
+        steady.measure(INTERVAL, effort.each);
         alone.push(p99(&steady.measure(INTERVAL, effort.each)));
         let readers = ColdReaders::start(CLIENTS, &disk, server.address, "/slow", case.cold);
+        steady.measure(INTERVAL, effort.each);
         let (bytes, reads, began) = (readers.bytes(), disk.work().reads, Instant::now());
         beside.push(p99(&steady.measure(INTERVAL, effort.each)));
         let received = readers.bytes() - bytes;

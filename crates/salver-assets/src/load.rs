@@ -131,8 +131,8 @@ pub struct PerformAgain {
 /// What a load has to remember between two attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// When it was first attempted where it may wait.
-    since: Cell<Option<Instant>>,
+    /// When it was first attempted where it may wait, also as time since the engine's epoch.
+    since: Cell<Option<(Instant, Duration)>>,
     sightings: Sightings,
     /// What the attempts have seen of the file's growth.
     growth: RefCell<Growth>,
@@ -151,9 +151,9 @@ impl Load {
             let looked = looked.get();
             return performed.map_err(|_| WouldWait { looked });
         }
-        let begun = Instant::now();
         loop {
-            match self.perform_without_sleeping(now + begun.elapsed()) {
+            // A look may be dated before it was, and never after.
+            match self.perform_without_sleeping(now) {
                 Ok(outcome) => return Ok(outcome),
                 Err(PerformAgain { after }) => std::thread::sleep(after),
             }
@@ -186,9 +186,12 @@ impl Load {
         let mut began = first;
         let begun = Instant::now();
         let mut since = begun;
+        let mut waited_from = first;
         if patience == Patience::MayWait {
-            since = self.waits.since.get().unwrap_or(since);
-            self.waits.since.set(Some(since));
+            since = self.waits.since.get().map_or(since, |(since, _)| since);
+            let (_, first) = self.waits.since.get().unwrap_or((since, first));
+            self.waits.since.set(Some((since, first)));
+            waited_from = first;
         }
         let sightings = &self.waits.sightings;
         let effort = Effort {
@@ -230,7 +233,7 @@ impl Load {
             if patience == Patience::MustNotWait || !effort.is_spent() {
                 return Err(PerformAgain { after });
             }
-            break self.unsettled(began);
+            break self.unsettled(waited_from.saturating_add(since.elapsed()));
         };
         Ok(Outcome {
             landed,

@@ -4,6 +4,7 @@
 //! that may wait does the rest.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::file_content::Promise;
 use crate::growth::Growth;
 use crate::held::Held;
-use crate::locate::{Found, locate};
+use crate::locate::{Found, FoundFile, locate};
 use crate::log::{PATHS, quoted};
 use crate::memory::Kept;
 use crate::policy::Key;
@@ -24,8 +25,8 @@ use crate::representations::{Handles, Original, build, read};
 use crate::resource::{Entry, Offer, Resource};
 use crate::shared::Shared;
 use crate::siblings::Siblings;
-use crate::snapshot::{Effort, PATIENCE, Sightings, settle};
-use crate::source::{Identity, Opened, Patience, Reader};
+use crate::snapshot::{Effort, PATIENCE, Sightings, is_still, settle};
+use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
@@ -136,6 +137,31 @@ pub(crate) struct Waits {
     sightings: Sightings,
     /// What the attempts have seen of the file's growth.
     growth: RefCell<Growth>,
+    resting: RefCell<Option<Resting>>,
+}
+
+/// What an attempt found that stopped because a file had not rested for long enough. The next goes on with it, unless
+/// the file has been written to: one that is replaced again and again would else never be found at rest.
+struct Resting {
+    /// When it was looked.
+    began: Duration,
+    view: Arc<dyn View>,
+    file: FoundFile,
+    opened: Vec<(Vec<u8>, Opened)>,
+}
+
+impl Resting {
+    /// Whether nobody has written to the files meanwhile, whatever has their names by now.
+    fn is_still(&self) -> bool {
+        let mut opened = self.opened.iter();
+        opened.all(|(_, opened)| is_still(opened).unwrap_or(false))
+    }
+}
+
+impl fmt::Debug for Resting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Resting").field(&self.file).finish()
+    }
 }
 
 impl Load {
@@ -200,6 +226,9 @@ impl Load {
             sightings,
             grows: false,
         };
+        if let Some(resting) = &*self.waits.resting.borrow() {
+            began = resting.began;
+        }
         let mut attempts = 0;
         let mut cause = None;
         let landed = loop {
@@ -334,23 +363,65 @@ impl Load {
         began: Duration,
         looked: &Cell<bool>,
     ) -> Result<Landed, Stop> {
+        let resting = self.waits.resting.take();
+        let resting = resting.filter(|resting| resting.is_still());
+        let goes_on = resting.is_some();
+        let (view, mut found, opened, began) = match resting {
+            Some(resting) => {
+                let found = Found::File(resting.file);
+                (resting.view, found, resting.opened, resting.began)
+            }
+            None => {
+                let Some(mount) = self.shared.mounts.get(self.mount) else {
+                    return Ok(Landed::Failed(LoadError::Failed));
+                };
+                let view = match mount.source.view(effort.patience) {
+                    // A tree that has gone holds nothing.
+                    Err(error) if is_absence(&error) => {
+                        return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
+                    }
+                    view => view?,
+                };
+                let config = &self.shared.config;
+                let found = locate(&*view, &self.relative, config, effort.patience)?;
+                (view, found, Vec::new(), began)
+            }
+        };
+        let files = Handles::with(&*view, opened);
+        let is_whole = Cell::new(goes_on);
+        let landed = self.land(&view, &mut found, &files, effort, began, &is_whole);
+        if is_whole.get() {
+            looked.set(true);
+        }
+        if let (Err(Stop::Rests(_)), Found::File(file)) = (&landed, found)
+            && is_whole.get()
+        {
+            let opened = files.into_opened();
+            self.waits.resting.replace(Some(Resting {
+                began,
+                view,
+                file,
+                opened,
+            }));
+        }
+        landed
+    }
+
+    /// What comes of what was found. `is_whole` says whether siblings have been looked for.
+    fn land(
+        &self,
+        view: &Arc<dyn View>,
+        found: &mut Found,
+        files: &Handles<'_>,
+        effort: Effort<'_>,
+        began: Duration,
+        is_whole: &Cell<bool>,
+    ) -> Result<Landed, Stop> {
         let shared = &*self.shared;
         let patience = effort.patience;
-        let Some(mount) = shared.mounts.get(self.mount) else {
-            return Ok(Landed::Failed(LoadError::Failed));
-        };
-        let view = match mount.source.view(patience) {
-            // A tree that has gone holds nothing.
-            Err(error) if is_absence(&error) => {
-                return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
-            }
-            view => view?,
-        };
-        let mut found = locate(&*view, &self.relative, &shared.config, patience)?;
         let cached = shared.is_cached(&self.key);
-        let files = Handles::new(&*view);
         let effort = Effort {
-            grows: match &found {
+            grows: match &*found {
                 Found::File(file) => {
                     let mut growth = self.waits.growth.borrow_mut();
                     growth.look(self.previous_offer(), &file.identity)
@@ -360,30 +431,32 @@ impl Load {
             ..effort
         };
         let key = Some(&self.key).filter(|_| !self.again);
-        let mut siblings = Siblings::new(&self.shared, &view, self.mount, effort, key, cached);
+        let mut siblings = Siblings::new(&self.shared, view, self.mount, effort, key, cached);
         let mut original = None;
-        if let Found::File(file) = &mut found {
+        if let Found::File(file) = found
+            && !is_whole.get()
+        {
             siblings.look(file)?;
             // Beside the looks, if it has to be read.
             if siblings.are_awaited() && !self.knows(&file.identity) {
                 original = Some(Original::read(
-                    shared, self.mount, &files, file, cached, effort,
+                    shared, self.mount, files, file, cached, effort,
                 )?);
             }
             siblings.found(file);
         }
-        looked.set(true);
+        is_whole.set(true);
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         let still = previous.filter(|entry| match &entry.resource {
-            still if !still.is_still(&found) => false,
+            still if !still.is_still(found) => false,
             Resource::File(offer) => !offer.open || siblings.stay_open(offer),
             Resource::Directory | Resource::Missing => true,
         });
         let file = match found {
             Found::Directory => {
-                return Ok(self.without_content(&found, Resource::Directory, began));
+                return Ok(self.without_content(found, Resource::Directory, began));
             }
-            Found::Missing => return Ok(self.without_content(&found, Resource::Missing, began)),
+            Found::Missing => return Ok(self.without_content(found, Resource::Missing, began)),
             Found::File(file) => file,
         };
         let old = previous.and_then(|entry| match &entry.resource {
@@ -395,10 +468,11 @@ impl Load {
             old => {
                 let original = match original {
                     Some(original) => original,
-                    None => Original::read(shared, self.mount, &files, &file, cached, effort)?,
+                    None => Original::read(shared, self.mount, files, file, cached, effort)?,
                 };
                 let mount = self.mount;
-                let built = build(&mut siblings, mount, &files, file, original, old, effort)?;
+                let file = file.clone();
+                let built = build(&mut siblings, mount, files, file, original, old, effort)?;
                 (built, true)
             }
         };
@@ -411,7 +485,7 @@ impl Load {
             let identity = &representation.identity;
             let content = match siblings.content(identity) {
                 Some(content) => Ok(Ok(content)),
-                None => self.content(&files, &representation, began, effort),
+                None => self.content(files, &representation, began, effort),
             };
             match content {
                 Ok(Ok(content)) => {

@@ -167,10 +167,19 @@ pub(crate) struct Handles<'a> {
 
 impl<'a> Handles<'a> {
     pub(crate) fn new(view: &'a dyn View) -> Self {
+        Handles::with(view, Vec::new())
+    }
+
+    /// With those that an earlier attempt has opened.
+    pub(crate) fn with(view: &'a dyn View, opened: Vec<(Vec<u8>, Opened)>) -> Self {
         Handles {
             view,
-            opened: RefCell::default(),
+            opened: RefCell::new(opened),
         }
+    }
+
+    pub(crate) fn into_opened(self) -> Vec<(Vec<u8>, Opened)> {
+        self.opened.into_inner()
     }
 
     /// The file by its name.

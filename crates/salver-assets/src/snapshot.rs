@@ -215,7 +215,7 @@ fn empty_for(file: &File) -> io::Result<Duration> {
 }
 
 /// Whether an open file still is what it was when it was opened.
-fn is_still(opened: &Opened) -> io::Result<bool> {
+pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     let Reader::File(file) = &opened.reader else {
         return Ok(true);
     };

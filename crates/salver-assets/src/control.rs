@@ -10,7 +10,7 @@ use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::file_content::FileContent;
-use crate::load::{Load, Previous, Waits};
+use crate::load::{Load, Previous};
 use crate::locate::original;
 use crate::path::{RequestPath, file_name};
 use crate::policy::Key;
@@ -197,7 +197,7 @@ impl Engine {
             }),
             wanted: None,
             again: true,
-            waits: Waits::default(),
+            waits: Box::default(),
             looks_slowly,
         };
         if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {

@@ -12,7 +12,7 @@ use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
 use crate::events::{self, Event, What};
 use crate::file_content::Promise;
-use crate::load::{Landed, Load, Outcome, Previous, Waits, WouldWait};
+use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
 use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
 use crate::plan::{FromFile, ResponsePlan};
@@ -460,7 +460,7 @@ impl Engine {
             previous: want.previous,
             wanted,
             again: false,
-            waits: Waits::default(),
+            waits: Box::default(),
             looks_slowly: false,
         };
         Step::Load(load, pending)

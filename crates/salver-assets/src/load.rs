@@ -73,7 +73,7 @@ pub struct Load {
     pub(crate) wanted: Option<AcceptEncoding>,
     /// Whether it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
-    pub(crate) waits: Waits,
+    pub(crate) waits: Box<Waits>,
     /// Whether looking would have had to wait.
     pub(crate) looks_slowly: bool,
 }

@@ -229,6 +229,15 @@ mod tests {
             "not an entity tag",
         );
         judge(
+            &response(
+                206,
+                &[("etag", "W/\"x\""), ("content-range", "bytes 0-0/20000000")],
+                "x",
+            ),
+            &Expectation::status(206),
+            "",
+        );
+        judge(
             &response(200, &[("etag", "x")], ""),
             &ok,
             "not an entity tag",

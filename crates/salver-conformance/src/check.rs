@@ -231,7 +231,11 @@ mod tests {
         judge(
             &response(
                 206,
-                &[("etag", "W/\"x\""), ("content-range", "bytes 0-0/20000000")],
+                &[
+                    ("etag", "W/\"x\""),
+                    ("content-length", "1"),
+                    ("content-range", "bytes 0-0/20000000"),
+                ],
                 "x",
             ),
             &Expectation::status(206),

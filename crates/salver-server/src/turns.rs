@@ -104,6 +104,31 @@ impl Turns {
         state.waiting.push(client, Rc::clone(&waiting));
         Some(waiting)
     }
+
+    /// Gives the next turns; whether anybody waited for one.
+    fn give_some(&self) -> bool {
+        let state = &mut *self.0.borrow_mut();
+        let now = Instant::now();
+        let took = now.saturating_duration_since(state.heard);
+        (state.heard, state.taken) = (now, 0);
+        state.together = match took < TOGETHER {
+            true => (state.together * 2).min(MOST_TOGETHER),
+            false => (state.together / 2).max(1),
+        };
+        let mut given = 0;
+        while given < state.together
+            && let Some(waiting) = state.waiting.pop()
+        {
+            // Nobody else holds it once its connection has ended.
+            if Rc::strong_count(&waiting) > 1 {
+                waiting.has_come.set(true);
+                waiting.waker.borrow().wake_by_ref();
+                given += 1;
+            }
+        }
+        state.are_given = given > 0;
+        state.are_given
+    }
 }
 
 impl Turn {
@@ -126,32 +151,12 @@ impl Turn {
     }
 }
 
-/// Gives turns until nobody waits for one: some, then whatever else is ready has its time.
+/// Gives turns until nobody waits for one: some, then whatever else is ready has its time. The first ones come
+/// behind all that were ready when somebody had to wait.
 async fn give(turns: Rc<Turns>) {
-    loop {
+    while turns.give_some() {
         // Behind all that are ready, those included of which the loop has not heard yet.
         yield_now().await;
-        let state = &mut *turns.0.borrow_mut();
-        let now = Instant::now();
-        let took = now.saturating_duration_since(state.heard);
-        (state.heard, state.taken) = (now, 0);
-        state.together = match took < TOGETHER {
-            true => (state.together * 2).min(MOST_TOGETHER),
-            false => (state.together / 2).max(1),
-        };
-        let mut given = 0;
-        while given < state.together {
-            let Some(waiting) = state.waiting.pop() else {
-                state.are_given = false;
-                return;
-            };
-            // Nobody else holds it once its connection has ended.
-            if Rc::strong_count(&waiting) > 1 {
-                waiting.has_come.set(true);
-                waiting.waker.borrow().wake_by_ref();
-                given += 1;
-            }
-        }
     }
 }
 

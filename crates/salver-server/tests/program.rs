@@ -381,7 +381,7 @@ fn content_has_its_bounds() {
     let bounded = || Settings {
         max_body: 60_000,
         max_connections: 12,
-        connection_memory: 1 << 20,
+        connection_memory: 5 << 18,
         ..settings()
     };
     // Holds what it is given until it is told to let go.

@@ -583,8 +583,11 @@ fn run(answers: u64, time: Duration) {
     }
     assert_eq!(sum(|case| &case.torn), 0, "no answer is of two versions");
     for case in &cases {
+        // One that is rewritten all the time may be cut each time.
+        let answered = [&case.whole, &case.parts, &case.cut];
+        let answered = answered.map(|count| count.load(Ordering::Relaxed));
         assert!(
-            case.whole.load(Ordering::Relaxed) > 0,
+            answered.iter().any(|&count| count > 0),
             "{}: never answered",
             case.name
         );

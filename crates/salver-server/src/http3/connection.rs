@@ -44,6 +44,9 @@ const REQUEST: usize = 8 * 1024;
 /// Requests that begin before others have their turn.
 const REQUESTS_IN_TURN: u32 = 32;
 
+/// After so long a connection may begin as many again.
+const LATELY: Duration = Duration::from_millis(250);
+
 /// Requests that may be under way however short memory is.
 const LEAST_REQUESTS: usize = 2;
 
@@ -62,6 +65,7 @@ pub(super) struct Connection {
     active: Cell<usize>,
     /// Requests that may still begin in this turn.
     left_in_turn: Cell<u32>,
+    turn_began: Cell<Instant>,
     /// When a request was last begun or ended.
     used: Cell<Instant>,
     /// What is to be woken when the last request ends.
@@ -136,7 +140,8 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         flood_guard: RefCell::default(),
         begun: now,
         active: Cell::default(),
-        left_in_turn: Cell::default(),
+        left_in_turn: Cell::new(REQUESTS_IN_TURN),
+        turn_began: Cell::new(now),
         waker: RefCell::default(),
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
@@ -216,13 +221,22 @@ impl Connection {
         }
     }
 
-    /// Waits for the turn of a request; those that have come with it need no other.
+    /// Waits for a turn, if the connection has begun many requests lately: an ordinary one never waits here.
     async fn take_turn(&self) {
-        if self.left_in_turn.get() == 0 {
-            self.shared.context.turns.wait(self.seat.client).await;
+        let now = self.shared.context.clock.now().instant;
+        if now.saturating_duration_since(self.turn_began.get()) >= LATELY {
+            self.turn_began.set(now);
             self.left_in_turn.set(REQUESTS_IN_TURN);
         }
-        self.left_in_turn.set(self.left_in_turn.get() - 1);
+        let left = match self.left_in_turn.get() {
+            0 => {
+                self.shared.context.turns.wait(self.seat.client).await;
+                self.turn_began.set(self.shared.context.clock.now().instant);
+                REQUESTS_IN_TURN
+            }
+            left => left,
+        };
+        self.left_in_turn.set(left - 1);
     }
 
     /// Waits for the next request, or for something else that is to be done.
@@ -237,8 +251,6 @@ impl Connection {
                 Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
                 Poll::Pending => {}
             }
-            // Who comes later comes with another turn.
-            self.left_in_turn.set(0);
             self.deadline.register(context);
             let drains = self.shared.context.draining.get();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;

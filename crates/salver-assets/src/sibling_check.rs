@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ use crate::siblings::{decode, is_worth_it, say};
 use crate::snapshot::{Effort, Sightings, changed_within, may_change_unseen, steady};
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 use crate::strategy::{Way, way};
-use crate::sync::{Arc, Lock};
+use crate::sync::Lock;
 
 /// Checks that may wait or run at once: three for each thread of a driver, and more. One mount has no more of
 /// them than it leaves to others.

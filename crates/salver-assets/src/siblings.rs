@@ -5,6 +5,7 @@
 //! is done by [checks](crate::sibling_check) side by side, and beside the reading of the original, which
 //! then waits for them a moment at most.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_semantics::coding::ContentCoding;
@@ -21,7 +22,6 @@ use crate::shared::Shared;
 use crate::sibling_check::{Check, Subject, WhileWanted};
 use crate::snapshot::{Effort, may_change_unseen, steady};
 use crate::source::{Identity, Kind, Opened, Patience, View};
-use crate::sync::Arc;
 
 /// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is
 /// slow with everything is not slow with siblings.

@@ -209,16 +209,15 @@ impl Load {
         looked: &Cell<bool>,
     ) -> Result<Outcome, PerformAgain> {
         let first = self.shared.since_epoch(now);
-        let mut began = first;
         let begun = Instant::now();
-        let mut since = begun;
-        let mut waited_from = first;
-        if patience == Patience::MayWait {
-            since = self.waits.since.get().map_or(since, |(since, _)| since);
-            let (_, first) = self.waits.since.get().unwrap_or((since, first));
-            self.waits.since.set(Some((since, first)));
-            waited_from = first;
-        }
+        let (since, waited_from) = match patience {
+            Patience::MustNotWait => (begun, first),
+            Patience::MayWait => {
+                let since = self.waits.since.get().unwrap_or((begun, first));
+                self.waits.since.set(Some(since));
+                since
+            }
+        };
         let sightings = &self.waits.sightings;
         let effort = Effort {
             patience,
@@ -226,9 +225,10 @@ impl Load {
             sightings,
             grows: false,
         };
-        if let Some(resting) = &*self.waits.resting.borrow() {
-            began = resting.began;
-        }
+        let resting = self.waits.resting.borrow();
+        // What an earlier attempt found was looked at then.
+        let mut began = resting.as_ref().map_or(first, |resting| resting.began);
+        drop(resting);
         let mut attempts = 0;
         let mut cause = None;
         let landed = loop {
@@ -366,11 +366,8 @@ impl Load {
         let resting = self.waits.resting.take();
         let resting = resting.filter(|resting| resting.is_still());
         let goes_on = resting.is_some();
-        let (view, mut found, opened, began) = match resting {
-            Some(resting) => {
-                let found = Found::File(resting.file);
-                (resting.view, found, resting.opened, resting.began)
-            }
+        let (view, mut found, opened) = match resting {
+            Some(resting) => (resting.view, Found::File(resting.file), resting.opened),
             None => {
                 let Some(mount) = self.shared.mounts.get(self.mount) else {
                     return Ok(Landed::Failed(LoadError::Failed));
@@ -384,17 +381,17 @@ impl Load {
                 };
                 let config = &self.shared.config;
                 let found = locate(&*view, &self.relative, config, effort.patience)?;
-                (view, found, Vec::new(), began)
+                (view, found, Vec::new())
             }
         };
         let files = Handles::with(&*view, opened);
-        let is_whole = Cell::new(goes_on);
-        let landed = self.land(&view, &mut found, &files, effort, began, &is_whole);
-        if is_whole.get() {
+        let mut is_whole = goes_on;
+        let landed = self.land(&view, &mut found, &files, effort, began, &mut is_whole);
+        if is_whole {
             looked.set(true);
         }
         if let (Err(Stop::Rests(_)), Found::File(file)) = (&landed, found)
-            && is_whole.get()
+            && is_whole
         {
             let opened = files.into_opened();
             self.waits.resting.replace(Some(Resting {
@@ -415,7 +412,7 @@ impl Load {
         files: &Handles<'_>,
         effort: Effort<'_>,
         began: Duration,
-        is_whole: &Cell<bool>,
+        is_whole: &mut bool,
     ) -> Result<Landed, Stop> {
         let shared = &*self.shared;
         let patience = effort.patience;
@@ -434,7 +431,7 @@ impl Load {
         let mut siblings = Siblings::new(&self.shared, view, self.mount, effort, key, cached);
         let mut original = None;
         if let Found::File(file) = found
-            && !is_whole.get()
+            && !*is_whole
         {
             siblings.look(file)?;
             // Beside the looks, if it has to be read.
@@ -445,7 +442,7 @@ impl Load {
             }
             siblings.found(file);
         }
-        is_whole.set(true);
+        *is_whole = true;
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         let still = previous.filter(|entry| match &entry.resource {
             still if !still.is_still(found) => false,

@@ -79,7 +79,8 @@ impl Offer {
         )
     }
 
-    /// The same without the representation in this coding, which could not be read: for now.
+    /// The same without the representation in this coding, which could not be read. The next look asks
+    /// about it again.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
         let others = self.representations.iter().filter(|r| r.coding != coding);
         Offer {

@@ -43,10 +43,7 @@ use crate::seats::Seat;
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
 use crate::transmit::{Unsent, poll_send};
-use crate::turns::Turn;
-
-/// Requests that are looked at before what they gave is sent, and others have their turn.
-const ASKED: u32 = 32;
+use crate::turns::{REQUESTS_IN_TURN, Turn};
 
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
@@ -350,7 +347,7 @@ impl<S: Stream> Connection<S> {
                     Err(Full) => self.refuse(stream, 503, outbox),
                 },
             }
-            if outbox.left() > ENOUGH || asked >= ASKED {
+            if outbox.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
                 self.carries_more = true;
                 return at;
             }

@@ -30,6 +30,9 @@ const TOGETHER: Duration = Duration::from_millis(2);
 /// Turns that are given together, at most.
 const MOST_TOGETHER: usize = 64;
 
+/// Requests of one connection that are looked at in a turn.
+pub(crate) const REQUESTS_IN_TURN: u32 = 32;
+
 thread_local! {
     /// Whether the loop of this thread has waited for its sockets since a turn was asked for.
     static HAS_WAITED: Cell<bool> = const { Cell::new(true) };

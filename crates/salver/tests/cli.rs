@@ -256,42 +256,6 @@ fn a_mount_beside_the_current_directory_is_noted() {
 }
 
 #[test]
-fn what_will_surprise_is_noted() {
-    fn check(files: &[(&str, &str)], args: &[&str], notes: &[&str]) {
-        let root = site(files);
-        let said = stop(Running::start(root.path(), args));
-        let found: Vec<_> = said
-            .lines()
-            .filter(|line| line.starts_with("  note"))
-            .collect();
-        assert_eq!(found.len(), notes.len(), "{args:?}: {said}");
-        for (line, note) in found.iter().zip(notes) {
-            assert!(line.contains(note), "{args:?}: {said}");
-        }
-    }
-    let index = &[("index.html", "x")];
-    check(index, &[], &[]);
-    check(index, &["--spa"], &[]);
-    check(&[], &[], &["/ is answered 404: no index.html"]);
-    check(&[], &["--index", "a,b"], &["no a or b"]);
-    check(&[("b", "")], &["--index", "a,b"], &[]);
-    check(index, &["--spa=app.html"], &["app.html is not in"]);
-    check(&[("app.html", "x")], &["--spa=app.html"], &[]);
-    check(
-        &[],
-        &["--spa"],
-        &["index.html is not in", "/ is answered 404"],
-    );
-    check(index, &["--cache-size", "512KiB"], &["files beyond 32 KiB"]);
-    check(index, &["--no-cache", "--cache-size", "512KiB"], &[]);
-    check(
-        index,
-        &["--no-cache", "--prewarm"],
-        &["--prewarm does nothing"],
-    );
-}
-
-#[test]
 fn the_environment_is_obeyed_and_the_command_line_wins() {
     let root = site(&[
         ("home.htm", "home"),

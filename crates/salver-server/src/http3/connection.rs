@@ -34,15 +34,13 @@ use crate::deadlines::Deadline;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
 use crate::transmit::reading::Loading;
+use crate::turns::REQUESTS_IN_TURN;
 
 /// How long the last answers may take to arrive before a connection is closed on them.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Bytes of memory that a request takes, its task and QUIC's stream: about.
 const REQUEST: usize = 8 * 1024;
-
-/// Requests that begin before others have their turn.
-const REQUESTS_IN_TURN: u32 = 32;
 
 /// After so long a connection may begin as many again.
 const LATELY: Duration = Duration::from_millis(250);
@@ -223,20 +221,19 @@ impl Connection {
 
     /// Waits for a turn, if the connection has begun many requests lately: an ordinary one never waits here.
     async fn take_turn(&self) {
-        let now = self.shared.context.clock.now().instant;
-        if now.saturating_duration_since(self.turn_began.get()) >= LATELY {
-            self.turn_began.set(now);
-            self.left_in_turn.set(REQUESTS_IN_TURN);
-        }
-        let left = match self.left_in_turn.get() {
-            0 => {
-                self.shared.context.turns.wait(self.seat.client).await;
-                self.turn_began.set(self.shared.context.clock.now().instant);
-                REQUESTS_IN_TURN
+        let context = &self.shared.context;
+        let now = || context.clock.now().instant;
+        let is_over = now().saturating_duration_since(self.turn_began.get()) >= LATELY;
+        let left = self.left_in_turn.get();
+        if is_over || left == 0 {
+            if !is_over {
+                context.turns.wait(self.seat.client).await;
             }
-            left => left,
-        };
-        self.left_in_turn.set(left - 1);
+            self.turn_began.set(now());
+            self.left_in_turn.set(REQUESTS_IN_TURN - 1);
+        } else {
+            self.left_in_turn.set(left - 1);
+        }
     }
 
     /// Waits for the next request, or for something else that is to be done.

@@ -4,9 +4,9 @@
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use fuser::{BackgroundSession, Config, Filesystem, MountOption};
+use fuser::{BackgroundSession, Config, FileAttr, FileType, Filesystem, INodeNo, MountOption};
 
 use super::queue::{Call, Queue};
 
@@ -46,6 +46,29 @@ impl State {
     /// Slow calls that are not answered.
     pub(crate) fn waiting(&self) -> usize {
         self.queue.waiting()
+    }
+}
+
+/// What a file system says of a file of the user's.
+pub(crate) fn attributes_of(inode: INodeNo, size: u64, kind: FileType, perm: u16) -> FileAttr {
+    // Long ago: nobody waits for the file to settle.
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    FileAttr {
+        ino: inode,
+        size,
+        blocks: size.div_ceil(512),
+        atime: time,
+        mtime: time,
+        ctime: time,
+        crtime: time,
+        kind,
+        perm,
+        nlink: 1,
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
     }
 }
 

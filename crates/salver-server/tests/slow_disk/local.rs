@@ -24,7 +24,7 @@ use fuser::{
 };
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::disk::{State, mount_fuse};
+use super::disk::{State, attributes_of, mount_fuse};
 use super::tree::{HOT_LENGTH, SMALL_LENGTH, bytes_at, content};
 
 /// Who owns the files.
@@ -155,24 +155,7 @@ fn attributes(inode: INodeNo) -> FileAttr {
         IMAGE => (FileType::RegularFile, 0o600, IMAGE_LENGTH),
         _ => (FileType::Directory, 0o700, 0),
     };
-    let time = SystemTime::UNIX_EPOCH;
-    FileAttr {
-        ino: inode,
-        size,
-        blocks: size.div_ceil(512),
-        atime: time,
-        mtime: time,
-        ctime: time,
-        crtime: time,
-        kind,
-        perm,
-        nlink: 1,
-        uid: 0,
-        gid: 0,
-        rdev: 0,
-        blksize: 4096,
-        flags: 0,
-    }
+    attributes_of(inode, size, kind, perm)
 }
 
 impl Filesystem for Image {

@@ -12,9 +12,9 @@
 use std::ffi::OsStr;
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::disk::State;
+use super::disk::{State, attributes_of};
 use super::queue::Call;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
@@ -143,25 +143,7 @@ impl Node {
             Node::Root => (FileType::Directory, 0o755),
             _ => (FileType::RegularFile, 0o644),
         };
-        // Long ago: nobody waits for the file to settle.
-        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        FileAttr {
-            ino: self.inode(),
-            size: self.length(),
-            blocks: self.length().div_ceil(512),
-            atime: time,
-            mtime: time,
-            ctime: time,
-            crtime: time,
-            kind,
-            perm,
-            nlink: 1,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
+        attributes_of(self.inode(), self.length(), kind, perm)
     }
 }
 

@@ -337,7 +337,12 @@ fn the_end_waits_for_no_handshake() {
 fn a_port_that_is_taken_over_udp_is_said_to_be() {
     let site = site();
     let server = Served::new(&site);
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    // Over TCP it is free: else that would be said.
+    let taken = std::iter::repeat_with(|| {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        std::net::UdpSocket::bind(free.local_addr().unwrap())
+    });
+    let taken = taken.flatten().next().unwrap();
     let error = server.bind_error(taken.local_addr().unwrap());
     assert!(
         error.contains("over UDP") && error.contains("--no-http3"),

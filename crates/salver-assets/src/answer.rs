@@ -192,12 +192,12 @@ fn multiple(
     now: HttpDate,
 ) -> ResponsePlan {
     // Any text that the content does not hold at the start of a line would do; a parser that goes
-    // by Content-Range never looks for it. The entity tag is as good as random.
-    let tag = representation
-        .entity_tag
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric());
-    let boundary: String = tag.take(32).map(|&byte| char::from(byte)).collect();
+    // by Content-Range never looks for it. The entity tag is as good as random; a weak one gives what the strong
+    // one will that it becomes, so that answers to HEAD and GET stay alike.
+    let tag = &*representation.entity_tag;
+    let opaque = tag.strip_prefix(b"W/").unwrap_or(tag).iter();
+    let opaque = opaque.filter(|byte| byte.is_ascii_alphanumeric());
+    let boundary: String = opaque.take(32).map(|&byte| char::from(byte)).collect();
     let media_type = representation
         .head
         .fields

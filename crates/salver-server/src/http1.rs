@@ -21,7 +21,7 @@ mod translate;
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use salver_assets::{Content, Method, Now, ResponsePlan};
@@ -44,6 +44,7 @@ use crate::outbox::{ENOUGH, Outbox};
 use crate::seats::Seat;
 use crate::stream::Stream;
 use crate::transmit::{Unsent, poll_send, send_or_keep};
+use crate::turns::Turn as LoopTurn;
 
 /// Bytes of answers that are made at a time however short memory is.
 const LEAST_ANSWERS: usize = 4 * 1024;
@@ -74,6 +75,10 @@ pub(crate) struct Connection<S> {
     waits_in: Phase,
     /// No request has come yet: its head has the time that began with the connection.
     is_new: bool,
+    /// What is next waits for the turn of this client if the loop is crowded: the first requests, which come
+    /// as often as connections do, and those behind others that were sent without waiting.
+    needs_turn: bool,
+    turn: LoopTurn,
     /// No further request is answered: once everything is sent, the end begins. Never by closing
     /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
     /// section 9.6).
@@ -130,6 +135,8 @@ impl<S: Stream> Connection<S> {
             deadline,
             waits_in: Phase::Idle,
             is_new: true,
+            needs_turn: true,
+            turn: LoopTurn::default(),
             ends: false,
             seat,
         }
@@ -191,6 +198,10 @@ impl<S: Stream> Connection<S> {
             }
             if self.ends {
                 return Poll::Ready(Turn::Linger);
+            }
+            if self.needs_turn {
+                ready!(self.turn.poll(&shared.turns, self.seat.client, context));
+                self.needs_turn = false;
             }
             let mut scratch = shared.scratch.borrow_mut();
             let scratch = &mut *scratch;
@@ -256,6 +267,7 @@ impl<S: Stream> Connection<S> {
             self.carry = rest.to_vec();
             self.count_carry();
             self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
+            self.needs_turn = self.carries_more;
             match flow {
                 Flow::NeedsInput | Flow::Enough => {}
                 Flow::Ready(number) => {

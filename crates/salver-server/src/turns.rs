@@ -24,7 +24,8 @@ const AT_ONCE: Duration = Duration::from_millis(4);
 /// Turns that are taken at once in any case: so few connections wait for nobody.
 const FEW: usize = 16;
 
-/// Turns that are given together take about so long: an ordinary client may come right after them.
+/// Turns that are given together take about so long: an ordinary client may come right after them. Some cost a
+/// hundred times what others do, so those that have not begun by then come first next time.
 const TOGETHER: Duration = Duration::from_millis(2);
 
 /// Turns that are given together, at most.
@@ -52,8 +53,12 @@ struct State {
     /// Turns that were taken at once since then.
     taken: usize,
     waiting: FairQueue<Client, Rc<Waiting>>,
+    /// Whose turns were given and had not begun when those before them had taken too long.
+    put_off: VecDeque<Rc<Waiting>>,
     /// Turns that are given together.
     together: usize,
+    /// When the first of those began.
+    began: Option<Instant>,
     /// Whether a task gives them.
     are_given: bool,
 }
@@ -74,7 +79,9 @@ impl Turns {
             heard: Instant::now(),
             taken: 0,
             waiting: FairQueue::default(),
+            put_off: VecDeque::new(),
             together: 1,
+            began: None,
             are_given: false,
         })))
     }
@@ -108,11 +115,25 @@ impl Turns {
         Some(waiting)
     }
 
+    /// Puts off a turn that was given together with others which have taken too long; whether it did.
+    fn put_off(&self, waiting: &Rc<Waiting>) -> bool {
+        let state = &mut *self.0.borrow_mut();
+        let now = Instant::now();
+        let began = *state.began.get_or_insert(now);
+        let is_late = now.saturating_duration_since(began) >= TOGETHER;
+        if is_late {
+            waiting.has_come.set(false);
+            state.put_off.push_back(Rc::clone(waiting));
+        }
+        is_late
+    }
+
     /// Gives the next turns; whether anybody waited for one.
     fn give_some(&self) -> bool {
         let state = &mut *self.0.borrow_mut();
         let now = Instant::now();
-        let took = now.saturating_duration_since(state.heard);
+        let began = state.began.take().unwrap_or(now);
+        let took = now.saturating_duration_since(began);
         (state.heard, state.taken) = (now, 0);
         state.together = match took < TOGETHER {
             true => (state.together * 2).min(MOST_TOGETHER),
@@ -120,7 +141,7 @@ impl Turns {
         };
         let mut given = 0;
         while given < state.together
-            && let Some(waiting) = state.waiting.pop()
+            && let Some(waiting) = state.put_off.pop_front().or_else(|| state.waiting.pop())
         {
             // Nobody else holds it once its connection has ended.
             if Rc::strong_count(&waiting) > 1 {
@@ -144,7 +165,7 @@ impl Turn {
     ) -> Poll<()> {
         match &self.0 {
             None => self.0 = turns.ask(client, context),
-            Some(waiting) if waiting.has_come.get() => self.0 = None,
+            Some(waiting) if waiting.has_come.get() && !turns.put_off(waiting) => self.0 = None,
             Some(waiting) => waiting.waker.borrow_mut().clone_from(context.waker()),
         }
         match self.0 {
@@ -312,6 +333,48 @@ mod tests {
     fn nobody_waits_where_work_is_short() {
         let ended = order(&[(1, 1), (2, 1)], Duration::ZERO);
         assert_eq!(ended, [1, 2]);
+    }
+
+    #[test]
+    fn costly_turns_after_cheap_ones_come_a_few_at_a_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_unpark(note_wait)
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        let (since, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        runtime.block_on(async {
+            let turns = Turns::new();
+            let cost = |number: usize| match number {
+                // The loop becomes crowded.
+                0..40 => Duration::from_millis(1),
+                // So many cheap ones that most are given together.
+                40..1000 => Duration::ZERO,
+                _ => Duration::from_millis(1),
+            };
+            let mut tasks = Vec::new();
+            for number in 0..1100 {
+                let (turns, since) = (Rc::clone(&turns), Rc::clone(&since));
+                tasks.push(spawn_local(async move {
+                    turns.wait(client(1)).await;
+                    let until = Instant::now() + cost(number);
+                    while Instant::now() < until {}
+                    since.set(since.get() + usize::from(number >= 1000));
+                }));
+            }
+            let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
+            let other = spawn_local(async move {
+                loop {
+                    longest.set(longest.get().max(seen.take()));
+                    yield_now().await;
+                }
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+            other.abort();
+        });
+        assert!((1..=4).contains(&most.get()), "{} at a time", most.get());
     }
 
     #[test]

@@ -42,8 +42,11 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Bytes of memory that a request takes, its task and QUIC's stream: about.
 const REQUEST: usize = 8 * 1024;
 
-/// After so long a connection may begin as many again.
-const LATELY: Duration = Duration::from_millis(250);
+/// A connection that begins a request no more often than this waits for no turn.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(8);
+
+/// Requests that it may begin at once all the same.
+const REQUESTS_AT_ONCE: u32 = 4;
 
 /// Requests that may be under way however short memory is.
 const LEAST_REQUESTS: usize = 2;
@@ -63,7 +66,8 @@ pub(super) struct Connection {
     active: Cell<usize>,
     /// Requests that may still begin in this turn.
     left_in_turn: Cell<u32>,
-    turn_began: Cell<Instant>,
+    /// When the next request would begin at the pace that waits for no turn.
+    request_due: Cell<Instant>,
     /// When a request was last begun or ended.
     used: Cell<Instant>,
     /// What is to be woken when the last request ends.
@@ -138,8 +142,8 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         flood_guard: RefCell::default(),
         begun: now,
         active: Cell::default(),
-        left_in_turn: Cell::new(REQUESTS_IN_TURN),
-        turn_began: Cell::new(now),
+        left_in_turn: Cell::default(),
+        request_due: Cell::new(now),
         waker: RefCell::default(),
         urgencies: RefCell::default(),
         reprioritised: Cell::default(),
@@ -219,21 +223,20 @@ impl Connection {
         }
     }
 
-    /// Waits for a turn, if the connection has begun many requests lately: an ordinary one never waits here.
+    /// Waits for a turn if requests come faster than from an ordinary client; those that have come with one that
+    /// had its turn need no other.
     async fn take_turn(&self) {
         let context = &self.shared.context;
-        let now = || context.clock.now().instant;
-        let is_over = now().saturating_duration_since(self.turn_began.get()) >= LATELY;
-        let left = self.left_in_turn.get();
-        if is_over || left == 0 {
-            if !is_over {
-                context.turns.wait(self.seat.client).await;
-            }
-            self.turn_began.set(now());
-            self.left_in_turn.set(REQUESTS_IN_TURN - 1);
-        } else {
-            self.left_in_turn.set(left - 1);
+        if let Some(left) = self.left_in_turn.get().checked_sub(1) {
+            return self.left_in_turn.set(left);
         }
+        let now = context.clock.now().instant;
+        let due = self.request_due.get().max(now);
+        if due.saturating_duration_since(now) < REQUEST_INTERVAL * REQUESTS_AT_ONCE {
+            return self.request_due.set(due + REQUEST_INTERVAL);
+        }
+        context.turns.wait(self.seat.client).await;
+        self.left_in_turn.set(REQUESTS_IN_TURN - 1);
     }
 
     /// Waits for the next request, or for something else that is to be done.
@@ -248,6 +251,8 @@ impl Connection {
                 Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
                 Poll::Pending => {}
             }
+            // Who comes later comes with another turn.
+            self.left_in_turn.set(0);
             self.deadline.register(context);
             let drains = self.shared.context.draining.get();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;

@@ -50,6 +50,7 @@ mod context;
 mod deadlines;
 mod ending;
 mod entrance;
+mod fair_queue;
 mod front;
 mod handler;
 mod http1;

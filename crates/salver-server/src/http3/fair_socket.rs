@@ -1,8 +1,8 @@
 //! A UDP socket whose datagrams are taken by turns of clients while many wait.
 //!
 //! What thousands of connections send at the same moment stands in one queue of the kernel, and whoever comes behind
-//! waits until QUIC has answered all of it. So as soon as more waits than is taken at a time, all of it is taken
-//! from the kernel, and given on client by client. Where little waits, nothing is copied.
+//! waits until QUIC has answered all of it. So where more waits than a few hundred connections send, all of it is
+//! taken from the kernel, and given on client by client. Where less waits, nothing is copied.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -20,6 +20,9 @@ use crate::seats::Client;
 /// Bytes of datagrams that wait, about; beyond, those of clients that have more of them than others are lost.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
+/// Times in a row that the kernel fills all buffers before more is said to wait than is taken as it comes.
+const FULL: usize = 4;
+
 /// Times that the kernel is asked for more before some are given on.
 const ROUNDS: usize = 16;
 
@@ -34,6 +37,8 @@ struct Waiting {
     datagrams: FairQueue<Client, Datagrams>,
     count: usize,
     bytes: usize,
+    /// Times in a row that the kernel has filled all buffers.
+    full: usize,
 }
 
 /// Datagrams of one client that the kernel has joined.
@@ -116,7 +121,11 @@ impl AsyncUdpSocket for FairSocket {
                 end if waiting.count == 0 => return end,
                 _ => break,
             };
-            if waiting.count == 0 && count < buffers.len() {
+            waiting.full = match count < buffers.len() {
+                true => 0,
+                false => waiting.full.saturating_add(1),
+            };
+            if waiting.count == 0 && waiting.full < FULL {
                 return Poll::Ready(Ok(count));
             }
             for (buffer, meta) in buffers.iter().zip(&*metas).take(count) {
@@ -248,11 +257,14 @@ mod tests {
     #[test]
     fn who_comes_behind_a_thousand_of_another_is_among_the_next() {
         let (kernel, socket) = socket(&[(1, 100, 1200), (2, 1, 1200)]);
+        for _ in 1..FULL {
+            assert_eq!(next(&socket), [1; 8]);
+        }
         assert!(next(&socket).contains(&2));
         arrive(&kernel, &[(3, 2, 90)]);
         let next = next(&socket);
         assert_eq!(next.iter().filter(|client| **client == 3).count(), 2);
-        assert_eq!(rest(&socket), [1; 103 - 16]);
+        assert_eq!(rest(&socket), [1; 103 - (FULL + 1) * 8]);
         assert_eq!(socket.waiting.lock().unwrap().bytes, 0);
     }
 

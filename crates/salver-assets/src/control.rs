@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::answer::file_content::FileContent;
+use crate::cache::policy::Key;
 use crate::config::Place;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::file_content::FileContent;
-use crate::load::{Load, Previous};
-use crate::locate::original;
 use crate::path::{RequestPath, file_name};
-use crate::policy::Key;
-use crate::progress::path_of;
-use crate::resource::{Entry, Resource};
-use crate::shared::Shared;
-use crate::sibling_check::SiblingCheck;
+use crate::pending::path_of;
+use crate::resource::entry::{Entry, Resource};
+use crate::resource::load::{Load, Previous};
+use crate::resource::locate::original;
+use crate::resource::shared::Shared;
+use crate::resource::sibling_check::SiblingCheck;
 use crate::source::Patience;
 
 impl Engine {

@@ -5,24 +5,24 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::{HttpDate, has_known_extension};
 
-use crate::accept::accept_encoding;
-use crate::answer::{Decision, answer};
+use crate::answer::accept::accept_encoding;
+use crate::answer::file_content::Promise;
+use crate::answer::plan::{FromFile, ResponsePlan};
+use crate::answer::select::{Decision, answer};
+use crate::answer::status_responses;
+use crate::cache::bounded::Kept;
+use crate::cache::policy::Key;
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
 use crate::events::{self, Event, What};
-use crate::file_content::Promise;
-use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
-use crate::memory::Kept;
 use crate::path::{RequestPath, file_name, is_hidden};
-use crate::plan::{FromFile, ResponsePlan};
-use crate::policy::Key;
-use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
-use crate::replies;
-use crate::representation::Representation;
+use crate::pending::{Arrived, Pending, Progress, Purpose, Want};
 use crate::request::{Method, Request};
-use crate::resource::{Entry, Resource, Standing};
-use crate::shared::Shared;
+use crate::resource::entry::{Entry, Resource, Standing};
+use crate::resource::load::{Landed, Load, Outcome, Previous, WouldWait};
+use crate::resource::representation::Representation;
+use crate::resource::shared::Shared;
 use crate::source::Opened;
 
 /// Who asks may be given what a load that began so long before has seen, if `revalidate` is shorter: else
@@ -99,9 +99,9 @@ impl Engine {
                     )
                 });
             }
-            Method::Options => replies::options(),
-            Method::NotAllowed => replies::not_allowed(),
-            Method::NotImplemented => replies::not_implemented(),
+            Method::Options => status_responses::options(),
+            Method::NotAllowed => status_responses::not_allowed(),
+            Method::NotImplemented => status_responses::not_implemented(),
         };
         respond(request, plan)
     }
@@ -110,7 +110,7 @@ impl Engine {
     pub fn resume(&self, request: &Request<'_>, arrived: Arrived, now: Now) -> Step {
         let Arrived { landed, progress } = arrived;
         match landed {
-            Landed::Failed(error) => respond(request, replies::failed(error)),
+            Landed::Failed(error) => respond(request, status_responses::failed(error)),
             Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
                 // A load that was under way for long may have looked long before.
                 let most = engine.config().revalidate.max(JOINED_WITHIN);
@@ -242,7 +242,7 @@ impl Engine {
         let path = match RequestPath::parse(&request.path) {
             Ok(path) => path,
             Err(error) => {
-                return respond(request, replies::malformed(error));
+                return respond(request, status_responses::malformed(error));
             }
         };
         if path.has_dot_segment()
@@ -250,7 +250,7 @@ impl Engine {
             && let Place::Within(_, relative) = self.shared.mounts.place(path.as_bytes())
             && is_hidden(&relative)
         {
-            return respond(request, replies::not_found());
+            return respond(request, status_responses::not_found());
         }
         ask(self, &path)
     }
@@ -269,7 +269,7 @@ impl Engine {
             fallback = self.fallback_of(path);
             match &fallback {
                 Some(key) => &**key,
-                None => return respond(request, replies::not_found()),
+                None => return respond(request, status_responses::not_found()),
             }
         } else {
             path.as_bytes()
@@ -336,9 +336,16 @@ impl Engine {
         };
         let step = match &entry.resource {
             // A directory has no slash of its own at the path that the fallback stands for.
-            Resource::Directory if progress.fallback => respond(request, replies::not_found()),
-            Resource::Directory => respond(request, replies::redirect(path.as_bytes(), request)),
-            Resource::Missing if progress.fallback => respond(request, replies::not_found()),
+            Resource::Directory if progress.fallback => {
+                respond(request, status_responses::not_found())
+            }
+            Resource::Directory => respond(
+                request,
+                status_responses::redirect(path.as_bytes(), request),
+            ),
+            Resource::Missing if progress.fallback => {
+                respond(request, status_responses::not_found())
+            }
             Resource::Missing => {
                 let name = file_name(path.as_bytes());
                 let fallback = self
@@ -351,7 +358,7 @@ impl Engine {
                     };
                     return self.look_up(request, path, now, progress);
                 }
-                respond(request, replies::not_found())
+                respond(request, status_responses::not_found())
             }
             Resource::File(offer) => match answer(request, offer, open, now.date) {
                 Decision::Respond(plan) => Step::Respond(plan),
@@ -395,12 +402,15 @@ impl Engine {
         let (mount, relative) = match shared.mounts.place(key) {
             Place::Within(mount, relative) => (mount, relative),
             Place::Redirect => {
-                return respond(request, replies::redirect(path.as_bytes(), request));
+                return respond(
+                    request,
+                    status_responses::redirect(path.as_bytes(), request),
+                );
             }
-            Place::Nowhere => return respond(request, replies::not_found()),
+            Place::Nowhere => return respond(request, status_responses::not_found()),
         };
         if progress.loads == MOST_LOADS {
-            return respond(request, replies::failed(LoadError::Unsettled));
+            return respond(request, status_responses::failed(LoadError::Unsettled));
         }
         if progress.loads == 0 {
             shared.counters.misses.add(1);

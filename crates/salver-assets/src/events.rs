@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::LoadError;
-use crate::resource::Resource;
+use crate::resource::entry::Resource;
 
 /// Something that the cache did. Paths are as they are asked for, decoded, with their mount's prefix:
 /// `/blog/`, `/app.js`; bytes that are no UTF-8 are replaced by U+FFFD.

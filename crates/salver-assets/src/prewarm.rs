@@ -6,10 +6,10 @@ use salver_semantics::{HttpDate, RequestFields};
 
 use crate::config::Target;
 use crate::engine::{Engine, Now, Step};
-use crate::load::{Load, Outcome, PerformAgain};
-use crate::locate::is_coded;
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
+use crate::resource::load::{Load, Outcome, PerformAgain};
+use crate::resource::locate::is_coded;
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 
 /// What a walk has loaded.

@@ -1,6 +1,14 @@
 //! Where files come from.
 
 pub mod conformance;
+pub(crate) mod digest;
+pub(crate) mod directory;
+mod directory_log;
+pub(crate) mod embedded;
+pub(crate) mod growth;
+mod in_memory;
+pub(crate) mod memory;
+pub(crate) mod snapshot;
 
 use std::fs::File;
 use std::io;
@@ -10,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-pub use crate::digest::Known;
+pub use digest::Known;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 
 /// A tree of files.

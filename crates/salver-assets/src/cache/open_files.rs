@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::memory::{Kept, Memory, Uses};
-use crate::policy::Key;
-use crate::resource::micros;
+use crate::cache::bounded::{Kept, Memory, Uses};
+use crate::cache::policy::Key;
+use crate::resource::entry::micros;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
 

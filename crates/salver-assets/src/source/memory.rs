@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::digest;
-use crate::in_memory::{self, Files};
+use crate::source::digest;
+use crate::source::in_memory::{self, Files};
 use crate::source::{
     Known, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
 };

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
 use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
-use crate::file_content::Promise;
-use crate::held::Held;
+use crate::answer::file_content::Promise;
 use crate::path::file_name;
+use crate::resource::cached_content::Held;
 use crate::source::Identity;
 
 /// A field name and value, as they go into an answer.

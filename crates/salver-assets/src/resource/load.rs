@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
+use crate::answer::file_content::Promise;
+use crate::cache::bounded::Kept;
+use crate::cache::policy::Key;
 use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
-use crate::file_content::Promise;
-use crate::growth::Growth;
-use crate::held::Held;
-use crate::locate::{Found, FoundFile, locate};
 use crate::log::{PATHS, quoted};
-use crate::memory::Kept;
-use crate::policy::Key;
-use crate::representation::Representation;
-use crate::representations::{Handles, Original, build, read};
-use crate::resource::{Entry, Offer, Resource};
-use crate::shared::Shared;
-use crate::siblings::Siblings;
-use crate::snapshot::{Effort, PATIENCE, Sightings, is_still, settle};
+use crate::resource::build::{Handles, Original, build, read};
+use crate::resource::cached_content::Held;
+use crate::resource::entry::{Entry, Offer, Resource};
+use crate::resource::locate::{Found, FoundFile, locate};
+use crate::resource::representation::Representation;
+use crate::resource::shared::Shared;
+use crate::resource::siblings::Siblings;
+use crate::source::growth::Growth;
+use crate::source::snapshot::{Effort, PATIENCE, Sightings, is_still, settle};
 use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
 

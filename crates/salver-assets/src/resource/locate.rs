@@ -36,7 +36,7 @@ impl FoundFile {
 }
 
 /// Looks up `relative`, which ends with `/` (or is empty) to ask for a directory. A file's
-/// [siblings](crate::siblings) are not looked for yet.
+/// [siblings](crate::resource::siblings) are not looked for yet.
 pub(crate) fn locate(
     view: &dyn View,
     relative: &[u8],

@@ -10,8 +10,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
-use crate::file_content::FileContent;
-use crate::plan::{Content, Piece};
+use crate::answer::file_content::FileContent;
+use crate::answer::plan::{Content, Piece};
 use crate::strategy::{Residency, Situation, Transport, Way, way};
 
 /// What is read from the page cache at a time, if less is asked for: each read costs three system

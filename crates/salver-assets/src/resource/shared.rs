@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::cache::bounded::Memory;
+use crate::cache::content_memory::ContentMemory;
+use crate::cache::open_files::OpenFiles;
+use crate::cache::policy::Key;
 use crate::cache_control::Named;
 use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
-use crate::content_memory::ContentMemory;
 use crate::counters::Counters;
-use crate::digest::Digests;
 use crate::error::LoadError;
 use crate::events::Event;
-use crate::load::Landed;
 use crate::log::Said;
-use crate::memory::Memory;
-use crate::open_files::OpenFiles;
-use crate::policy::Key;
-use crate::resource::{Entry, Resource};
-use crate::sibling_check::Checks;
-use crate::snapshot::changed_within;
+use crate::resource::entry::{Entry, Resource};
+use crate::resource::load::Landed;
+use crate::resource::sibling_check::Checks;
 use crate::source::Identity;
+use crate::source::digest::Digests;
+use crate::source::snapshot::changed_within;
 use crate::strategy::{Residency, Situation, Transport};
 
 #[derive(Debug)]

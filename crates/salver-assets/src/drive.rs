@@ -5,11 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use crate::answer::plan::{Content, Piece, ResponsePlan};
 use crate::engine::{Engine, Now, Step};
-use crate::load::Load;
-use crate::plan::{Content, Piece, ResponsePlan};
-use crate::progress::{Arrived, Pending};
+use crate::pending::{Arrived, Pending};
 use crate::request::Request;
+use crate::resource::load::Load;
 use crate::source::Patience;
 
 /// What asking gave.

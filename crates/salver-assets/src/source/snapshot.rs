@@ -19,9 +19,9 @@ use std::time::{Duration, Instant, SystemTime};
 use salver_os::{Writers, writers};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::digest;
 use crate::error::Stop;
-use crate::growth::has_grown;
+use crate::source::digest;
+use crate::source::growth::has_grown;
 use crate::source::{Identity, Metadata, Opened, Patience, Reader};
 
 /// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
@@ -109,7 +109,7 @@ pub(crate) struct Effort<'a> {
     pub(crate) since: Instant,
     /// What earlier attempts have seen.
     pub(crate) sightings: &'a Sightings,
-    /// Whether the file is taken for one that only grows ([`growth`](crate::growth)): then its bytes up to the
+    /// Whether the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes up to the
     /// length that it was found with will do.
     pub(crate) grows: bool,
 }

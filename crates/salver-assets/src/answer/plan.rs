@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use crate::file_content::{FileContent, Promise, Witness};
-use crate::representation::{Field, Head, Prepared, Representation, vary};
+use crate::answer::file_content::{FileContent, Promise, Witness};
+use crate::resource::representation::{Field, Head, Prepared, Representation, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use salver_os::{Directory, Resolver, Symlinks};
 
-use crate::directory_log::DirectoryLog;
+use crate::source::directory_log::DirectoryLog;
 use crate::source::{Metadata, Opened, Patience, Reader, Source, View, is_clean};
 use crate::sync::Lock;
 

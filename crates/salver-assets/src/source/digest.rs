@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 
+use salver_os::Identity;
 use salver_semantics::coding::ContentCoding;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::source::Identity;
 use crate::sync::Lock;
 
 /// XXH3, 128 bits, without a seed: replicas of one tree agree.

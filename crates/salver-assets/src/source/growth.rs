@@ -8,9 +8,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::resource::Offer;
-use crate::snapshot::changed_within;
+use crate::resource::entry::Offer;
 use crate::source::Identity;
+use crate::source::snapshot::changed_within;
 
 /// For so long a file has to be seen growing, and this often.
 const SEEN_FOR: Duration = Duration::from_millis(500);

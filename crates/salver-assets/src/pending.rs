@@ -9,7 +9,7 @@ use std::time::Duration;
 use salver_semantics::ContentCoding;
 
 use crate::coalesce::Waiter;
-use crate::load::{Landed, Previous};
+use crate::resource::load::{Landed, Previous};
 
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {

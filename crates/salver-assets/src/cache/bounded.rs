@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::policy::{Key, MAX_USES, Policy};
+use crate::cache::policy::{Key, MAX_USES, Policy};
 use crate::sync::Lock;
 
 /// What can be kept: it knows its key, what it costs, and how often it was used.
@@ -143,7 +143,7 @@ impl<T: Kept> Memory<T> {
 
 struct InTable<'a, T>(&'a Table<T>);
 
-impl<T: Kept> crate::policy::Uses for InTable<'_, T> {
+impl<T: Kept> crate::cache::policy::Uses for InTable<'_, T> {
     fn uses(&self, key: &Key) -> u8 {
         self.0.pin().get(key).map_or(0, |kept| kept.uses().get())
     }
@@ -158,7 +158,7 @@ impl<T: Kept> crate::policy::Uses for InTable<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::{Entry, Resource};
+    use crate::resource::entry::{Entry, Resource};
     use crate::sync::taken;
     use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! A sibling is an offer to save bytes and never a reason to withhold its original: what cannot be looked
 //! at, opened, read or decoded, does not rest, hangs, or saves nothing, counts as absent. What has to wait
-//! is done by [checks](crate::sibling_check) side by side, and beside the reading of the original, which
+//! is done by [checks](crate::resource::sibling_check) side by side, and beside the reading of the original, which
 //! then waits for them a moment at most.
 
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::digest::{self, Decoded, Digest, Hashed};
+use crate::cache::policy::Key;
 use crate::error::Stop;
-use crate::held::Held;
-use crate::locate::FoundFile;
 use crate::log::quoted;
-use crate::policy::Key;
-use crate::representations::Handles;
-use crate::resource::Offer;
-use crate::shared::Shared;
-use crate::sibling_check::{Check, Subject, WhileWanted};
-use crate::snapshot::{Effort, may_change_unseen, steady};
+use crate::resource::build::Handles;
+use crate::resource::cached_content::Held;
+use crate::resource::entry::Offer;
+use crate::resource::locate::FoundFile;
+use crate::resource::shared::Shared;
+use crate::resource::sibling_check::{Check, Subject, WhileWanted};
+use crate::source::digest::{self, Decoded, Digest, Hashed};
+use crate::source::snapshot::{Effort, may_change_unseen, steady};
 use crate::source::{Identity, Kind, Opened, Patience, View};
 
 /// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is

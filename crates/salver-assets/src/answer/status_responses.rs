@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
+use crate::answer::plan::{Content, ResponsePlan};
 use crate::error::LoadError;
 use crate::path::{PathError, encode_path, encode_query};
-use crate::plan::{Content, ResponsePlan};
-use crate::representation::Field;
 use crate::request::Request;
+use crate::resource::representation::Field;
 
 /// The methods that are answered, for `Allow` (RFC 9110 section 10.2.1).
 const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";

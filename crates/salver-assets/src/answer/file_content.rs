@@ -11,8 +11,8 @@ use bytes::Bytes;
 use salver_os::Attributes;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::digest::{self, Digest};
-use crate::snapshot::{may_change_unseen, same_content};
+use crate::source::digest::{self, Digest};
+use crate::source::snapshot::{may_change_unseen, same_content};
 use crate::source::{Identity, Metadata, Patience};
 use crate::strategy::{Residency, Situation};
 use crate::sync::Lock;

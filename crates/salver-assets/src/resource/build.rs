@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use salver_semantics::coding::ContentCoding;
 
+use crate::answer::file_content::Promise;
 use crate::cache_control::Named;
-use crate::digest::{self, Digest, Hashed};
 use crate::error::Stop;
-use crate::file_content::Promise;
-use crate::growth::has_grown;
-use crate::held::Held;
-use crate::locate::FoundFile;
-use crate::representation::Representation;
-use crate::resource::Offer;
-use crate::shared::Shared;
-use crate::siblings::{Siblings, Trust};
-use crate::snapshot::{Cursor, Effort, changed_within, may_change_unseen, steady};
+use crate::resource::cached_content::Held;
+use crate::resource::entry::Offer;
+use crate::resource::locate::FoundFile;
+use crate::resource::representation::Representation;
+use crate::resource::shared::Shared;
+use crate::resource::siblings::{Siblings, Trust};
+use crate::source::digest::{self, Digest, Hashed};
+use crate::source::growth::has_grown;
+use crate::source::snapshot::{Cursor, Effort, changed_within, may_change_unseen, steady};
 use crate::source::{Identity, Opened, Patience, View};
 use crate::strategy::{Way, way};
 

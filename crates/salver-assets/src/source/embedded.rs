@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::in_memory::{self, Files};
+use crate::source::in_memory::{self, Files};
 use crate::source::{EMBEDDED, Known, Metadata, Opened, Patience, Reader, Source, View};
 
 /// A file that is part of the program.
@@ -162,7 +162,7 @@ macro_rules! embedded {
         #[allow(long_running_const_eval)]
         const SOURCE: $crate::EmbeddedSource = {
             use $crate::EmbeddedFile;
-            use $crate::digest::Known;
+            use $crate::source::digest::Known;
             $crate::EmbeddedSource::new(&::core::include!(::core::concat!(
                 ::core::env!("OUT_DIR"),
                 "/salver-embed/",
@@ -229,7 +229,7 @@ mod tests {
             content: b"",
             modified_unix_seconds: 0,
             known: Known {
-                digest: crate::digest::of_bytes(b""),
+                digest: crate::source::digest::of_bytes(b""),
                 decoded: None,
             },
         }

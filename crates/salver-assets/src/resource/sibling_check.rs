@@ -21,15 +21,15 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::digest::{Decoded, Hashed, of_reader};
+use crate::cache::policy::Key;
 use crate::engine::Engine;
 use crate::error::Stop;
-use crate::held::Held;
-use crate::policy::Key;
-use crate::representations::Handles;
-use crate::shared::Shared;
-use crate::siblings::{decode, is_worth_it, say};
-use crate::snapshot::{Effort, Sightings, changed_within, may_change_unseen, steady};
+use crate::resource::build::Handles;
+use crate::resource::cached_content::Held;
+use crate::resource::shared::Shared;
+use crate::resource::siblings::{decode, is_worth_it, say};
+use crate::source::digest::{Decoded, Hashed, of_reader};
+use crate::source::snapshot::{Effort, Sightings, changed_within, may_change_unseen, steady};
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 use crate::strategy::{Way, way};
 use crate::sync::Lock;

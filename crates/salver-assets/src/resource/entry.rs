@@ -1,0 +1,329 @@
+//! What one path offers, and when that was last compared with the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use salver_semantics::{AcceptEncoding, ContentCoding};
+
+use crate::cache::bounded::{Kept, Uses};
+use crate::cache::micros;
+use crate::cache::policy::Key;
+use crate::resource::locate::{Found, FoundFile};
+use crate::resource::representation::Representation;
+
+/// What a table, a queue node and the counters of an allocator cost, about.
+const BOOKKEEPING: usize = 320;
+
+/// What small blocks cost, in halves of their lengths: many threads make them, they are given back in
+/// another order, and what lies between them stays with the process, as does what the allocator
+/// keeps for each thread. Measured over a tree of 1,000,000 files and a budget of 64 MiB (`make
+/// huge`): at twice their lengths the process took 5.7 MB more than the budget.
+const SCATTERED_HALVES: usize = 5;
+
+/// The state of one path at the moment of the last look.
+#[derive(Debug)]
+pub(crate) enum Resource {
+    /// At least one representation, the original first.
+    File(Offer),
+    /// A directory that was asked for without its slash.
+    Directory,
+    /// Nothing.
+    Missing,
+}
+
+/// The representations of one file, and what proves that they are still right.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// What was found, siblings that turned out wrong included.
+    pub(crate) found: FoundFile,
+    /// Invariant: not empty, the original first.
+    pub(crate) representations: Vec<Arc<Representation>>,
+    /// Coding and length of each, side by side: choosing reads no representation but the chosen.
+    choices: Vec<(ContentCoding, u64)>,
+    /// Set if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
+    /// again.
+    pub(crate) look_again: bool,
+    /// Set if nobody knows yet of some sibling whether it holds the original.
+    pub(crate) open: bool,
+    /// Whether the file was seen growing.
+    pub(crate) grows: bool,
+}
+
+impl Offer {
+    pub(crate) fn new(
+        found: FoundFile,
+        representations: Vec<Arc<Representation>>,
+        look_again: bool,
+        open: bool,
+        grows: bool,
+    ) -> Self {
+        let choices = representations.iter().map(|r| (r.coding, r.length()));
+        Offer {
+            choices: choices.collect(),
+            found,
+            representations,
+            look_again,
+            open,
+            grows,
+        }
+    }
+
+    /// The same with these representations in place of its own.
+    fn with(&self, representations: Vec<Arc<Representation>>) -> Self {
+        Offer::new(
+            self.found.clone(),
+            representations,
+            self.look_again,
+            self.open,
+            self.grows,
+        )
+    }
+
+    /// The same without the representation in this coding, which could not be read. The next look asks
+    /// about it again.
+    pub(crate) fn without(&self, coding: ContentCoding) -> Self {
+        let others = self.representations.iter().filter(|r| r.coding != coding);
+        Offer {
+            open: true,
+            ..self.with(others.cloned().collect())
+        }
+    }
+
+    /// Whether there is a choice.
+    pub(crate) fn is_negotiable(&self) -> bool {
+        self.representations.len() > 1
+    }
+
+    /// The representation that `accept` prefers; `None` if it accepts none of them.
+    pub(crate) fn select(&self, accept: &AcceptEncoding) -> Option<(usize, &Arc<Representation>)> {
+        let number = match &*self.choices {
+            // No choice, which is the most common case of all.
+            [(ContentCoding::Identity, _)] if accept.accepts(ContentCoding::Identity) => 0,
+            choices => accept.select(choices.iter().copied())?,
+        };
+        Some((number, self.representations.get(number)?))
+    }
+}
+
+impl Resource {
+    /// Whether this and `other` are of the same files in the same state.
+    pub(crate) fn is_of(&self, other: &Resource) -> bool {
+        match (self, other) {
+            (Resource::File(this), Resource::File(other)) => this.found == other.found,
+            (Resource::Directory, Resource::Directory) | (Resource::Missing, Resource::Missing) => {
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a new look that gave `found` proves this still right.
+    pub(crate) fn is_still(&self, found: &Found) -> bool {
+        match (self, found) {
+            (Resource::File(offer), Found::File(file)) => !offer.look_again && offer.found == *file,
+            (Resource::Directory, Found::Directory) | (Resource::Missing, Found::Missing) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A resource in the cache, with the times and counts that change without it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) resource: Resource,
+    /// Bytes that this costs, content and bookkeeping.
+    pub(crate) weight: usize,
+    /// When the last look at the disk *began*, in microseconds since the engine's epoch.
+    checked: AtomicU64,
+    /// Whether somebody is looking.
+    checking: AtomicBool,
+    /// Whether the last look had to wait for a disk or a file server: then the next one begins before the
+    /// answer is too old to be given, so that nobody has to wait for it.
+    looks_slowly: AtomicBool,
+    uses: Uses,
+}
+
+impl Kept for Entry {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+    fn weight(&self) -> usize {
+        self.weight
+    }
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
+}
+
+/// What a request may do with an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Answer from it.
+    Use,
+    /// Look at the disk first: you are the one.
+    Check,
+    /// Somebody is looking: wait for what they see.
+    Wait,
+}
+
+impl Entry {
+    pub(crate) fn new(key: Key, resource: Resource, checked: Duration, uses: u8) -> Self {
+        let (small, content) = match &resource {
+            Resource::File(offer) => {
+                let found = offer.found.path.len() + offer.found.siblings.len() * 96;
+                let all: usize = offer.representations.iter().map(|r| r.weight()).sum();
+                let contents = offer.representations.iter();
+                let content: usize = contents
+                    .filter_map(|r| r.content.as_ref())
+                    .map(|held| held.cost)
+                    .sum();
+                (found + all - content, content)
+            }
+            Resource::Directory | Resource::Missing => (0, 0),
+        };
+        let small = BOOKKEEPING + std::mem::size_of::<Self>() + key.len() + small;
+        let weight = content + small * SCATTERED_HALVES / 2;
+        Entry {
+            key,
+            resource,
+            weight,
+            checked: AtomicU64::new(micros(checked)),
+            checking: AtomicBool::new(false),
+            looks_slowly: AtomicBool::new(false),
+            uses: Uses::new(uses),
+        }
+    }
+
+    /// The same without content that costs more than `most` bytes.
+    pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
+        let cost = |r: &Representation| r.content.as_ref().map_or(0, |held| held.cost);
+        let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
+        let offer = match &self.resource {
+            Resource::File(offer) if offer.representations.iter().any(|r| too_long(r)) => offer,
+            _ => return Arc::clone(self),
+        };
+        let representations = offer.representations.iter().map(|r| match too_long(r) {
+            true => Arc::new(r.with_content(None)),
+            false => Arc::clone(r),
+        });
+        let offer = offer.with(representations.collect());
+        let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
+        let key = Arc::clone(&self.key);
+        Arc::new(Entry::new(
+            key,
+            Resource::File(offer),
+            checked,
+            self.uses.get(),
+        ))
+    }
+
+    /// Whether the last look is younger than `revalidate`. `now` is the time since the engine's
+    /// epoch.
+    pub(crate) fn is_fresh(&self, now: Duration, revalidate: Duration) -> bool {
+        self.age(now) < micros(revalidate)
+    }
+
+    /// Whether it is time to look: before the answer is too old if that takes time.
+    pub(crate) fn is_due(&self, now: Duration, revalidate: Duration) -> bool {
+        let after = match self.was_looked_at_slowly() {
+            true => micros(revalidate) / 2,
+            false => micros(revalidate),
+        };
+        self.age(now) >= after
+    }
+
+    /// Whether the last look began so long before `then` that who asked at `then` has to have another.
+    pub(crate) fn is_older_than(&self, then: Duration, most: Duration) -> bool {
+        self.age(then) > micros(most)
+    }
+
+    fn age(&self, now: Duration) -> u64 {
+        micros(now).saturating_sub(self.checked.load(Ordering::Acquire))
+    }
+
+    /// `now` is the time since the engine's epoch.
+    pub(crate) fn standing(&self, now: Duration, revalidate: Duration) -> Standing {
+        if !self.is_due(now, revalidate) {
+            return Standing::Use;
+        }
+        if !self.checking.swap(true, Ordering::AcqRel) {
+            Standing::Check
+        } else if self.is_fresh(now, revalidate) {
+            Standing::Use
+        } else {
+            Standing::Wait
+        }
+    }
+
+    pub(crate) fn was_looked_at_slowly(&self) -> bool {
+        self.looks_slowly.load(Ordering::Relaxed)
+    }
+
+    /// What the last look was like.
+    pub(crate) fn looks_slowly(&self, slowly: bool) {
+        self.looks_slowly.store(slowly, Ordering::Relaxed);
+    }
+
+    /// The look that began at `began` confirmed the entry.
+    pub(crate) fn confirm(&self, began: Duration) {
+        self.checked.store(micros(began), Ordering::Release);
+    }
+
+    /// The look is over, however it ended.
+    pub(crate) fn end_check(&self) {
+        self.checking.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(checked: u64) -> Entry {
+        let checked = Duration::from_millis(checked);
+        Entry::new(Arc::from(&b"/x"[..]), Resource::Missing, checked, 0)
+    }
+
+    #[test]
+    fn one_looks_and_the_others_wait() {
+        let entry = entry(1000);
+        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
+        assert_eq!(ask(1999), Standing::Use);
+        assert_eq!(ask(2000), Standing::Check);
+        assert_eq!(ask(2000), Standing::Wait);
+        assert_eq!(ask(9000), Standing::Wait, "as long as the look takes");
+        entry.end_check();
+        assert_eq!(
+            ask(9000),
+            Standing::Check,
+            "a look that failed proves nothing"
+        );
+        entry.confirm(Duration::from_millis(9000));
+        entry.end_check();
+        assert_eq!(ask(9999), Standing::Use);
+    }
+
+    #[test]
+    fn who_looks_slowly_begins_before_it_is_too_late() {
+        let entry = entry(1000);
+        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
+        entry.looks_slowly(true);
+        assert_eq!(ask(1499), Standing::Use);
+        assert_eq!(ask(1500), Standing::Check);
+        assert_eq!(ask(1999), Standing::Use, "the old answer is young enough");
+        assert_eq!(ask(2000), Standing::Wait);
+        entry.confirm(Duration::from_millis(1500));
+        entry.looks_slowly(false);
+        entry.end_check();
+        assert_eq!(ask(2499), Standing::Use);
+    }
+
+    #[test]
+    fn with_no_time_at_all_every_request_looks_or_waits() {
+        let entry = entry(5);
+        let ask = || entry.standing(Duration::from_millis(5), Duration::ZERO);
+        assert_eq!((ask(), ask()), (Standing::Check, Standing::Wait));
+    }
+}

@@ -12,12 +12,12 @@ use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::path::{RequestPath, file_name};
-use crate::pending::path_of;
+use crate::resource::check_table::SiblingCheck;
 use crate::resource::entry::{Entry, Resource};
+use crate::resource::in_flight::LoadKey;
 use crate::resource::load::{Load, Previous};
 use crate::resource::locate::original;
 use crate::resource::shared::Shared;
-use crate::resource::sibling_check::SiblingCheck;
 use crate::source::Patience;
 
 impl Engine {
@@ -66,7 +66,7 @@ impl Engine {
         let keys = keys_of(path, &shared.config.index);
         shared
             .flights
-            .forget(|name| keys.iter().any(|key| key == path_of(name)));
+            .forget(|load| keys.iter().any(|key| **key == *load.path));
         let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
         let entries = self.let_go(gone.collect());
         shared.tell(|| Event::Invalidated {
@@ -83,7 +83,7 @@ impl Engine {
         let is_beneath = |path: &[u8]| {
             path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
         };
-        shared.flights.forget(|name| is_beneath(path_of(name)));
+        shared.flights.forget(|load| is_beneath(&load.path));
         let gone = shared.memory.take(|entry| is_beneath(&entry.key));
         let entries = self.let_go(gone);
         shared.tell(|| Event::InvalidatedPrefix {
@@ -187,7 +187,7 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            ticket: shared.flights.alone(Key::clone(&key)),
+            ticket: shared.flights.alone(LoadKey::of_path(Key::clone(&key))),
             key,
             mount,
             relative,

@@ -80,6 +80,33 @@ impl Engine {
         }
     }
 
+    /// The answer that `load`'s request may have although nobody has looked at the disk: that of
+    /// the entry which the load is to confirm, if it is still young enough. For a driver whose
+    /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
+    /// performed and [finished](Self::finish) all the same.
+    pub fn meanwhile(
+        &self,
+        request: &Request<'_>,
+        load: &Load,
+        would_wait: WouldWait,
+        now: Now,
+    ) -> Option<ResponsePlan> {
+        let shared = &*self.shared;
+        let entry = &load.previous.as_ref()?.entry;
+        let since_epoch = shared.since_epoch(now.instant);
+        if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
+            return None;
+        }
+        let Resource::File(offer) = &entry.resource else {
+            return None;
+        };
+        let open = |_: &Representation| None;
+        match answer(request, offer, open, now.date) {
+            Decision::Respond(plan) => Some(plan),
+            Decision::NeedContent(_) => None,
+        }
+    }
+
     /// Whether the file that an answer is to be sent from was changed in place since it was
     /// opened. Then it is no longer kept open.
     fn is_outdated(&self, plan: &ResponsePlan) -> bool {

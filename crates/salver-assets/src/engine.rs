@@ -15,12 +15,12 @@ use crate::cache::policy::Key;
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
-use crate::events::{self, Event, What};
 use crate::path::{RequestPath, file_name, is_hidden};
-use crate::pending::{Arrived, Pending, Progress, Purpose, Want};
+use crate::pending::{Arrived, LoadRequest, Pending, Progress};
 use crate::request::{Method, Request};
 use crate::resource::entry::{Entry, Resource, Standing};
-use crate::resource::load::{Landed, Load, Outcome, Previous, WouldWait};
+use crate::resource::in_flight::{LoadKey, LoadResult};
+use crate::resource::load::{Load, Previous};
 use crate::resource::representation::Representation;
 use crate::resource::shared::Shared;
 use crate::source::Opened;
@@ -67,7 +67,7 @@ impl Engine {
     /// Which setting cannot be used, and why.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         Ok(Engine {
-            shared: Arc::new(Shared::new(config, Instant::now())?),
+            shared: Arc::new(Shared::new(config, Instant::now(), Engine::load_again)?),
             exact: false,
         })
     }
@@ -110,8 +110,8 @@ impl Engine {
     pub fn resume(&self, request: &Request<'_>, arrived: Arrived, now: Now) -> Step {
         let Arrived { landed, progress } = arrived;
         match landed {
-            Landed::Failed(error) => respond(request, status_responses::failed(error)),
-            Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
+            LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
+            LoadResult::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
                 // A load that was under way for long may have looked long before.
                 let most = engine.config().revalidate.max(JOINED_WITHIN);
                 if entry.is_older_than(progress.asked, most) {
@@ -119,106 +119,9 @@ impl Engine {
                 }
                 engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }),
-            Landed::Kept(entry) => self.parse_and_ask(request, |engine, path| {
+            LoadResult::Kept(entry) => self.parse_and_ask(request, |engine, path| {
                 engine.use_entry(request, path, &entry, None, now, progress)
             }),
-        }
-    }
-
-    /// Takes the outcome of a load: keeps what is to be kept, and wakes who waits.
-    pub fn finish(&self, load: Load, outcome: Outcome) {
-        let shared = &*self.shared;
-        let Outcome {
-            landed,
-            began,
-            cause,
-        } = outcome;
-        shared.counters.loads.add(1);
-        match &landed {
-            Landed::Ready { entry, opened } => {
-                entry.looks_slowly(load.looks_slowly);
-                self.keep(&load, entry, opened.as_ref(), began);
-            }
-            // Nothing was confirmed: the next one looks again.
-            Landed::Kept(_) => {}
-            Landed::Failed(error) => shared.tell(|| Event::Failed {
-                path: events::path(&load.key),
-                error: *error,
-                cause,
-            }),
-        }
-        // The look is over before anybody is told of it.
-        drop(load.previous);
-        load.ticket.land(landed);
-    }
-
-    /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
-    fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
-        let shared = &*self.shared;
-        let previous = load.previous.as_ref().map(|previous| &previous.entry);
-        let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
-        let cached = shared.is_cached(&load.key);
-        let is_wanted = || !load.ticket.is_outdated();
-        let mut leaving = Vec::new();
-        if confirmed {
-            entry.confirm(began);
-            shared.counters.revalidations.add(1);
-        } else {
-            if cached {
-                let kept = entry.without_content_beyond(shared.keep_up_to());
-                leaving = shared.memory.insert_if(kept, is_wanted);
-                let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
-                shared.counters.evictions.add(count);
-            }
-            if let Some(previous) = previous {
-                shared.close_replaced(previous, entry);
-            }
-        }
-        if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
-            shared.open_files.keep(opened, began);
-        }
-        shared.tell(|| {
-            let path = events::path(&load.key);
-            let what = What::of(&entry.resource);
-            match previous {
-                Some(_) if confirmed => Event::Confirmed { path },
-                Some(previous) if !previous.resource.is_of(&entry.resource) => {
-                    Event::Changed { path, what }
-                }
-                _ => Event::Loaded { path, what },
-            }
-        });
-        for key in leaving {
-            shared.tell(|| Event::Evicted {
-                path: events::path(&key),
-            });
-        }
-    }
-
-    /// The answer that `load`'s request may have although nobody has looked at the disk: that of
-    /// the entry which the load is to confirm, if it is still young enough. For a driver whose
-    /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
-    /// performed and [finished](Self::finish) all the same.
-    pub fn meanwhile(
-        &self,
-        request: &Request<'_>,
-        load: &Load,
-        would_wait: WouldWait,
-        now: Now,
-    ) -> Option<ResponsePlan> {
-        let shared = &*self.shared;
-        let entry = &load.previous.as_ref()?.entry;
-        let since_epoch = shared.since_epoch(now.instant);
-        if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
-            return None;
-        }
-        let Resource::File(offer) = &entry.resource else {
-            return None;
-        };
-        let open = |_: &Representation| None;
-        match answer(request, offer, open, now.date) {
-            Decision::Respond(plan) => Some(plan),
-            Decision::NeedContent(_) => None,
         }
     }
 
@@ -278,8 +181,8 @@ impl Engine {
             true => shared.memory.get(key),
             false => None,
         };
-        let previous = match entry {
-            None => None,
+        let (path_key, previous) = match entry {
+            None => (Key::from(key), None),
             Some(entry) => {
                 let since_epoch = shared.since_epoch(now.instant);
                 let announced = match entry.standing(since_epoch, shared.config.revalidate) {
@@ -289,15 +192,15 @@ impl Engine {
                     Standing::Check => true,
                     Standing::Wait => false,
                 };
-                Some(Previous { entry, announced })
+                (Key::clone(&entry.key), Some(Previous { entry, announced }))
             }
         };
-        let want = Want {
-            key,
+        let wanted = LoadRequest {
+            key: LoadKey::of_path(path_key),
             previous,
-            purpose: Purpose::Look,
+            needs_content: false,
         };
-        self.load(request, path, want, now, progress)
+        self.load(request, path, wanted, now, progress)
     }
 
     /// Answers from an entry, which is fresh or has just been loaded.
@@ -365,20 +268,19 @@ impl Engine {
                 Decision::NeedContent(representation) => {
                     let kept = self.shared.is_cached(&entry.key)
                         && representation.length() <= self.shared.keep_up_to();
-                    let purpose = Purpose::Content {
-                        coding: representation.coding,
-                        kept,
-                    };
                     let previous = Previous {
                         entry: Arc::clone(entry),
                         announced: false,
                     };
-                    let want = Want {
-                        key: &entry.key,
+                    let wanted = LoadRequest {
+                        key: LoadKey {
+                            path: Key::clone(&entry.key),
+                            coding: (!kept).then_some(representation.coding),
+                        },
                         previous: Some(previous),
-                        purpose,
+                        needs_content: true,
                     };
-                    return self.load(request, path, want, now, progress);
+                    return self.load(request, path, wanted, now, progress);
                 }
             },
         };
@@ -393,13 +295,12 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
-        want: Want<'_>,
+        wanted: LoadRequest,
         now: Now,
         progress: Progress,
     ) -> Step {
         let shared = &*self.shared;
-        let key = want.key;
-        let (mount, relative) = match shared.mounts.place(key) {
+        let (mount, relative) = match shared.mounts.place(&wanted.key.path) {
             Place::Within(mount, relative) => (mount, relative),
             Place::Redirect => {
                 return respond(
@@ -420,12 +321,12 @@ impl Engine {
             ..progress
         };
         let ticket = if shared.config.coalesce {
-            match shared.flights.join(&*want.shared_as()) {
+            match shared.flights.join(&wanted.key) {
                 Joined::First(ticket) => ticket,
                 Joined::Later(waiter) => {
                     // Somebody is reading, and this was to be a look before it is too late.
                     let since_epoch = shared.since_epoch(now.instant);
-                    let young = want.previous.as_ref().filter(|previous| {
+                    let young = wanted.previous.as_ref().filter(|previous| {
                         let revalidate = shared.config.revalidate;
                         previous.announced && previous.entry.is_fresh(since_epoch, revalidate)
                     });
@@ -441,15 +342,15 @@ impl Engine {
                 }
             }
         } else {
-            shared.flights.alone(Key::from(key))
+            shared.flights.alone(wanted.key.clone())
         };
         // Another load may have ended since the cache was asked: then this one is not needed. Who
         // has joined it already is given the same.
         if shared.config.coalesce
-            && let Some(entry) = self.landed_meanwhile(&want, now)
+            && let Some(entry) = self.loaded_meanwhile(&wanted, now)
         {
-            drop(want);
-            ticket.land(Landed::Ready {
+            drop(wanted);
+            ticket.land(LoadResult::Ready {
                 entry: Arc::clone(&entry),
                 opened: None,
             });
@@ -460,15 +361,15 @@ impl Engine {
             progress,
             mount,
         };
-        let wanted = (request.method == Method::Get).then(|| accept_encoding(request));
+        let accept = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             ticket,
-            key: Key::from(key),
+            key: wanted.key.path,
             mount,
             relative,
-            previous: want.previous,
-            wanted,
+            previous: wanted.previous,
+            wanted: accept,
             again: false,
             waits: Box::default(),
             looks_slowly: false,
@@ -477,18 +378,13 @@ impl Engine {
     }
 
     /// The fresh entry that serves what is wanted as well as a load would.
-    fn landed_meanwhile(&self, want: &Want<'_>, now: Now) -> Option<Arc<Entry>> {
+    fn loaded_meanwhile(&self, wanted: &LoadRequest, now: Now) -> Option<Arc<Entry>> {
         let shared = &*self.shared;
-        let entry = shared
-            .memory
-            .get(want.key)
-            .filter(|_| shared.is_cached(want.key))?;
-        let known = want.previous.as_ref();
+        let path = &*wanted.key.path;
+        let entry = shared.memory.get(path).filter(|_| shared.is_cached(path))?;
+        let known = wanted.previous.as_ref();
         let is_known = known.is_some_and(|previous| Arc::ptr_eq(&previous.entry, &entry));
-        let serves = match want.purpose {
-            Purpose::Look => true,
-            Purpose::Content { .. } => !is_known,
-        };
+        let serves = !wanted.needs_content || !is_known;
         let since_epoch = shared.since_epoch(now.instant);
         (serves && !entry.is_due(since_epoch, shared.config.revalidate)).then_some(entry)
     }
@@ -517,7 +413,6 @@ mod tests {
     use crate::source::Patience;
     use crate::sync::taken;
     use crate::{MemorySource, Mount};
-    use salver_semantics::ContentCoding;
 
     /// An engine that has `/a` in its cache.
     fn engine(now: Now) -> Engine {
@@ -567,18 +462,18 @@ mod tests {
         let engine = engine(now);
         let request = Request::get(b"/a");
         let path = RequestPath::parse(b"/a").unwrap();
-        let check = |previous: Option<Previous>, purpose: Purpose, enough: bool| {
-            let want = Want {
-                key: b"/a",
+        let check = |previous: Option<Previous>, needs_content: bool, enough: bool| {
+            let wanted = LoadRequest {
+                key: LoadKey::of_path(Key::from(&b"/a"[..])),
                 previous,
-                purpose,
+                needs_content,
             };
             let progress = Progress {
                 fallback: false,
                 loads: 0,
                 asked: Duration::ZERO,
             };
-            let step = engine.load(&request, &path, want, now, progress);
+            let step = engine.load(&request, &path, wanted, now, progress);
             assert_eq!(matches!(step, Step::Respond(_)), enough);
         };
         let known = || {
@@ -586,14 +481,10 @@ mod tests {
             let announced = false;
             Some(Previous { entry, announced })
         };
-        let content = || Purpose::Content {
-            coding: ContentCoding::Identity,
-            kept: true,
-        };
-        check(None, Purpose::Look, true);
-        check(known(), Purpose::Look, true);
-        check(None, content(), true);
+        check(None, false, true);
+        check(known(), false, true);
+        check(None, true, true);
         // What is known already is not what was found wanting.
-        check(known(), content(), false);
+        check(known(), true, false);
     }
 }

@@ -6,7 +6,6 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::LoadError;
-use crate::resource::entry::Resource;
 
 /// Something that the cache did. Paths are as they are asked for, decoded, with their mount's prefix:
 /// `/blog/`, `/app.js`; bytes that are no UTF-8 are replaced by U+FFFD.
@@ -81,16 +80,6 @@ pub enum What {
     Directory,
     /// Nothing that could be served.
     Nothing,
-}
-
-impl What {
-    pub(crate) fn of(resource: &Resource) -> Self {
-        match resource {
-            Resource::File(_) => What::File,
-            Resource::Directory => What::Directory,
-            Resource::Missing => What::Nothing,
-        }
-    }
 }
 
 /// Whoever wants to know.

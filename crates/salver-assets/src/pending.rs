@@ -1,19 +1,17 @@
 //! A request between two steps: how far it has come, what it waits for, and what for.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use salver_semantics::ContentCoding;
-
 use crate::coalesce::Waiter;
-use crate::resource::load::{Landed, Previous};
+use crate::resource::in_flight::{LoadKey, LoadResult};
+use crate::resource::load::Previous;
 
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {
-    pub(crate) waiter: Waiter<Landed>,
+    pub(crate) waiter: Waiter<LoadResult>,
     pub(crate) progress: Progress,
     /// Whose files it waits for.
     pub(crate) mount: usize,
@@ -21,7 +19,7 @@ pub struct Pending {
 
 /// What a [`Pending`] resolves to.
 pub struct Arrived {
-    pub(crate) landed: Landed,
+    pub(crate) landed: LoadResult,
     pub(crate) progress: Progress,
 }
 
@@ -35,39 +33,13 @@ pub(crate) struct Progress {
     pub(crate) asked: Duration,
 }
 
-/// What a load is begun for.
-pub(crate) struct Want<'a> {
-    pub(crate) key: &'a [u8],
+/// The need for a load.
+pub(crate) struct LoadRequest {
+    pub(crate) key: LoadKey,
+    /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
-    pub(crate) purpose: Purpose,
-}
-
-pub(crate) enum Purpose {
-    /// To learn what is there.
-    Look,
-    /// For the content of the representation in this coding; if it is `kept`, all find it in the
-    /// entry from then on.
-    Content { coding: ContentCoding, kept: bool },
-}
-
-/// The path of what is shared by this name.
-pub(crate) fn path_of(name: &[u8]) -> &[u8] {
-    name.split(|&byte| byte == 0).next().unwrap_or_default()
-}
-
-impl Want<'_> {
-    /// Who gives the same name can share the load. Content that is not kept is of use only to
-    /// those who want the same coding: others would wait in vain, and then again. No path holds a
-    /// NUL.
-    pub(crate) fn shared_as(&self) -> Cow<'_, [u8]> {
-        match self.purpose {
-            Purpose::Content {
-                coding,
-                kept: false,
-            } => [self.key, b"\0", coding.name().as_bytes()].concat().into(),
-            Purpose::Look | Purpose::Content { .. } => self.key.into(),
-        }
-    }
+    /// Whether that entry is fresh and lacks the content of the selected representation.
+    pub(crate) needs_content: bool,
 }
 
 impl Pending {

@@ -1,11 +1,16 @@
 //! Resources: the file at a path with its precompressed siblings, loaded, checked and kept as an entry.
 
-pub(crate) mod build;
+mod attempt;
+mod build;
 pub(crate) mod cached_content;
+pub(crate) mod check_table;
 pub(crate) mod entry;
+mod handles;
+pub(crate) mod in_flight;
 pub(crate) mod load;
 pub(crate) mod locate;
 pub(crate) mod representation;
 pub(crate) mod shared;
-pub(crate) mod sibling_check;
-pub(crate) mod siblings;
+mod sibling_check;
+mod sibling_decode;
+mod siblings;

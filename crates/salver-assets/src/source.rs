@@ -6,6 +6,7 @@ pub(crate) mod directory;
 mod directory_log;
 pub(crate) mod embedded;
 pub(crate) mod growth;
+pub(crate) mod identity;
 mod in_memory;
 pub(crate) mod memory;
 pub(crate) mod snapshot;

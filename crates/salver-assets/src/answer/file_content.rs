@@ -11,8 +11,9 @@ use bytes::Bytes;
 use salver_os::Attributes;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::resource::representation::Promise;
 use crate::source::digest::{self, Digest};
-use crate::source::snapshot::{may_change_unseen, same_content};
+use crate::source::identity::{may_change_unseen, same_content};
 use crate::source::{Identity, Metadata, Patience};
 use crate::strategy::{Residency, Situation};
 use crate::sync::Lock;
@@ -33,19 +34,6 @@ pub struct FileContent {
     pub situation: Situation,
     /// What the head promises, and what has been seen since.
     pub(crate) witness: Arc<Witness>,
-}
-
-/// What the head of an answer promises of the bytes that follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// That they are of the content with this digest, which is its entity tag.
-    Digest(Digest),
-    /// That they are of the version with this identity, which is its entity tag. Nothing could prove that of a
-    /// file which has changed.
-    Identity,
-    /// Little: the entity tag is weak, for the file is being written. It may grow meanwhile, so that what has
-    /// left is hashed, to be compared with what is in the file at the end.
-    Prefix,
 }
 
 /// What was seen of a file while its bytes left.

@@ -12,8 +12,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::cache::bounded::{Kept, Memory, Uses};
+use crate::cache::micros;
 use crate::cache::policy::Key;
-use crate::resource::entry::micros;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
 

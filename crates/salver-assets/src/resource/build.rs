@@ -1,28 +1,22 @@
 //! From found files to representations with their entity tags.
 
-use std::cell::RefCell;
-use std::io::Read;
 use std::sync::Arc;
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::answer::file_content::Promise;
-use crate::cache_control::Named;
 use crate::error::Stop;
 use crate::resource::cached_content::Held;
 use crate::resource::entry::Offer;
+use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::Representation;
+use crate::resource::representation::{Promise, Representation};
 use crate::resource::shared::Shared;
 use crate::resource::siblings::{Siblings, Trust};
+use crate::source::Patience;
 use crate::source::digest::{self, Digest, Hashed};
-use crate::source::growth::has_grown;
-use crate::source::snapshot::{Cursor, Effort, changed_within, may_change_unseen, steady};
-use crate::source::{Identity, Opened, Patience, View};
+use crate::source::identity::{changed_within, may_change_unseen};
+use crate::source::snapshot::Effort;
 use crate::strategy::{Way, way};
-
-/// What an event loop may read and hash without being missed, in bytes.
-pub(crate) const AT_ONCE: u64 = 64 * 1024;
 
 /// What is known of an original: its digest, if it is short enough to be hashed at once, and its content if
 /// that was read and may be kept.
@@ -51,7 +45,7 @@ impl Original {
             digest: Some(digest),
             content: None,
         };
-        if let Some(hashed) = files.view.known(&file.path) {
+        if let Some(hashed) = files.view().known(&file.path) {
             return Ok(known(hashed.digest));
         }
         if file.identity.length > shared.config.hash_up_to {
@@ -156,97 +150,4 @@ pub(crate) fn build(
         open,
         effort.grows,
     ))
-}
-
-/// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
-/// whatever has its name by then.
-pub(crate) struct Handles<'a> {
-    view: &'a dyn View,
-    opened: RefCell<Vec<(Vec<u8>, Opened)>>,
-}
-
-impl<'a> Handles<'a> {
-    pub(crate) fn new(view: &'a dyn View) -> Self {
-        Handles::with(view, Vec::new())
-    }
-
-    /// With those that an earlier attempt has opened.
-    pub(crate) fn with(view: &'a dyn View, opened: Vec<(Vec<u8>, Opened)>) -> Self {
-        Handles {
-            view,
-            opened: RefCell::new(opened),
-        }
-    }
-
-    pub(crate) fn into_opened(self) -> Vec<(Vec<u8>, Opened)> {
-        self.opened.into_inner()
-    }
-
-    /// The file by its name.
-    fn named<'b>(&'b self, file: &'b FoundFile) -> Named<'b> {
-        Named {
-            view: self.view,
-            path: &file.path,
-        }
-    }
-
-    /// Opens the file that was found a moment ago.
-    pub(crate) fn open(
-        &self,
-        path: &[u8],
-        identity: &Identity,
-        effort: Effort<'_>,
-    ) -> Result<Opened, Stop> {
-        let mut opened = self.opened.borrow_mut();
-        if let Some((_, file)) = opened.iter().find(|(known, _)| known == path) {
-            return Ok(file.clone());
-        }
-        let mut file =
-            self.view
-                .open(path, effort.patience)
-                .map_err(|error| match error.kind() {
-                    // It is a directory or a FIFO now.
-                    std::io::ErrorKind::InvalidInput => Stop::Changed,
-                    _ => error.into(),
-                })?;
-        if file.metadata.identity != *identity {
-            if !effort.grows || !has_grown(identity, &file.metadata.identity) {
-                return Err(Stop::Changed);
-            }
-            // As much of it as there was when it was found.
-            file.metadata.identity = *identity;
-        }
-        opened.push((path.to_vec(), file.clone()));
-        Ok(file)
-    }
-}
-
-/// The whole content of one version: what is in memory is shared, not copied.
-pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Held, Stop> {
-    if let Some(held) = Held::shared(&opened.reader) {
-        return Ok(held);
-    }
-    let length = within_patience(opened, effort)?;
-    let bytes = steady(opened, effort, |cursor: &mut Cursor<'_>| {
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        cursor.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    })?;
-    shared.counters.bytes_loaded.add(length);
-    Ok(Held::kept(shared.contents.count(bytes)))
-}
-
-fn hash(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Digest, Stop> {
-    let length = within_patience(opened, effort)?;
-    let digest = steady(opened, effort, |cursor| digest::of_reader(cursor))?;
-    shared.counters.bytes_loaded.add(length);
-    Ok(digest)
-}
-
-fn within_patience(opened: &Opened, effort: Effort<'_>) -> Result<u64, Stop> {
-    let length = opened.metadata.identity.length;
-    if effort.patience == Patience::MustNotWait && length > AT_ONCE {
-        return Err(Stop::WouldWait);
-    }
-    Ok(length)
 }

@@ -9,6 +9,7 @@ use salver_semantics::{AcceptEncoding, ContentCoding};
 use crate::cache::bounded::{Kept, Uses};
 use crate::cache::micros;
 use crate::cache::policy::Key;
+use crate::events::What;
 use crate::resource::locate::{Found, FoundFile};
 use crate::resource::representation::Representation;
 
@@ -107,6 +108,15 @@ impl Offer {
 }
 
 impl Resource {
+    /// The kind of resource, as events tell it.
+    pub(crate) fn kind(&self) -> What {
+        match self {
+            Resource::File(_) => What::File,
+            Resource::Directory => What::Directory,
+            Resource::Missing => What::Nothing,
+        }
+    }
+
     /// Whether this and `other` are of the same files in the same state.
     pub(crate) fn is_of(&self, other: &Resource) -> bool {
         match (self, other) {

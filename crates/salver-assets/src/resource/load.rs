@@ -9,25 +9,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_semantics::{AcceptEncoding, ContentCoding};
+use salver_semantics::AcceptEncoding;
 
-use crate::answer::file_content::Promise;
 use crate::cache::bounded::Kept;
 use crate::cache::policy::Key;
-use crate::coalesce::Ticket;
-use crate::error::{LoadError, Stop, is_absence, too_many_files};
+use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};
-use crate::resource::build::{Handles, Original, build, read};
-use crate::resource::cached_content::Held;
-use crate::resource::entry::{Entry, Offer, Resource};
-use crate::resource::locate::{Found, FoundFile, locate};
-use crate::resource::representation::Representation;
+use crate::resource::entry::{Entry, Resource};
+use crate::resource::in_flight::{LoadResult, LoadTicket};
+use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
-use crate::resource::siblings::Siblings;
 use crate::source::growth::Growth;
-use crate::source::snapshot::{Effort, PATIENCE, Sightings, is_still, settle};
-use crate::source::{Identity, Opened, Patience, Reader, View};
-use crate::strategy::{Way, way};
+use crate::source::snapshot::{Effort, PATIENCE, Sightings, is_still};
+use crate::source::{Identity, Opened, Patience, View};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
 /// after pauses.
@@ -43,27 +37,12 @@ const UNSETTLED_FOR: Duration = PATIENCE.saturating_add(Duration::from_secs(1));
 /// The same while looking fails.
 const FAILING_FOR: Duration = Duration::from_secs(10);
 
-/// What a load gave, to all who wait for it.
-#[derive(Clone, Debug)]
-pub(crate) enum Landed {
-    /// The resource as it is on disk, with the opened content of one representation if that is
-    /// not in memory.
-    Ready {
-        entry: Arc<Entry>,
-        opened: Option<Opened>,
-    },
-    /// The resource as it was, for want of better: how it is could not be found out.
-    Kept(Arc<Entry>),
-    /// Nothing.
-    Failed(LoadError),
-}
-
 /// Work that has to be done before a request can be answered. Perform it and give the outcome to
 /// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who
 /// wait for it.
 pub struct Load {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) ticket: Ticket<Key, Landed>,
+    pub(crate) ticket: LoadTicket,
     pub(crate) key: Key,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
@@ -96,7 +75,7 @@ impl Drop for Previous {
 
 /// What performing a load gave. Give it to [`Engine::finish`](crate::Engine::finish).
 pub struct Outcome {
-    pub(crate) landed: Landed,
+    pub(crate) landed: LoadResult,
     /// When the look at the disk began.
     pub(crate) began: Duration,
     /// What the storage said, if that is why it failed.
@@ -107,7 +86,7 @@ impl Outcome {
     /// For a load that cannot be performed, because there is no room in a queue, say.
     pub fn overloaded() -> Self {
         Outcome {
-            landed: Landed::Failed(LoadError::Overloaded),
+            landed: LoadResult::Failed(LoadError::Overloaded),
             began: Duration::ZERO,
             cause: None,
         }
@@ -136,23 +115,23 @@ pub(crate) struct Waits {
     since: Cell<Option<(Instant, Duration)>>,
     sightings: Sightings,
     /// What the attempts have seen of the file's growth.
-    growth: RefCell<Growth>,
-    resting: RefCell<Option<Resting>>,
+    pub(super) growth: RefCell<Growth>,
+    pub(super) resting: RefCell<Option<Resting>>,
 }
 
 /// What an attempt found that stopped because a file had not rested for long enough. The next goes on with it, unless
 /// the file has been written to: one that is replaced again and again would else never be found at rest.
-struct Resting {
+pub(super) struct Resting {
     /// When it was looked.
-    began: Duration,
-    view: Arc<dyn View>,
-    file: FoundFile,
-    opened: Vec<(Vec<u8>, Opened)>,
+    pub(super) began: Duration,
+    pub(super) view: Arc<dyn View>,
+    pub(super) file: FoundFile,
+    pub(super) opened: Vec<(Vec<u8>, Opened)>,
 }
 
 impl Resting {
     /// Whether nobody has written to the files meanwhile, whatever has their names by now.
-    fn is_still(&self) -> bool {
+    pub(super) fn is_still(&self) -> bool {
         let mut opened = self.opened.iter();
         opened.all(|(_, opened)| is_still(opened).unwrap_or(false))
     }
@@ -253,10 +232,10 @@ impl Load {
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
                     if let Some(entry) = previous {
-                        break Landed::Kept(entry);
+                        break LoadResult::Kept(entry);
                     }
                     cause = Some(Arc::new(error));
-                    break Landed::Failed(failure);
+                    break LoadResult::Failed(failure);
                 }
             };
             if patience == Patience::MustNotWait || !effort.is_spent() {
@@ -296,7 +275,7 @@ impl Load {
 
     /// A file that is written without a pause has no state that could be sent; the last whole one
     /// is better than none, until that would be older than one look explains.
-    fn unsettled(&self, now: Duration) -> Landed {
+    fn unsettled(&self, now: Duration) -> LoadResult {
         let said = &self.shared.said;
         let is_first = |what: &str| said.first(&said.unsettled, now, (&self.key, what));
         match self.answer_within(UNSETTLED_FOR, now) {
@@ -307,7 +286,7 @@ impl Load {
                         quoted(&self.key)
                     );
                 }
-                Landed::Kept(entry)
+                LoadResult::Kept(entry)
             }
             None => {
                 if is_first("unsettled") {
@@ -316,7 +295,7 @@ impl Load {
                         quoted(&self.key)
                     );
                 }
-                Landed::Failed(LoadError::Unsettled)
+                LoadResult::Failed(LoadError::Unsettled)
             }
         }
     }
@@ -330,9 +309,10 @@ impl Load {
         may_be_given.then(|| Arc::clone(entry))
     }
 
-    fn previous_offer(&self) -> Option<&Offer> {
+    /// The identity of the cached version, if that was seen growing.
+    pub(super) fn known_to_grow(&self) -> Option<&Identity> {
         match &self.previous.as_ref()?.entry.resource {
-            Resource::File(offer) => Some(offer),
+            Resource::File(offer) => offer.grows.then_some(&offer.found.identity),
             Resource::Directory | Resource::Missing => None,
         }
     }
@@ -354,241 +334,5 @@ impl Load {
     /// Whether the load is to confirm an entry that may be used meanwhile.
     pub fn confirms(&self) -> bool {
         self.previous.is_some()
-    }
-
-    /// `looked` is set once it is known what is at the path.
-    fn attempt(
-        &self,
-        effort: Effort<'_>,
-        began: Duration,
-        looked: &Cell<bool>,
-    ) -> Result<Landed, Stop> {
-        let resting = self.waits.resting.take();
-        let resting = resting.filter(|resting| resting.is_still());
-        let goes_on = resting.is_some();
-        let (view, mut found, opened) = match resting {
-            Some(resting) => (resting.view, Found::File(resting.file), resting.opened),
-            None => {
-                let Some(mount) = self.shared.mounts.get(self.mount) else {
-                    return Ok(Landed::Failed(LoadError::Failed));
-                };
-                let view = match mount.source.view(effort.patience) {
-                    // A tree that has gone holds nothing.
-                    Err(error) if is_absence(&error) => {
-                        return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
-                    }
-                    view => view?,
-                };
-                let config = &self.shared.config;
-                let found = locate(&*view, &self.relative, config, effort.patience)?;
-                (view, found, Vec::new())
-            }
-        };
-        let files = Handles::with(&*view, opened);
-        let mut is_whole = goes_on;
-        let landed = self.land(&view, &mut found, &files, effort, began, &mut is_whole);
-        if is_whole {
-            looked.set(true);
-        }
-        if let (Err(Stop::Rests(_)), Found::File(file)) = (&landed, found)
-            && is_whole
-        {
-            let opened = files.into_opened();
-            self.waits.resting.replace(Some(Resting {
-                began,
-                view,
-                file,
-                opened,
-            }));
-        }
-        landed
-    }
-
-    /// What comes of what was found. `is_whole` says whether siblings have been looked for.
-    fn land(
-        &self,
-        view: &Arc<dyn View>,
-        found: &mut Found,
-        files: &Handles<'_>,
-        effort: Effort<'_>,
-        began: Duration,
-        is_whole: &mut bool,
-    ) -> Result<Landed, Stop> {
-        let shared = &*self.shared;
-        let patience = effort.patience;
-        let cached = shared.is_cached(&self.key);
-        let effort = Effort {
-            grows: match &*found {
-                Found::File(file) => {
-                    let mut growth = self.waits.growth.borrow_mut();
-                    growth.look(self.previous_offer(), &file.identity)
-                }
-                Found::Directory | Found::Missing => false,
-            },
-            ..effort
-        };
-        let key = Some(&self.key).filter(|_| !self.again);
-        let mut siblings = Siblings::new(&self.shared, view, self.mount, effort, key, cached);
-        let mut original = None;
-        if let Found::File(file) = found
-            && !*is_whole
-        {
-            siblings.look(file)?;
-            // Beside the looks, if it has to be read.
-            if siblings.are_awaited() && !self.knows(&file.identity) {
-                original = Some(Original::read(
-                    shared, self.mount, files, file, cached, effort,
-                )?);
-            }
-            siblings.found(file);
-        }
-        *is_whole = true;
-        let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        let still = previous.filter(|entry| match &entry.resource {
-            still if !still.is_still(found) => false,
-            Resource::File(offer) => !offer.open || siblings.stay_open(offer),
-            Resource::Directory | Resource::Missing => true,
-        });
-        let file = match found {
-            Found::Directory => {
-                return Ok(self.without_content(found, Resource::Directory, began));
-            }
-            Found::Missing => return Ok(self.without_content(found, Resource::Missing, began)),
-            Found::File(file) => file,
-        };
-        let old = previous.and_then(|entry| match &entry.resource {
-            Resource::File(offer) => Some(offer),
-            _ => None,
-        });
-        let (mut offer, mut changed) = match old {
-            Some(offer) if still.is_some() => (offer.clone(), false),
-            old => {
-                let original = match original {
-                    Some(original) => original,
-                    None => Original::read(shared, self.mount, files, file, cached, effort)?,
-                };
-                let mount = self.mount;
-                let file = file.clone();
-                let built = build(&mut siblings, mount, files, file, original, old, effort)?;
-                (built, true)
-            }
-        };
-        let mut opened = None;
-        while let Some((number, representation)) = self.wanted.and_then(|accept| {
-            let (number, representation) = offer.select(&accept)?;
-            let at_hand = representation.content.is_some() || opened.is_some();
-            (!at_hand).then(|| (number, Arc::clone(representation)))
-        }) {
-            let identity = &representation.identity;
-            let content = match siblings.content(identity) {
-                Some(content) => Ok(Ok(content)),
-                None => self.content(files, &representation, began, effort),
-            };
-            match content {
-                Ok(Ok(content)) => {
-                    if let Some(slot) = offer.representations.get_mut(number) {
-                        *slot = Arc::new(representation.with_content(Some(content)));
-                        changed = true;
-                    }
-                }
-                // Window by window, which is the driver's part, or for this answer alone.
-                Ok(Err(file)) => opened = Some(file),
-                Err(Stop::WouldWait) if patience == Patience::MustNotWait => {
-                    return Err(Stop::WouldWait);
-                }
-                // The original has what it has.
-                Err(_) if representation.coding != ContentCoding::Identity => {
-                    offer = offer.without(representation.coding);
-                    changed = true;
-                }
-                Err(stop) => return Err(stop),
-            }
-        }
-        match still.filter(|_| !changed) {
-            Some(entry) => Ok(Landed::Ready {
-                entry: Arc::clone(entry),
-                opened,
-            }),
-            None => Ok(self.ready(Resource::File(offer), began, opened)),
-        }
-    }
-
-    /// Whether this version of the file is the one that the cache has.
-    fn knows(&self, identity: &Identity) -> bool {
-        let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        previous.is_some_and(|entry| match &entry.resource {
-            Resource::File(offer) => offer.found.identity == *identity,
-            Resource::Directory | Resource::Missing => false,
-        })
-    }
-
-    /// The content of a representation in memory, or the open file that it is to be sent from.
-    fn content(
-        &self,
-        files: &Handles<'_>,
-        representation: &Representation,
-        began: Duration,
-        effort: Effort<'_>,
-    ) -> Result<Result<Held, Opened>, Stop> {
-        let shared = &*self.shared;
-        let cached = shared.is_cached(&self.key);
-        let identity = &representation.identity;
-        let effort = Effort {
-            // Of a sibling a part is worth nothing.
-            grows: effort.grows && representation.coding == ContentCoding::Identity,
-            ..effort
-        };
-        let open = || files.open(&representation.path, identity, effort);
-        if way(&shared.situation(identity, cached)) == Way::Read {
-            return read(shared, &open()?, effort).map(Ok);
-        }
-        let kept = shared.open_files.get(identity, began);
-        let file = match kept.filter(|_| cached) {
-            Some(file) => file,
-            None => self.open_for_answer(open)?,
-        };
-        // Nobody has read it whole yet.
-        if !matches!(representation.promise, Promise::Digest(_)) {
-            settle(&file, effort)?;
-        }
-        Ok(match file.reader {
-            Reader::Static(bytes) => Ok(Held::of_program(bytes)),
-            Reader::File(_) | Reader::Memory(_) => Err(file),
-        })
-    }
-
-    /// Opens a file that an answer will hold open, if there may be one more.
-    fn open_for_answer(&self, open: impl Fn() -> Result<Opened, Stop>) -> Result<Opened, Stop> {
-        let files = &self.shared.open_files;
-        if !files.has_room() {
-            return Err(Stop::Io(too_many_files()));
-        }
-        let opened = open()?;
-        files.count(&opened);
-        Ok(opened)
-    }
-
-    /// The entry that says what was found, where that has no content: the old one if it is right.
-    fn without_content(&self, found: &Found, resource: Resource, began: Duration) -> Landed {
-        let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        match previous.filter(|entry| entry.resource.is_still(found)) {
-            Some(entry) => Landed::Ready {
-                entry: Arc::clone(entry),
-                opened: None,
-            },
-            None => self.ready(resource, began, None),
-        }
-    }
-
-    fn ready(&self, resource: Resource, began: Duration, opened: Option<Opened>) -> Landed {
-        let uses = self
-            .previous
-            .as_ref()
-            .map_or(0, |previous| previous.entry.uses().get());
-        let entry = Entry::new(Arc::clone(&self.key), resource, began, uses);
-        Landed::Ready {
-            entry: Arc::new(entry),
-            opened,
-        }
     }
 }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
 use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
-use crate::answer::file_content::Promise;
 use crate::path::file_name;
 use crate::resource::cached_content::Held;
 use crate::source::Identity;
+use crate::source::digest::Digest;
 
 /// A field name and value, as they go into an answer.
 pub type Field = (&'static str, Bytes);
@@ -76,6 +76,19 @@ impl Head {
         let field = |(name, value): &Field| 2 * (name.len() + value.len() + 4) + 40;
         std::mem::size_of::<Self>() + self.fields.iter().map(field).sum::<usize>() + 64
     }
+}
+
+/// What the head of an answer promises of the bytes that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// That they are of the content with this digest, which is its entity tag.
+    Digest(Digest),
+    /// That they are of the version with this identity, which is its entity tag. Nothing could prove that of a
+    /// file which has changed.
+    Identity,
+    /// Little: the entity tag is weak, for the file is being written. It may grow meanwhile, so that what has
+    /// left is hashed, to be compared with what is in the file at the end.
+    Prefix,
 }
 
 /// One representation.

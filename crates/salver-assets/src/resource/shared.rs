@@ -1,5 +1,6 @@
 //! What all parts of one engine share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,18 +11,17 @@ use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
 use crate::cache::policy::Key;
 use crate::cache_control::Named;
-use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::counters::Counters;
 use crate::error::LoadError;
 use crate::events::Event;
 use crate::log::Said;
+use crate::resource::check_table::SiblingChecks;
 use crate::resource::entry::{Entry, Resource};
-use crate::resource::load::Landed;
-use crate::resource::sibling_check::Checks;
+use crate::resource::in_flight::{LoadResult, LoadsInFlight};
 use crate::source::Identity;
 use crate::source::digest::Digests;
-use crate::source::snapshot::changed_within;
+use crate::source::identity::changed_within;
 use crate::strategy::{Residency, Situation, Transport};
 
 #[derive(Debug)]
@@ -30,20 +30,26 @@ pub(crate) struct Shared {
     pub(crate) mounts: Mounts,
     pub(crate) memory: Memory<Entry>,
     pub(crate) open_files: OpenFiles,
-    pub(crate) flights: Flights<Key, Landed>,
+    pub(crate) flights: LoadsInFlight,
     pub(crate) digests: Digests,
-    pub(crate) checks: Checks,
+    pub(crate) checks: SiblingChecks,
     pub(crate) counters: Counters,
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
     pub(crate) said: Said,
     /// Whether the cache is left alone for now.
     pub(crate) paused: AtomicBool,
+    /// Loads the resource at a path again; given by the engine, of which the parts below it know nothing.
+    pub(crate) reload: fn(&Arc<Shared>, Key),
     epoch: Instant,
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, epoch: Instant) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: Config,
+        epoch: Instant,
+        reload: fn(&Arc<Shared>, Key),
+    ) -> Result<Self, ConfigError> {
         // One budget for both: what the digests may take is not the entries'.
         let digests = Digests::within(config.cache_size);
         let budget = config.cache_size.saturating_sub(digests.weight());
@@ -51,14 +57,15 @@ impl Shared {
             mounts: Mounts::new(&config.mounts)?,
             memory: Memory::new(budget),
             open_files: OpenFiles::new(config.open_files),
-            flights: Flights::new(Landed::Failed(LoadError::Failed)),
+            flights: LoadsInFlight::new(LoadResult::Failed(LoadError::Failed)),
             digests,
-            checks: Checks::default(),
+            checks: SiblingChecks::default(),
             counters: Counters::default(),
             contents: ContentMemory::default(),
             said: Said::default(),
             paused: AtomicBool::new(false),
             config,
+            reload,
             epoch,
         })
     }

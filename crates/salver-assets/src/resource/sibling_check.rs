@@ -9,232 +9,66 @@
 //!                                             what is kept there is loaded again if the sibling fits
 //! ```
 //!
-//! A file system may take as long as it likes for a sibling, or for ever; there is one check of each, and
-//! so many in all. What finds no place is done at a later look: until then there is no such sibling.
+//! A file system may take as long as it likes for a sibling, or for ever: see the [table](super::check_table).
 
-use std::collections::HashMap;
-use std::fmt;
-use std::io::{self, Read};
 use std::sync::{Arc, Weak};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::cache::policy::Key;
-use crate::engine::Engine;
 use crate::error::Stop;
-use crate::resource::build::Handles;
-use crate::resource::cached_content::Held;
+use crate::resource::check_table::{OngoingCheck, SiblingCheck};
+use crate::resource::handles::Handles;
 use crate::resource::shared::Shared;
-use crate::resource::siblings::{decode, is_worth_it, say};
+use crate::resource::sibling_decode::{WhileWanted, decode, is_worth_it, say};
 use crate::source::digest::{Decoded, Hashed, of_reader};
-use crate::source::snapshot::{Effort, Sightings, changed_within, may_change_unseen, steady};
+use crate::source::identity::{changed_within, may_change_unseen};
+use crate::source::snapshot::{Effort, Sightings, steady};
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 use crate::strategy::{Way, way};
-use crate::sync::Lock;
 
-/// Checks that may wait or run at once: three for each thread of a driver, and more. One mount has no more of
-/// them than it leaves to others.
-const MOST: usize = 512;
-
-/// A mount that has so many which began longer ago than [`SLOW`] gets no more of them: its disk hangs, and
-/// there is nothing to wait for.
-const MOST_SLOW: usize = 8;
-
-/// See [`MOST_SLOW`].
-const SLOW: Duration = Duration::from_secs(1);
-
-/// Paths that one check has loaded again, at most.
-const MOST_LEFT: usize = 16;
-
-/// A check to be performed where it may wait; see
-/// [`Engine::hand_sibling_checks_to`](crate::Engine::hand_sibling_checks_to). One that is dropped instead
-/// is done at a later look.
-pub struct SiblingCheck {
-    /// A check holds no engine up that nobody else has any more.
-    shared: Weak<Shared>,
-    view: Arc<dyn View>,
-    subject: Subject,
-    check: Arc<Check>,
-}
-
-/// What is checked.
+/// The sibling that is checked, and the original that it is compared with.
 #[derive(Debug)]
-pub(crate) struct Subject {
-    pub(crate) mount: usize,
-    /// Of the sibling.
-    pub(crate) path: Vec<u8>,
-    pub(crate) coding: ContentCoding,
-    pub(crate) original: (Vec<u8>, Identity),
+pub(super) struct Subject {
+    pub(super) mount: usize,
+    /// The path of the sibling.
+    pub(super) path: Vec<u8>,
+    pub(super) coding: ContentCoding,
+    /// The path and the identity of the original.
+    pub(super) original: (Vec<u8>, Identity),
     /// Whether its content may be kept.
-    pub(crate) cached: bool,
+    pub(super) cached: bool,
 }
 
-/// A check that waits for a thread, or runs.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub(crate) began: Instant,
-    progress: Lock<Progress>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// What is at the sibling's path, once it was looked at: a file, or nothing that could be one.
-    pub(crate) looked: Option<Option<Identity>>,
-    /// Of this version, if it is to be kept and was read.
-    content: Option<(Identity, Held)>,
-    ended: bool,
-    waiting: Vec<Thread>,
-    left: Vec<Key>,
-}
-
-impl Check {
-    /// Waits until `ready` says so or the check has ended, but not beyond `until`: then `left` is loaded
-    /// again if the sibling turns out to fit.
-    pub(crate) fn wait<T>(
-        &self,
-        until: Instant,
-        left: Option<&Key>,
-        ready: impl Fn(&mut Progress) -> Option<T>,
-    ) -> Option<T> {
-        loop {
-            let now = Instant::now();
-            let mut progress = self.progress.hold();
-            if let Some(value) = ready(&mut progress) {
-                return Some(value);
-            }
-            if progress.ended {
-                return None;
-            }
-            if now >= until {
-                if let Some(key) = left.filter(|key| !progress.left.contains(key))
-                    && progress.left.len() < MOST_LEFT
-                {
-                    progress.left.push(Key::clone(key));
-                }
-                return None;
-            }
-            progress.waiting.push(std::thread::current());
-            drop(progress);
-            std::thread::park_timeout(until - now);
-        }
-    }
-
-    /// The version and the content that it has read, if that is to be kept.
-    pub(crate) fn content(&self) -> Option<(Identity, Held)> {
-        self.progress.hold().content.clone()
-    }
-
-    fn advance(&self, change: impl FnOnce(&mut Progress)) {
-        let mut progress = self.progress.hold();
-        change(&mut progress);
-        let waiting = std::mem::take(&mut progress.waiting);
-        drop(progress);
-        waiting.iter().for_each(Thread::unpark);
-    }
-}
-
-type HandOver = Arc<dyn Fn(SiblingCheck) + Send + Sync>;
-
-/// By mount and path.
-type Open = HashMap<(usize, Vec<u8>), Arc<Check>>;
-
-/// The checks that wait or run, and who performs them.
-#[derive(Default)]
-pub(crate) struct Checks {
-    open: Lock<Open>,
-    /// The mounts that have a check of a large original: two at once would only share a disk.
-    large: Lock<Vec<usize>>,
-    hand_over: Lock<Option<HandOver>>,
-}
-
-impl fmt::Debug for Checks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checks")
-            .field("open", &self.open)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Checks {
-    pub(crate) fn hand_to(&self, hand_over: HandOver) {
-        *self.hand_over.hold() = Some(hand_over);
-    }
-
-    /// Whether there is somebody who performs them.
-    pub(crate) fn are_performed(&self) -> bool {
-        self.hand_over.hold().is_some()
-    }
-
-    /// The check of `subject`: the one that is open already, or a new one; `None` if there are too many.
-    pub(crate) fn begin(
-        &self,
-        shared: &Arc<Shared>,
-        view: &Arc<dyn View>,
-        subject: Subject,
-    ) -> Option<Arc<Check>> {
-        let hand_over = self.hand_over.hold().clone()?;
-        let mut open = self.open.hold();
-        let key = (subject.mount, subject.path.clone());
-        if let Some(check) = open.get(&key) {
-            return Some(Arc::clone(check));
-        }
-        let mine = open.iter().filter(|((mount, _), _)| *mount == key.0);
-        let slow = mine
-            .clone()
-            .filter(|(_, check)| check.began.elapsed() > SLOW);
-        if slow.count() >= MOST_SLOW || mine.count() >= MOST.saturating_sub(open.len()) {
-            return None;
-        }
-        let check = Arc::new(Check {
-            began: Instant::now(),
-            progress: Lock::default(),
-        });
-        open.insert(key, Arc::clone(&check));
-        drop(open);
-        hand_over(SiblingCheck {
+/// The check of `subject`: the one that is under way already, or a new one; `None` if there are too many.
+pub(super) fn begin(
+    shared: &Arc<Shared>,
+    view: &Arc<dyn View>,
+    subject: Subject,
+) -> Option<Arc<OngoingCheck>> {
+    let (mount, path) = (subject.mount, subject.path.clone());
+    shared.checks.begin(mount, &path, |check| {
+        let examination = Examination {
             shared: Arc::downgrade(shared),
             view: Arc::clone(view),
             subject,
-            check: Arc::clone(&check),
-        });
-        Some(check)
-    }
-
-    fn end(&self, subject: &Subject) {
-        let key = (subject.mount, subject.path.clone());
-        self.open.hold().remove(&key);
-    }
-
-    /// The right to check an original of any length of this mount, while it lives.
-    fn begin_large(&self, mount: usize) -> Option<Large<'_>> {
-        let mut large = self.large.hold();
-        if large.contains(&mount) {
-            return None;
-        }
-        large.push(mount);
-        Some(Large(self, mount))
-    }
+            check,
+        };
+        SiblingCheck::new(mount, move || examination.perform())
+    })
 }
 
-struct Large<'a>(&'a Checks, usize);
-
-impl Drop for Large<'_> {
-    fn drop(&mut self) {
-        self.0.large.hold().retain(|mount| *mount != self.1);
-    }
+/// The work of a check. Dropping it ends the check without a verdict.
+struct Examination {
+    /// Weak, so that a check keeps no engine alive that has no other user.
+    shared: Weak<Shared>,
+    view: Arc<dyn View>,
+    subject: Subject,
+    check: Arc<OngoingCheck>,
 }
 
-impl SiblingCheck {
-    /// The number of the mount whose files it touches, in the order of the configuration.
-    pub fn mount(&self) -> usize {
-        self.subject.mount
-    }
-
-    /// Looks at the sibling, and decodes it if nobody has. May wait for as long as the storage likes, and
-    /// read both files whole.
-    pub fn perform(self) {
+impl Examination {
+    fn perform(self) {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
@@ -251,9 +85,11 @@ impl SiblingCheck {
         };
         // Nothing has been sent for want of this verdict if it says no.
         let fits = hashed.is_some_and(|hashed| self.may_fit(&shared, &hashed));
-        let left = self.end();
-        for key in left.into_iter().filter(|_| fits) {
-            Engine::load_again(&shared, key);
+        shared
+            .checks
+            .remove(self.subject.mount, &self.subject.path, &self.check);
+        for key in self.check.end().into_iter().filter(|_| fits) {
+            (shared.reload)(&shared, key);
         }
     }
 
@@ -269,7 +105,7 @@ impl SiblingCheck {
         let is_file = |metadata: &Metadata| metadata.kind == Kind::File;
         let found = self.view.stat(path, Patience::MayWait).ok();
         let found = found.filter(is_file).map(|found| found.identity);
-        self.check.advance(|progress| progress.looked = Some(found));
+        self.check.advance(|state| state.looked = Some(found));
         let Some(identity) = found.filter(|found| is_worth_it(found, of)) else {
             return Ok(None);
         };
@@ -316,7 +152,7 @@ impl SiblingCheck {
         shared.digests.remember(&identity, *coding, hashed);
         if let Some(content) = content {
             let content = Some((identity, content));
-            self.check.advance(|progress| progress.content = content);
+            self.check.advance(|state| state.content = content);
         }
         if large && matches!(hashed.decoded, Decoded::To(_)) && self.of_original(shared).is_none() {
             let opened = files.open(original, of, effort)?;
@@ -345,41 +181,14 @@ impl SiblingCheck {
             None => matches!(hashed.decoded, Decoded::To(_)),
         }
     }
-
-    /// The check is over, however it ended; the paths that were left by those who did not wait.
-    fn end(&self) -> Vec<Key> {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.checks.end(&self.subject);
-        }
-        let mut left = Vec::new();
-        self.check.advance(|progress| {
-            progress.ended = true;
-            left = std::mem::take(&mut progress.left);
-        });
-        left
-    }
 }
 
-impl Drop for SiblingCheck {
+impl Drop for Examination {
     fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl fmt::Debug for SiblingCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SiblingCheck").field(&self.subject).finish()
-    }
-}
-
-/// A reader that fails once nobody wants to know any more.
-pub(crate) struct WhileWanted<'a, R>(pub(crate) &'a mut R, pub(crate) &'a dyn Fn() -> bool);
-
-impl<R: Read> Read for WhileWanted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !(self.1)() {
-            return Err(io::ErrorKind::Other.into());
+        if let Some(shared) = self.shared.upgrade() {
+            let Subject { mount, path, .. } = &self.subject;
+            shared.checks.remove(*mount, path, &self.check);
         }
-        self.0.read(buffer)
+        self.check.end();
     }
 }

@@ -12,16 +12,18 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::cache::policy::Key;
 use crate::error::Stop;
-use crate::log::quoted;
-use crate::resource::build::Handles;
 use crate::resource::cached_content::Held;
+use crate::resource::check_table::OngoingCheck;
 use crate::resource::entry::Offer;
+use crate::resource::handles::Handles;
 use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
-use crate::resource::sibling_check::{Check, Subject, WhileWanted};
+use crate::resource::sibling_check::{self, Subject};
+use crate::resource::sibling_decode::{decode, is_worth_it, say};
 use crate::source::digest::{self, Decoded, Digest, Hashed};
-use crate::source::snapshot::{Effort, may_change_unseen, steady};
-use crate::source::{Identity, Kind, Opened, Patience, View};
+use crate::source::identity::may_change_unseen;
+use crate::source::snapshot::{Effort, steady};
+use crate::source::{Identity, Kind, Patience, View};
 
 /// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is
 /// slow with everything is not slow with siblings.
@@ -44,7 +46,7 @@ pub(crate) struct Siblings<'a> {
     /// Whether content may be kept.
     cached: bool,
     /// The checks that were begun to look.
-    looks: Vec<(ContentCoding, Arc<Check>)>,
+    looks: Vec<(ContentCoding, Arc<OngoingCheck>)>,
     /// What checks have read.
     contents: Vec<(Identity, Held)>,
 }
@@ -58,11 +60,6 @@ pub(crate) enum Trust {
     Not,
     /// Nobody knows yet: it is not offered, and the next look asks again.
     Open,
-}
-
-/// Whether a sibling of this length saves anything.
-pub(crate) fn is_worth_it(sibling: &Identity, original: &Identity) -> bool {
-    sibling.length < original.length && sibling.length > 0
 }
 
 impl<'a> Siblings<'a> {
@@ -134,7 +131,7 @@ impl<'a> Siblings<'a> {
     /// Awaits the looks that were begun.
     pub(crate) fn found(&mut self, file: &mut FoundFile) {
         for (coding, check) in &self.looks {
-            let looked = check.wait(self.until(check), self.key, |progress| progress.looked);
+            let looked = check.wait(self.until(check), self.key, |state| state.looked);
             let found = looked.flatten().map(|identity| (*coding, identity));
             file.siblings.extend(found);
         }
@@ -324,7 +321,7 @@ impl<'a> Siblings<'a> {
         Ok(hashed)
     }
 
-    fn begin(&self, file: &FoundFile, coding: ContentCoding) -> Option<Arc<Check>> {
+    fn begin(&self, file: &FoundFile, coding: ContentCoding) -> Option<Arc<OngoingCheck>> {
         let subject = Subject {
             mount: self.mount,
             path: file.path_of(coding),
@@ -332,54 +329,12 @@ impl<'a> Siblings<'a> {
             original: (file.path.clone(), file.identity),
             cached: self.cached,
         };
-        self.shared.checks.begin(self.shared, self.view, subject)
+        sibling_check::begin(self.shared, self.view, subject)
     }
 
     /// How long a check is waited for. One that began long ago hangs, most likely: it is not.
-    fn until(&self, check: &Check) -> Instant {
+    fn until(&self, check: &OngoingCheck) -> Instant {
         let own = self.effort.since.elapsed();
         (check.began + MOMENT + 2 * own).min(Instant::now() + LONGEST)
-    }
-}
-
-/// Reads a sibling once for what it hashes and decodes to, and for its content if that is to be kept.
-pub(crate) fn decode(
-    shared: &Shared,
-    opened: &Opened,
-    coding: ContentCoding,
-    length: u64,
-    keeps: bool,
-    effort: Effort<'_>,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<(Hashed, Option<Held>), Stop> {
-    let of_bytes = |mut bytes: &[u8]| digest::hash_coded(&mut bytes, coding, length);
-    if let Some(held) = Held::shared(&opened.reader) {
-        let hashed = of_bytes(&held.bytes)?;
-        return Ok((hashed, Some(held).filter(|_| keeps)));
-    }
-    let read = steady(opened, effort, |cursor| {
-        if !keeps {
-            let mut reader = WhileWanted(cursor, goes_on);
-            return Ok((digest::hash_coded(&mut reader, coding, length)?, None));
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(cursor.length()).unwrap_or(0));
-        std::io::Read::read_to_end(cursor, &mut bytes)?;
-        Ok((of_bytes(&bytes)?, Some(bytes)))
-    });
-    let (hashed, bytes) = read?;
-    shared
-        .counters
-        .bytes_loaded
-        .add(opened.metadata.identity.length);
-    let held = bytes.map(|bytes| Held::kept(shared.contents.count(bytes)));
-    Ok((hashed, held))
-}
-
-/// Says once why a sibling is not used: for whoever made it.
-pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why: &str) {
-    let said = &shared.said;
-    let now = shared.since_epoch(Instant::now());
-    if said.first(&said.siblings, now, (path, what, why)) {
-        tracing::warn!("{}: passed over, {why}", quoted(path));
     }
 }

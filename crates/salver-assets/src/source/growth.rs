@@ -8,9 +8,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::resource::entry::Offer;
 use crate::source::Identity;
-use crate::source::snapshot::changed_within;
+use crate::source::identity::{changed_within, has_grown};
 
 /// For so long a file has to be seen growing, and this often.
 const SEEN_FOR: Duration = Duration::from_millis(500);
@@ -18,11 +17,6 @@ const SEEN_TIMES: u32 = 2;
 
 /// A file that was seen growing is taken for one that grows until it has rested for so long.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
-
-/// Whether `now` may be `before` with something appended to it.
-pub(crate) fn has_grown(before: &Identity, now: &Identity) -> bool {
-    before.is_same_file(now) && now.length > before.length && now.modified >= before.modified
-}
 
 /// What the looks of one load saw of a file, whatever passes between two of them.
 #[derive(Debug, Default)]
@@ -36,11 +30,11 @@ struct Seen {
 }
 
 impl Growth {
-    /// A look at the file; `previous` is what was known before the load. Whether it is taken for one that
-    /// grows.
-    pub(crate) fn look(&mut self, previous: Option<&Offer>, identity: &Identity) -> bool {
-        if let Some(offer) = previous.filter(|offer| offer.grows)
-            && (offer.found.identity == *identity || has_grown(&offer.found.identity, identity))
+    /// Records one look at the file and returns whether it is taken for one that grows. `known` is the identity
+    /// under which it was known to grow before the load.
+    pub(crate) fn look(&mut self, known: Option<&Identity>, identity: &Identity) -> bool {
+        if let Some(known) = known
+            && (known == identity || has_grown(known, identity))
             && changed_within(identity, KNOWN_FOR)
         {
             return true;
@@ -103,18 +97,5 @@ mod tests {
         }
         assert!(!growth.look(None, &identity(5, i64::MAX)), "it was cut");
         assert!(!growth.look(None, &identity(5, i64::MAX)), "it rests");
-    }
-
-    #[test]
-    fn has_grown_is_of_one_file_and_forward_in_time() {
-        let before = identity(10, 5);
-        assert!(has_grown(&before, &identity(11, 5)));
-        assert!(!has_grown(&before, &identity(10, 6)));
-        assert!(!has_grown(&before, &identity(11, 4)));
-        let other = Identity {
-            inode: 3,
-            ..identity(11, 6)
-        };
-        assert!(!has_grown(&before, &other));
     }
 }

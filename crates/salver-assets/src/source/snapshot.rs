@@ -21,12 +21,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Stop;
 use crate::source::digest;
-use crate::source::growth::has_grown;
+use crate::source::identity::{has_grown, resolution, same_content};
 use crate::source::{Identity, Metadata, Opened, Patience, Reader};
-
-/// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
-/// the first can be seen.
-const TICK: Duration = Duration::from_millis(11);
 
 /// Truncation is the exception: file systems (ext4, for one) set the length first and the times when
 /// they have freed the blocks, which takes tens of milliseconds if the journal is busy. So times say
@@ -52,29 +48,6 @@ const AT_REST: Duration = Duration::from_secs(10);
 
 /// A load gives a file that never rests so much time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
-
-/// File systems with whole-second times cannot tell two changes within this apart.
-const COARSE: Duration = Duration::from_secs(2);
-
-/// How long after the last change another one may look the same.
-fn resolution(identity: &Identity) -> Duration {
-    if identity.modified.nanoseconds == 0 && identity.changed.nanoseconds == 0 {
-        COARSE
-    } else {
-        TICK
-    }
-}
-
-/// Whether an equal identity may still hide another change: the file system keeps whole seconds
-/// and the last change is younger than its resolution.
-pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
-    resolution(identity) == COARSE && changed_within(identity, COARSE)
-}
-
-/// Whether the file, in content or inode, changed less than `time` ago.
-pub(crate) fn changed_within(identity: &Identity, time: Duration) -> bool {
-    identity.changed.distance(SystemTime::now()) < time
-}
 
 /// Since when files that did not rest have been what they are: for as long as a load is attempted. Between
 /// two attempts nobody waits, so that what was seen at the first has to be known at the next.
@@ -227,11 +200,6 @@ pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
         return Ok(false);
     }
     Ok(before.changed == now.changed || file.metadata()?.nlink() == 0)
-}
-
-/// The change time is left out: it also moves when the file loses its name or gets another.
-pub(crate) fn same_content(one: &Identity, other: &Identity) -> bool {
-    one.length == other.length && one.modified == other.modified && one.inode == other.inode
 }
 
 /// Reads an opened file from its start to the length it had when it was opened.

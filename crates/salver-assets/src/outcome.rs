@@ -1,0 +1,84 @@
+//! The outcome of a load: what is kept of it, and who is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cache::bounded::Kept;
+use crate::engine::Engine;
+use crate::events::{self, Event};
+use crate::resource::entry::Entry;
+use crate::resource::in_flight::LoadResult;
+use crate::resource::load::{Load, Outcome};
+use crate::source::Opened;
+
+impl Engine {
+    /// Takes the outcome of a load: keeps what is to be kept, and wakes who waits.
+    pub fn finish(&self, load: Load, outcome: Outcome) {
+        let shared = &*self.shared;
+        let Outcome {
+            landed,
+            began,
+            cause,
+        } = outcome;
+        shared.counters.loads.add(1);
+        match &landed {
+            LoadResult::Ready { entry, opened } => {
+                entry.looks_slowly(load.looks_slowly);
+                self.keep(&load, entry, opened.as_ref(), began);
+            }
+            // Nothing was confirmed: the next one looks again.
+            LoadResult::Kept(_) => {}
+            LoadResult::Failed(error) => shared.tell(|| Event::Failed {
+                path: events::path(&load.key),
+                error: *error,
+                cause,
+            }),
+        }
+        // The look is over before anybody is told of it.
+        drop(load.previous);
+        load.ticket.land(landed);
+    }
+
+    /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
+    fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
+        let shared = &*self.shared;
+        let previous = load.previous.as_ref().map(|previous| &previous.entry);
+        let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
+        let cached = shared.is_cached(&load.key);
+        let is_wanted = || !load.ticket.is_outdated();
+        let mut leaving = Vec::new();
+        if confirmed {
+            entry.confirm(began);
+            shared.counters.revalidations.add(1);
+        } else {
+            if cached {
+                let kept = entry.without_content_beyond(shared.keep_up_to());
+                leaving = shared.memory.insert_if(kept, is_wanted);
+                let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
+                shared.counters.evictions.add(count);
+            }
+            if let Some(previous) = previous {
+                shared.close_replaced(previous, entry);
+            }
+        }
+        if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
+            shared.open_files.keep(opened, began);
+        }
+        shared.tell(|| {
+            let path = events::path(&load.key);
+            let what = entry.resource.kind();
+            match previous {
+                Some(_) if confirmed => Event::Confirmed { path },
+                Some(previous) if !previous.resource.is_of(&entry.resource) => {
+                    Event::Changed { path, what }
+                }
+                _ => Event::Loaded { path, what },
+            }
+        });
+        for key in leaving {
+            shared.tell(|| Event::Evicted {
+                path: events::path(&key),
+            });
+        }
+    }
+}

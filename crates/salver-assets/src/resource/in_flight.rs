@@ -1,0 +1,53 @@
+//! Loads in flight: the key under which requests share one, and the result that all of them get.
+
+use std::sync::Arc;
+
+use salver_semantics::ContentCoding;
+
+use crate::cache::policy::Key;
+use crate::coalesce::{Flights, Ticket};
+use crate::error::LoadError;
+use crate::resource::entry::Entry;
+use crate::source::Opened;
+
+/// The loads that are under way.
+pub(crate) type LoadsInFlight = Flights<LoadKey, LoadResult>;
+
+/// The duty to perform one of them.
+pub(crate) type LoadTicket = Ticket<LoadKey, LoadResult>;
+
+/// The key by which loads are shared: the path and, where content is wanted that is not kept, its coding. Such
+/// content is of use only to requests for the same coding; others would wait in vain, and then again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LoadKey {
+    pub(crate) path: Key,
+    pub(crate) coding: Option<ContentCoding>,
+}
+
+impl LoadKey {
+    /// The key of a load whose result serves every request for the path.
+    pub(crate) fn of_path(path: Key) -> Self {
+        LoadKey { path, coding: None }
+    }
+}
+
+impl From<&LoadKey> for LoadKey {
+    fn from(key: &LoadKey) -> Self {
+        key.clone()
+    }
+}
+
+/// What a load gave, to all who wait for it.
+#[derive(Clone, Debug)]
+pub(crate) enum LoadResult {
+    /// The resource as it is on disk, with the opened content of one representation if that is
+    /// not in memory.
+    Ready {
+        entry: Arc<Entry>,
+        opened: Option<Opened>,
+    },
+    /// The resource as it was, for want of better: how it is could not be found out.
+    Kept(Arc<Entry>),
+    /// Nothing.
+    Failed(LoadError),
+}

@@ -1,0 +1,75 @@
+//! Comparison of identities: whether a file has changed, has grown, or may have changed without showing it.
+
+use std::time::{Duration, SystemTime};
+
+use crate::source::Identity;
+
+/// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
+/// the first can be seen.
+const TICK: Duration = Duration::from_millis(11);
+
+/// File systems with whole-second times cannot tell two changes within this apart.
+const COARSE: Duration = Duration::from_secs(2);
+
+/// How long after the last change another one may look the same.
+pub(crate) fn resolution(identity: &Identity) -> Duration {
+    if identity.modified.nanoseconds == 0 && identity.changed.nanoseconds == 0 {
+        COARSE
+    } else {
+        TICK
+    }
+}
+
+/// Whether an equal identity may still hide another change: the file system keeps whole seconds
+/// and the last change is younger than its resolution.
+pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
+    resolution(identity) == COARSE && changed_within(identity, COARSE)
+}
+
+/// Whether the file, in content or inode, changed less than `time` ago.
+pub(crate) fn changed_within(identity: &Identity, time: Duration) -> bool {
+    identity.changed.distance(SystemTime::now()) < time
+}
+
+/// The change time is left out: it also moves when the file loses its name or gets another.
+pub(crate) fn same_content(one: &Identity, other: &Identity) -> bool {
+    one.length == other.length && one.modified == other.modified && one.inode == other.inode
+}
+
+/// Whether `now` may be `before` with something appended to it.
+pub(crate) fn has_grown(before: &Identity, now: &Identity) -> bool {
+    before.is_same_file(now) && now.length > before.length && now.modified >= before.modified
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Timestamp;
+
+    fn identity(length: u64, modified: i64) -> Identity {
+        let at = Timestamp {
+            seconds: modified,
+            nanoseconds: 5,
+        };
+        Identity {
+            device: 1,
+            inode: 2,
+            length,
+            modified: at,
+            changed: at,
+        }
+    }
+
+    #[test]
+    fn has_grown_is_of_one_file_and_forward_in_time() {
+        let before = identity(10, 5);
+        assert!(has_grown(&before, &identity(11, 5)));
+        assert!(!has_grown(&before, &identity(10, 6)));
+        assert!(!has_grown(&before, &identity(11, 4)));
+        let other = Identity {
+            inode: 3,
+            ..identity(11, 6)
+        };
+        assert!(!has_grown(&before, &other));
+    }
+}

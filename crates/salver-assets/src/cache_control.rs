@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use salver_semantics::{cache_control, is_cache_control};
 
-use crate::log::Said;
+use crate::log::LogThrottle;
 use crate::path::file_name;
 use crate::source::View;
 
@@ -67,7 +67,12 @@ impl CacheControl {
 
     /// The value for the file that `path` leads to. What is wrong with it is said in the log, at
     /// this time. May wait if [`Named::is_in_doubt`].
-    pub(crate) fn of(&self, path: &[u8], file: Named<'_>, (said, now): (&Said, Duration)) -> Bytes {
+    pub(crate) fn of(
+        &self,
+        path: &[u8],
+        file: FileName<'_>,
+        (log, now): (&LogThrottle, Duration),
+    ) -> Bytes {
         let rule = self.0.as_ref();
         let Some(value) = rule.and_then(|rule| rule(&String::from_utf8_lossy(path))) else {
             return Bytes::from_static(file.cache_control(path).as_bytes());
@@ -76,7 +81,7 @@ impl CacheControl {
             return value;
         }
         let path = String::from_utf8_lossy(path);
-        if said.first(&said.cache_control, now, (&*path, "cache-control")) {
+        if log.first(&log.cache_control, now, (&*path, "cache-control")) {
             let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
             tracing::warn!(
                 "{path:?}: answering Cache-Control: no-store, because the program's rule gives {:?}, \
@@ -90,13 +95,13 @@ impl CacheControl {
 
 /// A file by its name and those beside it.
 #[derive(Clone, Copy)]
-pub(crate) struct Named<'a> {
+pub(crate) struct FileName<'a> {
     pub(crate) view: &'a dyn View,
     /// In the tree.
     pub(crate) path: &'a [u8],
 }
 
-impl Named<'_> {
+impl FileName<'_> {
     /// Whether its name, asked for at `path`, leaves a doubt: then its directory is listed.
     pub(crate) fn is_in_doubt(&self, path: &[u8]) -> bool {
         cache_control(self.telling(path), || Err(())).is_err()
@@ -146,12 +151,12 @@ mod tests {
         let path = b"/m/d/app.3f9a1c2b.js";
         let rule = CacheControl::by_path(rule);
         let view = MemorySource::new().view(Patience::MayWait).unwrap();
-        let file = Named {
+        let file = FileName {
             view: &*view,
             path: b"d/app.3f9a1c2b.js",
         };
         assert!(!file.is_in_doubt(path));
-        let value = rule.of(path, file, (&Said::default(), Duration::ZERO));
+        let value = rule.of(path, file, (&LogThrottle::default(), Duration::ZERO));
         assert_eq!(value, expected.as_bytes());
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::answer::file_content::FileContent;
 use crate::cache::policy::Key;
-use crate::config::Place;
+use crate::config::MountMatch;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
@@ -96,10 +96,10 @@ impl Engine {
     fn let_go(&self, entries: Vec<Arc<Entry>>) -> usize {
         let shared = &*self.shared;
         for entry in &entries {
-            let Resource::File(offer) = &entry.resource else {
+            let Resource::File(representations) = &entry.resource else {
                 continue;
             };
-            for representation in &offer.representations {
+            for representation in &representations.list {
                 shared.open_files.forget(&representation.identity);
                 shared
                     .digests
@@ -179,11 +179,12 @@ impl Engine {
             exact: true,
         };
         let kept = shared.memory.get(&key).filter(|_| shared.is_cached(&key));
-        let (Some(entry), Place::Within(mount, relative)) = (kept, shared.mounts.place(&key))
+        let (Some(entry), MountMatch::Within(mount, relative)) =
+            (kept, shared.mounts.find_mount(&key))
         else {
             return;
         };
-        let looks_slowly = entry.was_looked_at_slowly();
+        let slow_to_check = entry.is_slow_to_check();
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
@@ -197,8 +198,8 @@ impl Engine {
             }),
             wanted: None,
             again: true,
-            waits: Box::default(),
-            looks_slowly,
+            retry: Box::default(),
+            slow_to_check,
         };
         if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {
             engine.finish(load, outcome);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::answer::plan::{Content, Piece, ResponsePlan};
 use crate::engine::{Engine, Now, Step};
-use crate::pending::{Arrived, Pending};
+use crate::pending::{LoadReady, Pending};
 use crate::request::Request;
 use crate::resource::load::Load;
 use crate::source::Patience;
@@ -33,16 +33,16 @@ impl Engine {
                     outdated = true;
                     step = self.begin(request, now);
                 }
-                Step::Respond(plan) => return Asked::Plan(plan),
+                Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(mut load, pending) => {
                     // What does not have to wait costs no thread.
                     match load.perform(Patience::MustNotWait, now.instant) {
                         Ok(outcome) => self.finish(load, outcome),
                         Err(would_wait) => {
-                            let meanwhile = self.meanwhile(request, &load, would_wait, now);
-                            load.looks_slowly = !would_wait.looked;
+                            let stale = self.stale_while_loading(request, &load, would_wait, now);
+                            load.slow_to_check = !would_wait.looked;
                             hand_over(load);
-                            if let Some(plan) = meanwhile {
+                            if let Some(plan) = stale {
                                 step = Step::Respond(plan);
                                 continue;
                             }
@@ -50,10 +50,10 @@ impl Engine {
                     }
                     match poll_once(pending) {
                         Ok(arrived) => step = self.resume(request, arrived, now),
-                        Err(pending) => return Asked::Later(pending),
+                        Err(pending) => return EngineReply::Pending(pending),
                     }
                 }
-                Step::Wait(pending) => return Asked::Later(pending),
+                Step::Wait(pending) => return EngineReply::Pending(pending),
             }
         }
     }
@@ -84,7 +84,7 @@ impl Engine {
     /// the entry which the load is to confirm, if it is still young enough. For a driver whose
     /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
     /// performed and [finished](Self::finish) all the same.
-    pub fn meanwhile(
+    pub fn stale_while_loading(
         &self,
         request: &Request<'_>,
         load: &Load,
@@ -97,11 +97,11 @@ impl Engine {
         if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
             return None;
         }
-        let Resource::File(offer) = &entry.resource else {
+        let Resource::File(representations) = &entry.resource else {
             return None;
         };
         let open = |_: &Representation| None;
-        match answer(request, offer, open, now.date) {
+        match answer(request, representations, open, now.date) {
             Decision::Respond(plan) => Some(plan),
             Decision::NeedContent(_) => None,
         }
@@ -130,7 +130,7 @@ impl Engine {
 }
 
 /// What a load that was just finished gave.
-fn poll_once(mut pending: Pending) -> Result<Arrived, Pending> {
+fn poll_once(mut pending: Pending) -> Result<LoadReady, Pending> {
     match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(arrived) => Ok(arrived),
         Poll::Pending => Err(pending),

@@ -6,22 +6,21 @@ use std::time::{Duration, Instant};
 use salver_semantics::{HttpDate, has_known_extension};
 
 use crate::answer::accept::accept_encoding;
-use crate::answer::file_content::Promise;
-use crate::answer::plan::{FromFile, ResponsePlan};
+use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer};
 use crate::answer::status_responses;
-use crate::cache::bounded::Kept;
+use crate::cache::bounded::Cached;
 use crate::cache::policy::Key;
 use crate::coalesce::Joined;
-use crate::config::{Config, ConfigError, Place};
+use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, file_name, is_hidden};
-use crate::pending::{Arrived, LoadRequest, Pending, Progress};
+use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::{Method, Request};
-use crate::resource::entry::{Entry, Resource, Standing};
+use crate::resource::entry::{Entry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
-use crate::resource::representation::Representation;
+use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::shared::Shared;
 use crate::source::Opened;
 
@@ -91,7 +90,7 @@ impl Engine {
                         request,
                         path,
                         now,
-                        Progress {
+                        RequestProgress {
                             fallback: false,
                             loads: 0,
                             asked: engine.shared.since_epoch(now.instant),
@@ -107,9 +106,9 @@ impl Engine {
     }
 
     /// The next step after a load that the request waited for.
-    pub fn resume(&self, request: &Request<'_>, arrived: Arrived, now: Now) -> Step {
-        let Arrived { landed, progress } = arrived;
-        match landed {
+    pub fn resume(&self, request: &Request<'_>, arrived: LoadReady, now: Now) -> Step {
+        let LoadReady { result, progress } = arrived;
+        match result {
             LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
             LoadResult::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
                 // A load that was under way for long may have looked long before.
@@ -119,7 +118,7 @@ impl Engine {
                 }
                 engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }),
-            LoadResult::Kept(entry) => self.parse_and_ask(request, |engine, path| {
+            LoadResult::Stale(entry) => self.parse_and_ask(request, |engine, path| {
                 engine.use_entry(request, path, &entry, None, now, progress)
             }),
         }
@@ -150,7 +149,7 @@ impl Engine {
         };
         if path.has_dot_segment()
             && !self.shared.config.dotfiles
-            && let Place::Within(_, relative) = self.shared.mounts.place(path.as_bytes())
+            && let MountMatch::Within(_, relative) = self.shared.mounts.find_mount(path.as_bytes())
             && is_hidden(&relative)
         {
             return respond(request, status_responses::not_found());
@@ -164,7 +163,7 @@ impl Engine {
         request: &Request<'_>,
         path: &RequestPath<'_>,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         let shared = &*self.shared;
         let fallback;
@@ -185,12 +184,12 @@ impl Engine {
             None => (Key::from(key), None),
             Some(entry) => {
                 let since_epoch = shared.since_epoch(now.instant);
-                let announced = match entry.standing(since_epoch, shared.config.revalidate) {
-                    Standing::Use => {
+                let announced = match entry.freshness(since_epoch, shared.config.revalidate) {
+                    Freshness::Fresh => {
                         return self.use_entry(request, path, &entry, None, now, progress);
                     }
-                    Standing::Check => true,
-                    Standing::Wait => false,
+                    Freshness::Revalidate => true,
+                    Freshness::Wait => false,
                 };
                 (Key::clone(&entry.key), Some(Previous { entry, announced }))
             }
@@ -211,7 +210,7 @@ impl Engine {
         entry: &Arc<Entry>,
         opened: Option<&Opened>,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         // The request that loads an entry is no second use of it: else every file that is asked for
         // once would count as one that comes back, and push out what does.
@@ -230,11 +229,11 @@ impl Engine {
                 kept.filter(|_| cached)
             })?;
             let mut situation = self.shared.situation(identity, cached);
-            situation.changes_now |= representation.promise == Promise::Prefix;
-            Some(FromFile {
+            situation.changes_now |= representation.tag_basis == TagBasis::WeakPrefix;
+            Some(OpenedContent {
                 opened,
                 situation,
-                promise: representation.promise,
+                tag_basis: representation.tag_basis,
             })
         };
         let step = match &entry.resource {
@@ -255,7 +254,7 @@ impl Engine {
                     .fallback_of(path)
                     .filter(|_| !has_known_extension(name));
                 if fallback.is_some() {
-                    let progress = Progress {
+                    let progress = RequestProgress {
                         fallback: true,
                         ..progress
                     };
@@ -263,26 +262,28 @@ impl Engine {
                 }
                 respond(request, status_responses::not_found())
             }
-            Resource::File(offer) => match answer(request, offer, open, now.date) {
-                Decision::Respond(plan) => Step::Respond(plan),
-                Decision::NeedContent(representation) => {
-                    let kept = self.shared.is_cached(&entry.key)
-                        && representation.length() <= self.shared.keep_up_to();
-                    let previous = Previous {
-                        entry: Arc::clone(entry),
-                        announced: false,
-                    };
-                    let wanted = LoadRequest {
-                        key: LoadKey {
-                            path: Key::clone(&entry.key),
-                            coding: (!kept).then_some(representation.coding),
-                        },
-                        previous: Some(previous),
-                        needs_content: true,
-                    };
-                    return self.load(request, path, wanted, now, progress);
+            Resource::File(representations) => {
+                match answer(request, representations, open, now.date) {
+                    Decision::Respond(plan) => Step::Respond(plan),
+                    Decision::NeedContent(representation) => {
+                        let kept = self.shared.is_cached(&entry.key)
+                            && representation.length() <= self.shared.keep_up_to();
+                        let previous = Previous {
+                            entry: Arc::clone(entry),
+                            announced: false,
+                        };
+                        let wanted = LoadRequest {
+                            key: LoadKey {
+                                path: Key::clone(&entry.key),
+                                coding: (!kept).then_some(representation.coding),
+                            },
+                            previous: Some(previous),
+                            needs_content: true,
+                        };
+                        return self.load(request, path, wanted, now, progress);
+                    }
                 }
-            },
+            }
         };
         if progress.loads == 0 {
             self.shared.counters.hits.add(1);
@@ -297,18 +298,18 @@ impl Engine {
         path: &RequestPath<'_>,
         wanted: LoadRequest,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         let shared = &*self.shared;
-        let (mount, relative) = match shared.mounts.place(&wanted.key.path) {
-            Place::Within(mount, relative) => (mount, relative),
-            Place::Redirect => {
+        let (mount, relative) = match shared.mounts.find_mount(&wanted.key.path) {
+            MountMatch::Within(mount, relative) => (mount, relative),
+            MountMatch::Redirect => {
                 return respond(
                     request,
                     status_responses::redirect(path.as_bytes(), request),
                 );
             }
-            Place::Nowhere => return respond(request, status_responses::not_found()),
+            MountMatch::Nowhere => return respond(request, status_responses::not_found()),
         };
         if progress.loads == MOST_LOADS {
             return respond(request, status_responses::failed(LoadError::Unsettled));
@@ -316,7 +317,7 @@ impl Engine {
         if progress.loads == 0 {
             shared.counters.misses.add(1);
         }
-        let progress = Progress {
+        let progress = RequestProgress {
             loads: progress.loads + 1,
             ..progress
         };
@@ -371,8 +372,8 @@ impl Engine {
             previous: wanted.previous,
             wanted: accept,
             again: false,
-            waits: Box::default(),
-            looks_slowly: false,
+            retry: Box::default(),
+            slow_to_check: false,
         };
         Step::Load(load, pending)
     }
@@ -393,9 +394,9 @@ impl Engine {
         if self.exact {
             return None;
         }
-        match self.shared.mounts.place(path.as_bytes()) {
-            Place::Within(mount, _) => self.shared.mounts.fallback(mount),
-            Place::Redirect | Place::Nowhere => None,
+        match self.shared.mounts.find_mount(path.as_bytes()) {
+            MountMatch::Within(mount, _) => self.shared.mounts.fallback(mount),
+            MountMatch::Redirect | MountMatch::Nowhere => None,
         }
     }
 }
@@ -468,7 +469,7 @@ mod tests {
                 previous,
                 needs_content,
             };
-            let progress = Progress {
+            let progress = RequestProgress {
                 fallback: false,
                 loads: 0,
                 asked: Duration::ZERO,

@@ -17,7 +17,7 @@ pub enum Event {
         /// The path.
         path: Arc<str>,
         /// What is there.
-        what: What,
+        kind: ResourceKind,
     },
     /// A look at the disk found that what is cached is still right.
     Confirmed {
@@ -29,7 +29,7 @@ pub enum Event {
         /// The path.
         path: Arc<str>,
         /// What is there now.
-        what: What,
+        kind: ResourceKind,
     },
     /// A load failed; all who waited for it were told so. One whose driver gave it up has no event.
     Failed {
@@ -73,7 +73,7 @@ pub enum Event {
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum What {
+pub enum ResourceKind {
     /// A file, or the index of a directory.
     File,
     /// A directory, asked for without its slash.

@@ -40,18 +40,18 @@ pub use answer::reading;
 pub use cache_control::CacheControl;
 pub use config::{Config, ConfigError, Mount};
 pub use counters::Statistics;
-pub use drive::Asked;
+pub use drive::EngineReply;
 pub use engine::{Engine, Now, Step};
 pub use error::LoadError;
-pub use events::{Event, Observer, What};
-pub use log::Occasional;
+pub use events::{Event, Observer, ResourceKind};
+pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
-pub use pending::{Arrived, Pending};
+pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
 pub use request::{Method, Request};
 pub use resource::check_table::SiblingCheck;
-pub use resource::load::{Load, Outcome, PerformAgain, WouldWait};
-pub use resource::representation::{Field, Prepared, Protocol};
+pub use resource::load::{Load, Outcome, RetryLater, WouldWait};
+pub use resource::representation::{Field, Protocol, RenderedHeads};
 
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_semantics::{ContentCoding, HttpDate, RequestFields};
@@ -62,5 +62,5 @@ pub use source::{Patience, Source, View};
 
 /// Digests of content: entity tags are made of them, and precompressed siblings are trusted because of them.
 pub mod digest {
-    pub use crate::source::digest::{Digest, Known, of_bytes, of_coded};
+    pub use crate::source::digest::{Digest, KnownDigests, of_bytes, of_coded};
 }

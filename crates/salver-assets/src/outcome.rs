@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cache::bounded::Kept;
+use crate::cache::bounded::Cached;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::resource::entry::Entry;
@@ -16,18 +16,18 @@ impl Engine {
     pub fn finish(&self, load: Load, outcome: Outcome) {
         let shared = &*self.shared;
         let Outcome {
-            landed,
+            result,
             began,
             cause,
         } = outcome;
         shared.counters.loads.add(1);
-        match &landed {
+        match &result {
             LoadResult::Ready { entry, opened } => {
-                entry.looks_slowly(load.looks_slowly);
+                entry.set_slow_to_check(load.slow_to_check);
                 self.keep(&load, entry, opened.as_ref(), began);
             }
             // Nothing was confirmed: the next one looks again.
-            LoadResult::Kept(_) => {}
+            LoadResult::Stale(_) => {}
             LoadResult::Failed(error) => shared.tell(|| Event::Failed {
                 path: events::path(&load.key),
                 error: *error,
@@ -36,7 +36,7 @@ impl Engine {
         }
         // The look is over before anybody is told of it.
         drop(load.previous);
-        load.ticket.land(landed);
+        load.ticket.land(result);
     }
 
     /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
@@ -66,13 +66,13 @@ impl Engine {
         }
         shared.tell(|| {
             let path = events::path(&load.key);
-            let what = entry.resource.kind();
+            let kind = entry.resource.kind();
             match previous {
                 Some(_) if confirmed => Event::Confirmed { path },
                 Some(previous) if !previous.resource.is_of(&entry.resource) => {
-                    Event::Changed { path, what }
+                    Event::Changed { path, kind }
                 }
-                _ => Event::Loaded { path, what },
+                _ => Event::Loaded { path, kind },
             }
         });
         for key in leaving {

@@ -12,20 +12,20 @@ use crate::resource::load::Previous;
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {
     pub(crate) waiter: Waiter<LoadResult>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: RequestProgress,
     /// Whose files it waits for.
     pub(crate) mount: usize,
 }
 
 /// What a [`Pending`] resolves to.
-pub struct Arrived {
-    pub(crate) landed: LoadResult,
-    pub(crate) progress: Progress,
+pub struct LoadReady {
+    pub(crate) result: LoadResult,
+    pub(crate) progress: RequestProgress,
 }
 
 /// How far a request has come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct RequestProgress {
     /// Whether the fallback is asked for instead of the path, which is unknown.
     pub(crate) fallback: bool,
     pub(crate) loads: u8,
@@ -51,12 +51,12 @@ impl Pending {
 }
 
 impl Future for Pending {
-    type Output = Arrived;
+    type Output = LoadReady;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arrived> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LoadReady> {
         let progress = self.progress;
         Pin::new(&mut self.waiter)
             .poll(context)
-            .map(|landed| Arrived { landed, progress })
+            .map(|result| LoadReady { result, progress })
     }
 }

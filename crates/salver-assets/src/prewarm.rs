@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::{HttpDate, RequestFields};
 
-use crate::config::Target;
+use crate::config::MountTarget;
 use crate::engine::{Engine, Now, Step};
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
-use crate::resource::load::{Load, Outcome, PerformAgain};
+use crate::resource::load::{Load, Outcome, RetryLater};
 use crate::resource::locate::is_coded;
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 
@@ -38,16 +38,16 @@ const ACCEPT: &[u8] = b"br, zstd, gzip";
 const REST_WITHIN: Duration = Duration::from_millis(250);
 
 /// So many files that are not at rest are tried again.
-const MOST_RESTLESS: usize = 4096;
+const MOST_UNSETTLED: usize = 4096;
 
 /// A file that was not at rest, and when it may be.
-struct Restless {
+struct UnsettledFile {
     due: Instant,
     load: Load,
 }
 
 /// A directory to be looked at.
-struct Directory {
+struct WalkedDirectory {
     /// Relative to its tree.
     path: Vec<u8>,
     /// The directories that lead to it, and it itself.
@@ -69,15 +69,15 @@ impl Engine {
 
     fn prewarm_where(&self, wanted: &[u8]) -> Prewarmed {
         let mut done = Prewarmed::default();
-        let mut restless = Vec::new();
+        let mut unsettled = Vec::new();
         if !self.config().cache || self.is_paused() {
             return done;
         }
         let budget = self.config().cache_size / 10 * FILL_TENTHS;
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
-            if let Target::File(_) = mount.target {
-                let warmed = prefix.starts_with(wanted) && self.warm(prefix, &mut restless);
+            if let MountTarget::File(_) = mount.target {
+                let warmed = prefix.starts_with(wanted) && self.warm(prefix, &mut unsettled);
                 done.files += u64::from(warmed);
                 continue;
             }
@@ -85,12 +85,12 @@ impl Engine {
                 continue;
             };
             let root = view.stat(b"", Patience::MayWait);
-            let mut directories = vec![Directory {
+            let mut directories = vec![WalkedDirectory {
                 path: Vec::new(),
                 above: root.iter().map(|root| root.identity).collect(),
             }];
             while let Some(directory) = directories.pop().filter(|_| !done.full) {
-                let Directory { path, above } = &directory;
+                let WalkedDirectory { path, above } = &directory;
                 let own = match &**path {
                     b"" => [prefix, &b"/"[..]].concat(),
                     path => [prefix, b"/", path, b"/"].concat(),
@@ -108,43 +108,45 @@ impl Engine {
                     if done.full {
                         break;
                     }
-                    done.files += u64::from(self.warm(&path, &mut restless));
+                    done.files += u64::from(self.warm(&path, &mut unsettled));
                 }
             }
         }
-        done.files += self.warm_restless(restless);
+        done.files += self.warm_unsettled(unsettled);
         done.bytes = self.statistics().bytes;
         done
     }
 
     /// Tries again what was not at rest, each when it may be; how many of them were loaded.
-    fn warm_restless(&self, mut restless: Vec<Restless>) -> u64 {
+    fn warm_unsettled(&self, mut unsettled: Vec<UnsettledFile>) -> u64 {
         let end = Instant::now() + REST_WITHIN;
         let mut files = 0;
-        while let Some(due) = restless.iter().map(|file| file.due).min() {
+        while let Some(due) = unsettled.iter().map(|file| file.due).min() {
             if due > end {
                 // Whoever has asked for one of them meanwhile waits for its load.
-                let awaited = restless.into_iter().filter_map(|Restless { due, load }| {
-                    let load = load.give_up()?;
-                    Some(Restless { due, load })
-                });
-                restless = awaited.collect();
+                let awaited = unsettled
+                    .into_iter()
+                    .filter_map(|UnsettledFile { due, load }| {
+                        let load = load.give_up()?;
+                        Some(UnsettledFile { due, load })
+                    });
+                unsettled = awaited.collect();
             }
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let now = Instant::now();
             let (ready, later): (Vec<_>, Vec<_>) =
-                restless.into_iter().partition(|file| file.due <= now);
-            restless = later;
+                unsettled.into_iter().partition(|file| file.due <= now);
+            unsettled = later;
             for file in ready {
-                files += u64::from(self.perform(file.load, &mut restless));
+                files += u64::from(self.perform(file.load, &mut unsettled));
             }
         }
         files
     }
 
     /// Performs a load; whether it is over. One of a file that is not at rest is kept for later.
-    fn perform(&self, load: Load, restless: &mut Vec<Restless>) -> bool {
-        let performed = match restless.len() < MOST_RESTLESS {
+    fn perform(&self, load: Load, unsettled: &mut Vec<UnsettledFile>) -> bool {
+        let performed = match unsettled.len() < MOST_UNSETTLED {
             true => load.perform_without_sleeping(Instant::now()),
             false => Ok(match load.perform(Patience::MayWait, Instant::now()) {
                 Ok(outcome) => outcome,
@@ -156,9 +158,9 @@ impl Engine {
                 self.finish(load, outcome);
                 true
             }
-            Err(PerformAgain { after }) => {
+            Err(RetryLater { after }) => {
                 let due = Instant::now() + after;
-                restless.push(Restless { due, load });
+                unsettled.push(UnsettledFile { due, load });
                 false
             }
         }
@@ -171,7 +173,7 @@ impl Engine {
         view: &dyn View,
         directory: &[u8],
         above: &[Identity],
-        directories: &mut Vec<Directory>,
+        directories: &mut Vec<WalkedDirectory>,
     ) -> Vec<(Vec<u8>, u64)> {
         let mut names = view.list(directory).unwrap_or_default();
         names.sort();
@@ -195,7 +197,7 @@ impl Engine {
                     // Trees in memory number no directories, and have no links.
                     if identity.inode == 0 || !known.any(|known| known.is_same_file(&identity)) {
                         let above = [above, &[identity]].concat();
-                        directories.push(Directory { path, above });
+                        directories.push(WalkedDirectory { path, above });
                     }
                 }
                 Kind::File if index.is_some_and(|index| index.as_bytes() == &**name) => {
@@ -225,7 +227,7 @@ impl Engine {
 
     /// Loads one path; whether it was new. What another mount shows there may be one that keeps
     /// nothing.
-    fn warm(&self, path: &[u8], restless: &mut Vec<Restless>) -> bool {
+    fn warm(&self, path: &[u8], unsettled: &mut Vec<UnsettledFile>) -> bool {
         if !self.shared.is_cached(path) {
             return false;
         }
@@ -248,7 +250,7 @@ impl Engine {
             // Nobody waits on behalf of this walk.
             Step::Load(load, pending) => {
                 drop(pending);
-                self.perform(load, restless)
+                self.perform(load, unsettled)
             }
             Step::Respond(_) | Step::Wait(_) => false,
         }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-pub use digest::Known;
+pub use digest::KnownDigests;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 
 /// A tree of files.
@@ -81,7 +81,7 @@ pub trait View: Send + Sync {
     /// `decoded` is the original's digest is sent in its place.
     ///
     /// Default: `None`, and the engine reads what it needs to know.
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         let _ = path;
         None
     }

@@ -11,9 +11,9 @@
 //! | no | below `sendfile_from` | | | | [`Read`](Way::Read) |
 //! | no | up to [`STEADY_UP_TO`] | yes | | | [`Read`](Way::Read) |
 //! | no | else | no | resident | kernel sends | [`Sendfile`](Way::Sendfile) |
-//! | no | else | no | cold | kernel sends | [`BringIn`](Way::BringIn) |
+//! | no | else | no | cold | kernel sends | [`BringIn`](Way::Prefetch) |
 //! | no | else | | resident | | [`Copy`](Way::Copy) |
-//! | no | else | | | | [`Elsewhere`](Way::Elsewhere) |
+//! | no | else | | | | [`Elsewhere`](Way::Offload) |
 //!
 //! The first row that fits holds; those with `Read` do not while memory is full. `salver bench strategies` measures where the lengths cross.
 
@@ -111,9 +111,9 @@ pub fn way(situation: &Situation) -> Way {
         _ if reads_whole && (length <= keep_up_to || length < sendfile_from) => Way::Read,
         (true, ..) if reads_whole && length <= STEADY_UP_TO => Way::Read,
         (false, Residency::Resident, Transport::KernelSends) => Way::Sendfile,
-        (false, Residency::Cold, Transport::KernelSends) => Way::BringIn,
+        (false, Residency::Cold, Transport::KernelSends) => Way::Prefetch,
         (_, Residency::Resident, _) => Way::Copy,
-        _ => Way::Elsewhere,
+        _ => Way::Offload,
     }
 }
 
@@ -177,16 +177,16 @@ mod tests {
         };
         beyond(false, Resident, KernelSends, Way::Sendfile);
         beyond(false, Resident, PassesThrough, Way::Copy);
-        beyond(false, Cold, KernelSends, Way::BringIn);
-        beyond(false, Cold, PassesThrough, Way::Elsewhere);
-        beyond(false, Unknown, KernelSends, Way::Elsewhere);
-        beyond(false, Unknown, PassesThrough, Way::Elsewhere);
+        beyond(false, Cold, KernelSends, Way::Prefetch);
+        beyond(false, Cold, PassesThrough, Way::Offload);
+        beyond(false, Unknown, KernelSends, Way::Offload);
+        beyond(false, Unknown, PassesThrough, Way::Offload);
         beyond(true, Resident, KernelSends, Way::Copy);
         beyond(true, Resident, PassesThrough, Way::Copy);
-        beyond(true, Cold, KernelSends, Way::Elsewhere);
-        beyond(true, Cold, PassesThrough, Way::Elsewhere);
-        beyond(true, Unknown, KernelSends, Way::Elsewhere);
-        beyond(true, Unknown, PassesThrough, Way::Elsewhere);
+        beyond(true, Cold, KernelSends, Way::Offload);
+        beyond(true, Cold, PassesThrough, Way::Offload);
+        beyond(true, Unknown, KernelSends, Way::Offload);
+        beyond(true, Unknown, PassesThrough, Way::Offload);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
                 holds("read whole only for a reason", why);
                 holds("and only while there is room", !s.memory_is_full);
             }
-            if let Way::Sendfile | Way::BringIn = way {
+            if let Way::Sendfile | Way::Prefetch = way {
                 holds("nothing that changes is shared", !s.changes_now);
                 let kernel = s.transport == Transport::KernelSends;
                 holds("only where the kernel can", kernel);
@@ -227,8 +227,8 @@ mod tests {
             Way::Read,
             Way::Sendfile,
             Way::Copy,
-            Way::BringIn,
-            Way::Elsewhere,
+            Way::Prefetch,
+            Way::Offload,
         ] {
             assert!(all.iter().any(|s| way(s) == expected), "{expected:?}");
         }

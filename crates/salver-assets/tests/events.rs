@@ -33,9 +33,9 @@ impl Observer for Notes {
 
     fn observe(&self, event: Event) {
         let line = match event {
-            Event::Loaded { path, what } => format!("loaded {path} {what:?}"),
+            Event::Loaded { path, kind } => format!("loaded {path} {kind:?}"),
             Event::Confirmed { path } => format!("confirmed {path}"),
-            Event::Changed { path, what } => format!("changed {path} {what:?}"),
+            Event::Changed { path, kind } => format!("changed {path} {kind:?}"),
             Event::Failed { path, error, cause } => {
                 let cause = cause.map_or_else(String::new, |cause| format!(": {}", cause.kind()));
                 format!("failed {path} {error:?}{cause}")

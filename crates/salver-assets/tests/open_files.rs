@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime};
 use common::{Site, config_of, request, seen};
 use salver_assets::source::{Metadata, Opened};
 use salver_assets::{
-    Asked, Config, Content, DirectorySource, Method, Mount, Patience, Source, Step, Symlinks, View,
+    Config, Content, DirectorySource, EngineReply, Method, Mount, Patience, Source, Step, Symlinks,
+    View,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -276,8 +277,8 @@ fn at_once(tree: &Tree, path: &str) -> Option<String> {
         .ask(&request, site.now(), |load| handed_over.push(load));
     handed_over.into_iter().for_each(|load| site.perform(load));
     match asked {
-        Asked::Plan(plan) => Some(seen(&plan).text()),
-        Asked::Later(_) => None,
+        EngineReply::Ready(plan) => Some(seen(&plan).text()),
+        EngineReply::Pending(_) => None,
     }
 }
 

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use salver_assets::ContentCoding;
 use salver_assets::digest::{self, Digest};
-use salver_assets::source::Known;
+use salver_assets::source::KnownDigests;
 
 use crate::compress::{METHOD, compress, is_compressed, is_worth_it};
 use crate::error::Error;
-use crate::generate::Entry;
+use crate::generate::GeneratedFile;
 use crate::store::Store;
-use crate::walk::{Content, Directory};
+use crate::walk::{FileBytes, SourceDirectory};
 
 /// What is done with each file.
 pub(crate) struct Preparation<'a> {
-    pub(crate) directory: &'a Directory,
+    pub(crate) directory: &'a SourceDirectory,
     pub(crate) store: &'a Store,
     /// Of which siblings are made.
     pub(crate) codings: &'a [ContentCoding],
@@ -26,8 +26,8 @@ pub(crate) struct Preparation<'a> {
 
 /// What became of one file, or of all.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prepared {
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct PreparedFiles {
+    pub(crate) entries: Vec<GeneratedFile>,
     /// Siblings that this build made.
     pub(crate) compressed: usize,
     /// What the user should know of.
@@ -38,7 +38,11 @@ pub(crate) struct Prepared {
 
 impl Preparation<'_> {
     /// All files, in the order of their paths.
-    pub(crate) fn all(&self, files: &[String], threads: NonZero<usize>) -> Result<Prepared, Error> {
+    pub(crate) fn all(
+        &self,
+        files: &[String],
+        threads: NonZero<usize>,
+    ) -> Result<PreparedFiles, Error> {
         let all: BTreeSet<&str> = files.iter().map(String::as_str).collect();
         let originals: Vec<&str> = all
             .iter()
@@ -67,7 +71,7 @@ impl Preparation<'_> {
         });
         // Whichever thread came first: the first error is that of the first path.
         done.sort_by_key(|(path, _)| *path);
-        let mut prepared = Prepared::default();
+        let mut prepared = PreparedFiles::default();
         for (_, one) in done {
             let one = one?;
             prepared.entries.extend(one.entries);
@@ -82,8 +86,8 @@ impl Preparation<'_> {
     }
 
     /// A file and its siblings.
-    fn original(&self, path: &str, all: &BTreeSet<&str>) -> Result<Prepared, Error> {
-        let mut prepared = Prepared::default();
+    fn original(&self, path: &str, all: &BTreeSet<&str>) -> Result<PreparedFiles, Error> {
+        let mut prepared = PreparedFiles::default();
         let original = self.directory.read(path)?;
         let digest = digest::of_bytes(&original.bytes);
         self.add(&mut prepared, path, &original, None)?;
@@ -120,11 +124,11 @@ impl Preparation<'_> {
                 continue;
             }
             prepared.bytes += length(&made);
-            prepared.entries.push(Entry {
+            prepared.entries.push(GeneratedFile {
                 path: sibling,
                 stored,
                 modified_unix_seconds: self.modified(&original),
-                known: Known {
+                known: KnownDigests {
                     digest: digest::of_bytes(&made),
                     decoded: Some(digest),
                 },
@@ -136,20 +140,20 @@ impl Preparation<'_> {
     /// A file as it is.
     fn add(
         &self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedFiles,
         path: &str,
-        content: &Content,
+        content: &FileBytes,
         decoded: Option<Digest>,
     ) -> Result<(), Error> {
         let digest = digest::of_bytes(&content.bytes);
         let stored = format!("{digest:032x}");
         self.store.put(&stored, &content.bytes)?;
         prepared.bytes += length(&content.bytes);
-        prepared.entries.push(Entry {
+        prepared.entries.push(GeneratedFile {
             path: path.to_owned(),
             stored,
             modified_unix_seconds: self.modified(content),
-            known: Known { digest, decoded },
+            known: KnownDigests { digest, decoded },
         });
         Ok(())
     }
@@ -158,7 +162,7 @@ impl Preparation<'_> {
     /// which no coded bytes are.
     fn make(
         &self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedFiles,
         path: &str,
         bytes: &[u8],
         coding: ContentCoding,
@@ -190,7 +194,7 @@ impl Preparation<'_> {
         Ok(coded)
     }
 
-    fn modified(&self, content: &Content) -> i64 {
+    fn modified(&self, content: &FileBytes) -> i64 {
         self.modified_unix_seconds
             .unwrap_or(content.modified_unix_seconds)
     }

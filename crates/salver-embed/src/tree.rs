@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::generate::generate;
 use crate::prepare::Preparation;
 use crate::store::{Store, write};
-use crate::walk::Directory;
+use crate::walk::SourceDirectory;
 
 /// A directory that becomes part of the program. Each method says its default.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ impl Tree {
         modified_unix_seconds: Option<i64>,
     ) -> Result<(Summary, Vec<String>), Error> {
         let name = self.checked_name()?;
-        let directory = Directory::open(&self.directory, self.symlinks)?;
+        let directory = SourceDirectory::open(&self.directory, self.symlinks)?;
         let walked = directory.walk(self.dotfiles)?;
         let store = Store::open(&out.join(name))?;
         let preparation = Preparation {

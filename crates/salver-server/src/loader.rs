@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Engine, FileContent, Load, Outcome, PerformAgain, Piece, SiblingCheck,
+    Content, Engine, FileContent, Load, Outcome, RetryLater, Piece, SiblingCheck,
 };
 use tokio::sync::oneshot;
 
@@ -289,7 +289,7 @@ impl Job {
         match self {
             Job::Load(engine, load) => match load.perform_without_sleeping(Instant::now()) {
                 Ok(outcome) => engine.finish(*load, outcome),
-                Err(PerformAgain { after }) => {
+                Err(RetryLater { after }) => {
                     return Some((Instant::now() + after, Job::Load(engine, load)));
                 }
             },
@@ -366,7 +366,7 @@ pub(crate) mod tests {
             mounts: vec![Mount::tree("/", Arc::new(source))],
             cache_max_file: 0,
             sendfile_from: 0,
-            restless: Duration::ZERO,
+            settle_time: Duration::ZERO,
             ..Config::default()
         };
         let engine = Engine::new(config).unwrap();

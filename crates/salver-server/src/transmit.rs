@@ -238,7 +238,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
                         None => at_hand = Residency::Unknown,
                     }
                 }
-                Way::BringIn => {
+                Way::Prefetch => {
                     self.flush().await?;
                     let loader = &self.shared.common.loader;
                     loader.bring_in(content, window.clone()).await?;
@@ -248,7 +248,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
                     };
                 }
                 // What was to be read whole is, window by window.
-                Way::Elsewhere | Way::Read | Way::Memory => {
+                Way::Offload | Way::Read | Way::Memory => {
                     self.flush().await?;
                     let (length, read) = self.disk().read(content, window.clone());
                     let bytes = read.await?;

@@ -207,7 +207,7 @@ async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>)
         match listener.accept().await {
             Ok((stream, peer)) => door.let_in(&context, stream, peer.ip()),
             Err(error) if lacks_resources(&error) => {
-                if common.said.descriptors_exhausted.now(common.uptime()) {
+                if common.said.descriptors_exhausted.permits(common.uptime()) {
                     tracing::warn!(
                         "cannot accept connections: {error} \
                          (said at most once a minute; raise the limit on open files)"

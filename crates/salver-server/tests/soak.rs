@@ -486,7 +486,7 @@ fn run(answers: u64, time: Duration) {
     let config = Config {
         hash_up_to: HASHED,
         // So that both kinds of tag are met: weak ones and strong.
-        restless: Duration::from_millis(100),
+        settle_time: Duration::from_millis(100),
         ..Config::default()
     };
     let revalidate = config.revalidate;

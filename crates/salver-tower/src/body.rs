@@ -9,7 +9,7 @@ use http_body::{Frame, SizeHint};
 use salver_assets::Content;
 use salver_assets::reading::Reading;
 
-use crate::loading::Blocking;
+use crate::load_pool::Blocking;
 
 /// What is given at a time of content that is not in memory, in bytes.
 const FRAME: usize = 64 * 1024;

@@ -37,7 +37,7 @@ impl Assets {
     /// # Errors
     /// If the runtime ends meanwhile.
     pub async fn prewarm_prefix(&self, prefix: &str) -> std::io::Result<Prewarmed> {
-        let engine = self.shared().serving.engine.clone();
+        let engine = self.engines().serving.engine.clone();
         let prefix = target_of(prefix);
         let prewarm =
             move || at(&prefix, |prefix| engine.prewarm_prefix(prefix)).unwrap_or_default();
@@ -55,20 +55,20 @@ impl Assets {
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
         let _ = at(&target_of(path), |path| {
-            self.shared().serving.engine.invalidate(path)
+            self.engines().serving.engine.invalidate(path)
         });
     }
 
     /// Lets go of what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
         let _ = at(&target_of(prefix), |prefix| {
-            self.shared().serving.engine.invalidate_prefix(prefix);
+            self.engines().serving.engine.invalidate_prefix(prefix);
         });
     }
 
     /// Lets go of everything that is cached.
     pub fn clear(&self) {
-        self.shared().serving.engine.clear();
+        self.engines().serving.engine.clear();
     }
 
     /// From now on nothing is taken from the cache and nothing is put into it: each request is
@@ -95,23 +95,23 @@ impl Assets {
     /// # }
     /// ```
     pub fn pause(&self) {
-        self.shared().serving.engine.pause_cache();
+        self.engines().serving.engine.pause_cache();
     }
 
     /// The cache is used again. What was last looked at longer ago than
     /// [`Builder::revalidate`](crate::Builder::revalidate) is compared with the disk before it is sent.
     pub fn resume(&self) {
-        self.shared().serving.engine.resume_cache();
+        self.engines().serving.engine.resume_cache();
     }
 
     /// Whether the cache is [paused](Self::pause).
     pub fn is_paused(&self) -> bool {
-        self.shared().serving.engine.is_paused()
+        self.engines().serving.engine.is_paused()
     }
 
     /// Hits, loads and the like since the start, and what the cache holds now.
     pub fn statistics(&self) -> Statistics {
-        self.shared().serving.engine.statistics()
+        self.engines().serving.engine.statistics()
     }
 
     /// What the cache does from now on: what it loads, finds changed, lets go of; which loads failed
@@ -146,7 +146,7 @@ impl Assets {
     ///
     /// There may be any number of receivers; without one it costs nothing.
     pub fn events(&self) -> Events {
-        self.shared().events.subscribe()
+        self.engines().events.subscribe()
     }
 }
 

@@ -9,19 +9,19 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 /// Events that are held for who is slow; what comes beyond pushes out the oldest.
-const HELD: usize = 1024;
+const QUEUE: usize = 1024;
 
 /// Hands each event of an engine to all who listen.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
+pub(crate) struct EventHub {
     /// Made when somebody wants to listen.
     sender: OnceLock<broadcast::Sender<Event>>,
     listening: Arc<AtomicUsize>,
 }
 
-impl Hub {
+impl EventHub {
     pub(crate) fn subscribe(&self) -> Events {
-        let sender = self.sender.get_or_init(|| broadcast::Sender::new(HELD));
+        let sender = self.sender.get_or_init(|| broadcast::Sender::new(QUEUE));
         let receiver = sender.subscribe();
         self.listening.fetch_add(1, Ordering::Relaxed);
         Events {
@@ -31,7 +31,7 @@ impl Hub {
     }
 }
 
-impl Observer for Hub {
+impl Observer for EventHub {
     fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed) > 0
     }

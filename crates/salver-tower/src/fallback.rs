@@ -18,9 +18,14 @@ pub struct WithFallback<F> {
     fallback: F,
 }
 
-impl<F> WithFallback<F> {
-    pub(crate) fn new(assets: Assets, fallback: F) -> Self {
-        WithFallback { assets, fallback }
+impl Assets {
+    /// Asks `fallback` about what is not here (404), with the request as it came. As
+    /// `ServeDir::fallback`.
+    pub fn fallback<F>(self, fallback: F) -> WithFallback<F> {
+        WithFallback {
+            assets: self,
+            fallback,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use salver_os::Attributes;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::resource::representation::Promise;
+use crate::resource::representation::TagBasis;
 use crate::source::digest::{self, Digest};
 use crate::source::identity::{may_change_unseen, same_content};
 use crate::source::{Identity, Metadata, Patience};
@@ -33,48 +33,51 @@ pub struct FileContent {
     /// For [`way`](crate::strategy::way), with what is learned of each window.
     pub situation: Situation,
     /// What the head promises, and what has been seen since.
-    pub(crate) witness: Arc<Witness>,
+    pub(crate) transfer: Arc<TransferCheck>,
 }
 
 /// What was seen of a file while its bytes left.
 #[derive(Debug)]
-pub(crate) struct Witness {
-    promise: Promise,
-    seen: Lock<Seen>,
+pub(crate) struct TransferCheck {
+    tag_basis: TagBasis,
+    seen: Lock<Observation>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct Observation {
     /// The identity under which the file is known to have what was promised, and what else it had then.
     accepted: Identity,
     attributes: Option<Attributes>,
     /// What it was at the last look, if that may be another version: then what leaves has to be proved.
     doubtful: Option<Identity>,
     /// What has left, if it is hashed.
-    left: Option<Left>,
+    left: Option<SentBytes>,
 }
 
 /// Bytes that have left, one window after the other.
-struct Left {
+struct SentBytes {
     range: Range<u64>,
     hasher: Box<Xxh3>,
 }
 
-impl std::fmt::Debug for Left {
+impl std::fmt::Debug for SentBytes {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Left").field(&self.range).finish()
+        formatter
+            .debug_tuple("SentBytes")
+            .field(&self.range)
+            .finish()
     }
 }
 
-impl Witness {
-    pub(crate) fn new(promise: Promise, identity: &Identity) -> Arc<Self> {
-        Arc::new(Witness {
-            promise,
-            seen: Lock::new(Seen {
+impl TransferCheck {
+    pub(crate) fn new(tag_basis: TagBasis, identity: &Identity) -> Arc<Self> {
+        Arc::new(TransferCheck {
+            tag_basis,
+            seen: Lock::new(Observation {
                 accepted: *identity,
                 attributes: None,
                 // Equal times say nothing for a while where they are whole seconds.
-                doubtful: (promise == Promise::Prefix && may_change_unseen(identity))
+                doubtful: (tag_basis == TagBasis::WeakPrefix && may_change_unseen(identity))
                     .then_some(*identity),
                 left: None,
             }),
@@ -83,11 +86,11 @@ impl Witness {
 
     /// These bytes, from this offset, are on their way.
     fn passed(&self, offset: u64, bytes: &[u8]) {
-        if self.promise != Promise::Prefix {
+        if self.tag_basis != TagBasis::WeakPrefix {
             return;
         }
         let mut seen = self.seen.hold();
-        let left = seen.left.get_or_insert_with(|| Left {
+        let left = seen.left.get_or_insert_with(|| SentBytes {
             range: offset..offset,
             hasher: Box::default(),
         });
@@ -100,7 +103,7 @@ impl Witness {
 
 /// Whether a file still has the content that was promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Still {
+enum FileState {
     Same,
     /// It has changed, and what is sent of it may be the same all the same: that can be proved.
     Doubtful,
@@ -115,14 +118,14 @@ impl FileContent {
     /// # Errors
     /// What `statx(2)` gives.
     pub fn is_unchanged(&self, patience: Patience) -> io::Result<bool> {
-        Ok(self.look(patience)? == Still::Same)
+        Ok(self.look(patience)? == FileState::Unchanged)
     }
 
-    fn look(&self, patience: Patience) -> io::Result<Still> {
+    fn look(&self, patience: Patience) -> io::Result<FileState> {
         let (Metadata { identity: now, .. }, attributes) =
             Metadata::with_attributes(&*self.file, patience)?;
         let was = &self.identity;
-        let mut seen = self.witness.seen.hold();
+        let mut seen = self.transfer.seen.hold();
         let is_explained = || {
             let known = seen.attributes;
             attributes.links == 0 || known.is_some_and(|known| known != attributes)
@@ -134,19 +137,19 @@ impl FileContent {
             seen.attributes = Some(attributes);
         } else {
             let can_be_proved = was.is_same_file(&now)
-                && match self.witness.promise {
-                    Promise::Digest(_) => now.length >= was.length,
-                    Promise::Prefix => now.length > was.length,
-                    Promise::Identity => false,
+                && match self.transfer.tag_basis {
+                    TagBasis::Digest(_) => now.length >= was.length,
+                    TagBasis::WeakPrefix => now.length > was.length,
+                    TagBasis::Identity => false,
                 };
             if !can_be_proved {
-                return Ok(Still::Changed);
+                return Ok(FileState::Changed);
             }
             seen.doubtful = Some(now);
         }
         Ok(match seen.doubtful {
-            Some(_) => Still::Doubtful,
-            None => Still::Same,
+            Some(_) => FileState::Doubtful,
+            None => FileState::Unchanged,
         })
     }
 
@@ -185,21 +188,21 @@ impl FileContent {
             }
         }
         match self.look(Patience::MustNotWait)? {
-            Still::Changed => return Err(io::ErrorKind::InvalidData.into()),
+            FileState::Changed => return Err(io::ErrorKind::InvalidData.into()),
             // Who may wait proves it.
-            Still::Doubtful if self.needs_proof(window) => return Ok(None),
-            Still::Doubtful | Still::Same => {}
+            FileState::Doubtful if self.needs_proof(window) => return Ok(None),
+            FileState::Doubtful | FileState::Unchanged => {}
         }
-        self.witness.passed(window.start, &bytes);
+        self.transfer.passed(window.start, &bytes);
         Ok(Some(bytes.into()))
     }
 
     /// Whether this window may not leave as it was read while there are doubts.
     fn needs_proof(&self, window: &Range<u64>) -> bool {
-        match self.witness.promise {
-            Promise::Digest(_) | Promise::Identity => true,
+        match self.transfer.tag_basis {
+            TagBasis::Digest(_) | TagBasis::Identity => true,
             // What is promised is no more than that all is of one moment.
-            Promise::Prefix => window.end >= self.range.end,
+            TagBasis::WeakPrefix => window.end >= self.range.end,
         }
     }
 
@@ -215,18 +218,18 @@ impl FileContent {
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, window.start)?;
         let still = self.look(Patience::MayWait)?;
-        match (still, self.witness.promise) {
-            (Still::Same, _) => self.witness.passed(window.start, &bytes),
-            (Still::Doubtful, Promise::Digest(digest)) => {
+        match (still, self.transfer.tag_basis) {
+            (FileState::Unchanged, _) => self.transfer.passed(window.start, &bytes),
+            (FileState::Doubtful, TagBasis::Digest(digest)) => {
                 self.prove_whole(digest, window.start, &mut bytes)?;
             }
-            (Still::Doubtful, Promise::Prefix) => {
-                self.witness.passed(window.start, &bytes);
+            (FileState::Doubtful, TagBasis::WeakPrefix) => {
+                self.transfer.passed(window.start, &bytes);
                 if self.needs_proof(window) {
                     self.prove_left()?;
                 }
             }
-            (Still::Changed, _) | (Still::Doubtful, Promise::Identity) => {
+            (FileState::Changed, _) | (FileState::Doubtful, TagBasis::Identity) => {
                 return Err(io::ErrorKind::InvalidData.into());
             }
         }
@@ -240,8 +243,8 @@ impl FileContent {
     /// `InvalidData` if it cannot be; else what `statx(2)` gives.
     pub fn check(&self, patience: Patience) -> io::Result<()> {
         match self.look(patience)? {
-            Still::Changed => Err(io::ErrorKind::InvalidData.into()),
-            Still::Same | Still::Doubtful => Ok(()),
+            FileState::Changed => Err(io::ErrorKind::InvalidData.into()),
+            FileState::Unchanged | FileState::Doubtful => Ok(()),
         }
     }
 
@@ -249,14 +252,14 @@ impl FileContent {
     /// promised. Then only bytes of [`read`](Self::read) or [`read_resident`](Self::read_resident) may leave,
     /// and if others may have left since, an empty window has to be read first.
     pub fn is_doubtful(&self) -> bool {
-        self.witness.seen.hold().doubtful.is_some()
+        self.transfer.seen.hold().doubtful.is_some()
     }
 
     /// Proves that the file begins with content of this digest, and takes `window`, from `start`, out of just
     /// the bytes that were hashed.
     fn prove_whole(&self, digest: Digest, start: u64, window: &mut [u8]) -> io::Result<()> {
-        let looked = self.witness.seen.hold().doubtful;
-        let mut reader = FromTo {
+        let looked = self.transfer.seen.hold().doubtful;
+        let mut reader = RangeReader {
             file: &self.file,
             range: 0..self.identity.length,
             start,
@@ -266,7 +269,7 @@ impl FileContent {
             return Err(io::ErrorKind::InvalidData.into());
         }
         // As it was before it was read: what came since is seen at the next look.
-        let mut seen = self.witness.seen.hold();
+        let mut seen = self.transfer.seen.hold();
         if let Some(identity) = looked {
             seen.accepted = identity;
             seen.doubtful = None;
@@ -276,7 +279,7 @@ impl FileContent {
 
     /// Proves that all bytes that have left are in the file at one moment, by reading them again.
     fn prove_left(&self) -> io::Result<()> {
-        let seen = self.witness.seen.hold();
+        let seen = self.transfer.seen.hold();
         let left = seen.left.as_ref();
         let left = left.filter(|left| left.range.end == self.range.end);
         let left = left.map(|left| (left.range.clone(), left.hasher.digest128()));
@@ -284,7 +287,7 @@ impl FileContent {
         let Some((range, expected)) = left else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let mut reader = FromTo {
+        let mut reader = RangeReader {
             file: &self.file,
             start: range.end,
             range,
@@ -298,7 +301,7 @@ impl FileContent {
 }
 
 /// The bytes of a file from here to there; those of a window are kept.
-struct FromTo<'a> {
+struct RangeReader<'a> {
     file: &'a File,
     range: Range<u64>,
     /// Where the window begins.
@@ -306,7 +309,7 @@ struct FromTo<'a> {
     window: &'a mut [u8],
 }
 
-impl io::Read for FromTo<'_> {
+impl io::Read for RangeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());

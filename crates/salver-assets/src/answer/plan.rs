@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use crate::answer::file_content::{FileContent, Promise, Witness};
-use crate::resource::representation::{Field, Head, Prepared, Representation, vary};
+use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
 
@@ -186,7 +186,7 @@ impl ResponsePlan {
     }
 
     /// Where a rendered form of the head is kept; `None` for a head made for this answer alone.
-    pub fn prepared(&self) -> Option<&Prepared> {
+    pub fn rendered_heads(&self) -> Option<&RenderedHeads> {
         if !self.more.is_empty() {
             return None;
         }
@@ -195,7 +195,7 @@ impl ResponsePlan {
             PlannedHead::NotModified(representation) => &representation.not_modified,
             PlannedHead::Made(_) => return None,
         };
-        Some(&head.prepared)
+        Some(&head.rendered)
     }
 }
 
@@ -235,27 +235,27 @@ impl Remembered {
 }
 
 /// Content that is read, or sent, from an open file.
-pub(crate) struct FromFile {
+pub(crate) struct OpenedContent {
     pub(crate) opened: Opened,
     pub(crate) situation: Situation,
-    pub(crate) promise: Promise,
+    pub(crate) tag_basis: TagBasis,
 }
 
 /// Where the bytes of a representation come from, for one answer.
-pub(crate) enum Bytestream<'a> {
+pub(crate) enum ContentSource<'a> {
     Memory(&'a Bytes),
-    Opened(FromFile),
+    Opened(OpenedContent),
 }
 
-impl Bytestream<'_> {
+impl ContentSource<'_> {
     /// The bytes of `range`.
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
         let bytes = match self {
-            Bytestream::Memory(bytes) => bytes,
-            Bytestream::Opened(FromFile {
+            ContentSource::Memory(bytes) => bytes,
+            ContentSource::Opened(OpenedContent {
                 opened,
                 situation,
-                promise,
+                tag_basis,
             }) => match &opened.reader {
                 Reader::Memory(bytes) => bytes,
                 Reader::Static(bytes) => &Bytes::from_static(bytes),
@@ -267,7 +267,7 @@ impl Bytestream<'_> {
                         identity: opened.metadata.identity,
                         local: opened.local,
                         situation: *situation,
-                        witness: Witness::new(*promise, &opened.metadata.identity),
+                        transfer: TransferCheck::new(*tag_basis, &opened.metadata.identity),
                     });
                 }
             },

@@ -191,6 +191,6 @@ fn read_at_once(
     };
     match way(&situation) {
         Way::Copy => file.read_resident(window),
-        Way::Elsewhere | Way::Read | Way::Memory | Way::Sendfile | Way::BringIn => Ok(None),
+        Way::Offload | Way::Read | Way::Memory | Way::Sendfile | Way::Prefetch => Ok(None),
     }
 }

@@ -12,9 +12,9 @@ use salver_semantics::{
 };
 
 use crate::answer::accept::accept_encoding;
-use crate::answer::plan::{Bytestream, Content, FromFile, Piece, ResponsePlan};
+use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
 use crate::request::{Method, Request};
-use crate::resource::entry::Offer;
+use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation};
 
 /// What has been decided before the content is at hand.
@@ -29,12 +29,12 @@ pub(crate) enum Decision<'a> {
 /// content is not in memory, if there is one.
 pub(crate) fn answer<'a>(
     request: &Request<'_>,
-    offer: &'a Offer,
-    open: impl FnOnce(&Representation) -> Option<FromFile>,
+    representations: &'a Representations,
+    open: impl FnOnce(&Representation) -> Option<OpenedContent>,
     now: HttpDate,
 ) -> Decision<'a> {
     let accept = accept_encoding(request);
-    let Some((_, representation)) = offer.select(&accept) else {
+    let Some((_, representation)) = representations.select(&accept) else {
         // RFC 9110 section 15.5.7.
         let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
         return Decision::Respond(finish(request, plan));
@@ -53,7 +53,7 @@ pub(crate) fn answer<'a>(
                 return Decision::Respond(ResponsePlan::not_modified(representation));
             }
             Verdict::Failed => {
-                let plan = error_about(offer, 412, "Precondition Failed", vec![]);
+                let plan = error_about(representations, 412, "Precondition Failed", vec![]);
                 return Decision::Respond(finish(request, plan));
             }
         }
@@ -67,12 +67,17 @@ pub(crate) fn answer<'a>(
     if let RangeOutcome::Unsatisfiable = ranges {
         let content_range = content_range_unsatisfied(length).into();
         let more = vec![("Content-Range", content_range)];
-        return Decision::Respond(error_about(offer, 416, "Range Not Satisfiable", more));
+        return Decision::Respond(error_about(
+            representations,
+            416,
+            "Range Not Satisfiable",
+            more,
+        ));
     }
     let stream = match &representation.content {
-        Some(held) => Bytestream::Memory(&held.bytes),
+        Some(content) => ContentSource::Memory(&content.bytes),
         None => match open(representation) {
-            Some(opened) => Bytestream::Opened(opened),
+            Some(opened) => ContentSource::Opened(opened),
             None => return Decision::NeedContent(representation),
         },
     };
@@ -86,8 +91,13 @@ pub(crate) fn answer<'a>(
 }
 
 /// An error whose cause may be the representation that was selected.
-fn error_about(offer: &Offer, status: u16, text: &str, more: Vec<Field>) -> ResponsePlan {
-    if offer.is_negotiable() {
+fn error_about(
+    representations: &Representations,
+    status: u16,
+    text: &str,
+    more: Vec<Field>,
+) -> ResponsePlan {
+    if representations.is_negotiable() {
         ResponsePlan::negotiated_error(status, text, more)
     } else {
         ResponsePlan::error(status, text, more)
@@ -171,7 +181,7 @@ fn partial_fields(
 /// RFC 9110 section 15.3.7.1.
 fn single(
     representation: &Representation,
-    stream: &Bytestream<'_>,
+    stream: &ContentSource<'_>,
     range: Range<u64>,
     now: HttpDate,
 ) -> ResponsePlan {
@@ -187,7 +197,7 @@ fn single(
 /// RFC 9110 section 15.3.7.2 and 14.6.
 fn multiple(
     representation: &Representation,
-    stream: &Bytestream<'_>,
+    stream: &ContentSource<'_>,
     ranges: &[Range<u64>],
     now: HttpDate,
 ) -> ResponsePlan {

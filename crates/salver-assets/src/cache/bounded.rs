@@ -10,20 +10,20 @@ use crate::cache::policy::{Key, MAX_USES, Policy};
 use crate::sync::Lock;
 
 /// What can be kept: it knows its key, what it costs, and how often it was used.
-pub(crate) trait Kept {
+pub(crate) trait Cached {
     fn key(&self) -> &Key;
     /// In the unit of the budget.
     fn weight(&self) -> usize;
-    fn uses(&self) -> &Uses;
+    fn uses(&self) -> &UseCounter;
 }
 
 /// How often something was used, up to [`MAX_USES`].
 #[derive(Debug, Default)]
-pub(crate) struct Uses(AtomicU8);
+pub(crate) struct UseCounter(AtomicU8);
 
-impl Uses {
+impl UseCounter {
     pub(crate) fn new(uses: u8) -> Self {
-        Uses(AtomicU8::new(uses))
+        UseCounter(AtomicU8::new(uses))
     }
 
     /// Counts a use; saturates, so that what is hot is only read.
@@ -47,18 +47,18 @@ type Table<T> = papaya::HashMap<Key, Arc<T>, foldhash::fast::RandomState>;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Memory<T> {
+pub(crate) struct BoundedCache<T> {
     table: Table<T>,
     /// Invariant: has a slot for exactly the keys in `table`. Changes of both are made under it.
     policy: Lock<Policy>,
 }
 
-impl<T: Kept> Memory<T> {
+impl<T: Cached> BoundedCache<T> {
     pub(crate) fn new(budget: usize) -> Self {
         // What is removed is let go of as soon as nobody reads it, not in batches: it may be
         // megabytes, or a handle that keeps a deleted file's space.
         let at_once = seize::Collector::new().batch_size(1);
-        Memory {
+        BoundedCache {
             table: papaya::HashMap::builder()
                 .hasher(foldhash::fast::RandomState::default())
                 .collector(at_once)
@@ -143,7 +143,7 @@ impl<T: Kept> Memory<T> {
 
 struct InTable<'a, T>(&'a Table<T>);
 
-impl<T: Kept> crate::cache::policy::Uses for InTable<'_, T> {
+impl<T: Cached> crate::cache::policy::UseCounts for InTable<'_, T> {
     fn uses(&self, key: &Key) -> u8 {
         self.0.pin().get(key).map_or(0, |kept| kept.uses().get())
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_budget_counts_bookkeeping_and_the_used_stay() {
         let weight = entry("/00").weight;
-        let memory = Memory::new(weight * 10);
+        let memory = BoundedCache::new(weight * 10);
         let mut evictions = 0;
         for number in 0..5 {
             evictions += memory.insert(entry(&format!("/0{number}"))).len();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_hit_takes_no_lock() {
-        let memory = Memory::new(1 << 20);
+        let memory = BoundedCache::new(1 << 20);
         memory.insert(entry("/a"));
         let before = taken::so_far();
         for _ in 0..100 {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn readers_and_writers_at_once_keep_the_table_and_the_policy_in_step() {
-        let memory: Memory<Entry> = Memory::new(entry("/00").weight * 20);
+        let memory: BoundedCache<Entry> = BoundedCache::new(entry("/00").weight * 20);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let memory = &memory;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::cache::bounded::{Kept, Memory, Uses};
+use crate::cache::bounded::{BoundedCache, Cached, UseCounter};
 use crate::cache::micros;
 use crate::cache::policy::Key;
 use crate::source::{Identity, Opened, Reader};
@@ -27,19 +27,19 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 struct OpenFile {
     key: Key,
     opened: Opened,
-    uses: Uses,
+    uses: UseCounter,
     /// In microseconds since the engine's epoch.
     used: AtomicU64,
 }
 
-impl Kept for OpenFile {
+impl Cached for OpenFile {
     fn key(&self) -> &Key {
         &self.key
     }
     fn weight(&self) -> usize {
         1
     }
-    fn uses(&self) -> &Uses {
+    fn uses(&self) -> &UseCounter {
         &self.uses
     }
 }
@@ -48,9 +48,9 @@ impl Kept for OpenFile {
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     /// Those that stay open between requests.
-    kept: Memory<OpenFile>,
+    kept: BoundedCache<OpenFile>,
     /// All of them.
-    open: Lock<Open>,
+    open: Lock<OpenList>,
     /// How many may be.
     most_open: AtomicUsize,
     /// When the next sweep is due, in microseconds since the engine's epoch.
@@ -59,7 +59,7 @@ pub(crate) struct OpenFiles {
 
 /// Files that were opened. Some may have been closed since.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenList {
     files: Vec<Weak<File>>,
     /// Which of them is looked at next.
     hand: usize,
@@ -72,7 +72,7 @@ const LOOKED_AT: usize = 16;
 /// flooded server more than the requests.
 const LOOKED_AT_WITHOUT_ROOM: usize = 256;
 
-impl Open {
+impl OpenList {
     /// Looks at the next `count` files, and forgets those that are closed.
     fn prune(&mut self, count: usize) {
         for _ in 0..count.min(self.files.len()) {
@@ -91,8 +91,8 @@ impl OpenFiles {
     /// Keeps at most `most` handles.
     pub(crate) fn new(most: usize) -> Self {
         OpenFiles {
-            kept: Memory::new(most),
-            open: Lock::new(Open::default()),
+            kept: BoundedCache::new(most),
+            open: Lock::new(OpenList::default()),
             most_open: AtomicUsize::new(usize::MAX),
             sweep_at: AtomicU64::new(0),
         }
@@ -122,7 +122,7 @@ impl OpenFiles {
         let file = OpenFile {
             key: Key::from(&key(&opened.metadata.identity)[..]),
             opened: opened.clone(),
-            uses: Uses::default(),
+            uses: UseCounter::default(),
             used: AtomicU64::new(micros(now)),
         };
         self.kept.insert(Arc::new(file));

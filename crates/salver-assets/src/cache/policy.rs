@@ -68,7 +68,7 @@ pub(crate) struct Policy {
 }
 
 /// What the policy asks of the entries.
-pub(crate) trait Uses {
+pub(crate) trait UseCounts {
     /// Uses of the key since it was last asked about, up to [`MAX_USES`].
     fn uses(&self, key: &Key) -> u8;
     /// Sets them.
@@ -98,7 +98,12 @@ impl Policy {
     }
 
     /// Adds a key or changes its weight; returns the keys that have to leave, which may hold `key`.
-    pub(crate) fn insert(&mut self, key: &Key, weight: usize, entries: &impl Uses) -> Vec<Key> {
+    pub(crate) fn insert(
+        &mut self,
+        key: &Key,
+        weight: usize,
+        entries: &impl UseCounts,
+    ) -> Vec<Key> {
         if let Some(node) = self.numbers.get(key).and_then(|&n| self.nodes.get_mut(n)) {
             let before = std::mem::replace(&mut node.weight, weight);
             let queue = node.queue;
@@ -123,12 +128,12 @@ impl Policy {
     }
 
     /// Changes the budget; returns the keys that have to leave.
-    pub(crate) fn limit(&mut self, budget: usize, entries: &impl Uses) -> Vec<Key> {
+    pub(crate) fn limit(&mut self, budget: usize, entries: &impl UseCounts) -> Vec<Key> {
         self.budget = budget;
         self.evict_beyond_budget(entries)
     }
 
-    fn evict_beyond_budget(&mut self, entries: &impl Uses) -> Vec<Key> {
+    fn evict_beyond_budget(&mut self, entries: &impl UseCounts) -> Vec<Key> {
         let mut leaving = Vec::new();
         while self.weight() > self.budget {
             match self.evict(entries) {
@@ -152,7 +157,7 @@ impl Policy {
         }
     }
 
-    fn evict(&mut self, entries: &impl Uses) -> Option<Key> {
+    fn evict(&mut self, entries: &impl UseCounts) -> Option<Key> {
         let small_has_too_much = self.small.weight > self.budget / SMALL_SHARE;
         if (small_has_too_much || self.main.oldest.is_none())
             && let Some(key) = self.evict_small(entries)
@@ -165,7 +170,7 @@ impl Policy {
 
     /// The oldest of the small queue leaves; keys that were used again move to main instead. `None` if
     /// the queue is empty, or had too many of those.
-    fn evict_small(&mut self, entries: &impl Uses) -> Option<Key> {
+    fn evict_small(&mut self, entries: &impl UseCounts) -> Option<Key> {
         for _ in 0..=SECOND_CHANCES {
             let (number, key) = self.oldest(Queue::Small)?;
             if entries.uses(&key) == 0 {
@@ -182,7 +187,7 @@ impl Policy {
 
     /// The oldest of the main queue leaves, but for keys that were used: they go to its end for one use
     /// less. `None` if the queue is empty.
-    fn evict_main(&mut self, entries: &impl Uses) -> Option<Key> {
+    fn evict_main(&mut self, entries: &impl UseCounts) -> Option<Key> {
         for _ in 0..SECOND_CHANCES {
             let (number, key) = self.oldest(Queue::Main)?;
             let uses = entries.uses(&key);
@@ -271,7 +276,7 @@ mod tests {
     #[derive(Default)]
     struct Table(RefCell<HashMap<Key, u8>>, Cell<usize>);
 
-    impl Uses for Table {
+    impl UseCounts for Table {
         fn uses(&self, key: &Key) -> u8 {
             self.1.set(self.1.get() + 1);
             self.0.borrow().get(key).copied().unwrap_or(0)

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use salver_semantics::ContentCoding;
 
-use crate::cache::bounded::Kept;
+use crate::cache::bounded::Cached;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::resource::build::{Original, build};
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::resource::entry::{Entry, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
-use crate::resource::load::{Load, Resting};
+use crate::resource::load::{Load, PausedAttempt};
 use crate::resource::locate::{Found, locate};
-use crate::resource::representation::{Promise, Representation};
+use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::siblings::Siblings;
-use crate::source::snapshot::{Effort, settle};
+use crate::source::snapshot::{ReadContext, settle};
 use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
 
@@ -25,20 +25,20 @@ impl Load {
     /// `looked` is set once it is known what is at the path.
     pub(super) fn attempt(
         &self,
-        effort: Effort<'_>,
+        context: ReadContext<'_>,
         began: Duration,
         looked: &Cell<bool>,
     ) -> Result<LoadResult, Stop> {
-        let resting = self.waits.resting.take();
-        let resting = resting.filter(|resting| resting.is_still());
-        let goes_on = resting.is_some();
-        let (view, mut found, opened) = match resting {
-            Some(resting) => (resting.view, Found::File(resting.file), resting.opened),
+        let paused = self.retry.paused.take();
+        let paused = paused.filter(|paused| paused.is_still());
+        let goes_on = paused.is_some();
+        let (view, mut found, opened) = match paused {
+            Some(paused) => (paused.view, Found::File(paused.file), paused.opened),
             None => {
                 let Some(mount) = self.shared.mounts.get(self.mount) else {
                     return Ok(LoadResult::Failed(LoadError::Failed));
                 };
-                let view = match mount.source.view(effort.patience) {
+                let view = match mount.source.view(context.patience) {
                     // A tree that has gone holds nothing.
                     Err(error) if is_absence(&error) => {
                         return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
@@ -46,28 +46,28 @@ impl Load {
                     view => view?,
                 };
                 let config = &self.shared.config;
-                let found = locate(&*view, &self.relative, config, effort.patience)?;
+                let found = locate(&*view, &self.relative, config, context.patience)?;
                 (view, found, Vec::new())
             }
         };
         let files = Handles::with(&*view, opened);
         let mut is_whole = goes_on;
-        let landed = self.land(&view, &mut found, &files, effort, began, &mut is_whole);
+        let result = self.land(&view, &mut found, &files, context, began, &mut is_whole);
         if is_whole {
             looked.set(true);
         }
-        if let (Err(Stop::Rests(_)), Found::File(file)) = (&landed, found)
+        if let (Err(Stop::RetryAfter(_)), Found::File(file)) = (&result, found)
             && is_whole
         {
             let opened = files.into_opened();
-            self.waits.resting.replace(Some(Resting {
+            self.retry.paused.replace(Some(PausedAttempt {
                 began,
                 view,
                 file,
                 opened,
             }));
         }
-        landed
+        result
     }
 
     /// What comes of what was found. `is_whole` says whether siblings have been looked for.
@@ -76,25 +76,25 @@ impl Load {
         view: &Arc<dyn View>,
         found: &mut Found,
         files: &Handles<'_>,
-        effort: Effort<'_>,
+        context: ReadContext<'_>,
         began: Duration,
         is_whole: &mut bool,
     ) -> Result<LoadResult, Stop> {
         let shared = &*self.shared;
-        let patience = effort.patience;
+        let patience = context.patience;
         let cached = shared.is_cached(&self.key);
-        let effort = Effort {
+        let context = ReadContext {
             grows: match &*found {
                 Found::File(file) => {
-                    let mut growth = self.waits.growth.borrow_mut();
+                    let mut growth = self.retry.growth.borrow_mut();
                     growth.look(self.known_to_grow(), &file.identity)
                 }
                 Found::Directory | Found::Missing => false,
             },
-            ..effort
+            ..context
         };
         let key = Some(&self.key).filter(|_| !self.again);
-        let mut siblings = Siblings::new(&self.shared, view, self.mount, effort, key, cached);
+        let mut siblings = Siblings::new(&self.shared, view, self.mount, context, key, cached);
         let mut original = None;
         if let Found::File(file) = found
             && !*is_whole
@@ -103,7 +103,7 @@ impl Load {
             // Beside the looks, if it has to be read.
             if siblings.are_awaited() && !self.knows(&file.identity) {
                 original = Some(Original::read(
-                    shared, self.mount, files, file, cached, effort,
+                    shared, self.mount, files, file, cached, context,
                 )?);
             }
             siblings.found(file);
@@ -112,7 +112,9 @@ impl Load {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         let still = previous.filter(|entry| match &entry.resource {
             still if !still.is_still(found) => false,
-            Resource::File(offer) => !offer.open || siblings.stay_open(offer),
+            Resource::File(representations) => {
+                !representations.undecided || siblings.may_stay_undecided(representations)
+            }
             Resource::Directory | Resource::Missing => true,
         });
         let file = match found {
@@ -123,36 +125,36 @@ impl Load {
             Found::File(file) => file,
         };
         let old = previous.and_then(|entry| match &entry.resource {
-            Resource::File(offer) => Some(offer),
+            Resource::File(representations) => Some(representations),
             _ => None,
         });
-        let (mut offer, mut changed) = match old {
-            Some(offer) if still.is_some() => (offer.clone(), false),
+        let (mut representations, mut changed) = match old {
+            Some(representations) if still.is_some() => (representations.clone(), false),
             old => {
                 let original = match original {
                     Some(original) => original,
-                    None => Original::read(shared, self.mount, files, file, cached, effort)?,
+                    None => Original::read(shared, self.mount, files, file, cached, context)?,
                 };
                 let mount = self.mount;
                 let file = file.clone();
-                let built = build(&mut siblings, mount, files, file, original, old, effort)?;
+                let built = build(&mut siblings, mount, files, file, original, old, context)?;
                 (built, true)
             }
         };
         let mut opened = None;
         while let Some((number, representation)) = self.wanted.and_then(|accept| {
-            let (number, representation) = offer.select(&accept)?;
+            let (number, representation) = representations.select(&accept)?;
             let at_hand = representation.content.is_some() || opened.is_some();
             (!at_hand).then(|| (number, Arc::clone(representation)))
         }) {
             let identity = &representation.identity;
             let content = match siblings.content(identity) {
                 Some(content) => Ok(Ok(content)),
-                None => self.content(files, &representation, began, effort),
+                None => self.content(files, &representation, began, context),
             };
             match content {
                 Ok(Ok(content)) => {
-                    if let Some(slot) = offer.representations.get_mut(number) {
+                    if let Some(slot) = representations.list.get_mut(number) {
                         *slot = Arc::new(representation.with_content(Some(content)));
                         changed = true;
                     }
@@ -164,7 +166,7 @@ impl Load {
                 }
                 // The original has what it has.
                 Err(_) if representation.coding != ContentCoding::Identity => {
-                    offer = offer.without(representation.coding);
+                    representations = representations.without(representation.coding);
                     changed = true;
                 }
                 Err(stop) => return Err(stop),
@@ -175,7 +177,7 @@ impl Load {
                 entry: Arc::clone(entry),
                 opened,
             }),
-            None => Ok(self.ready(Resource::File(offer), began, opened)),
+            None => Ok(self.ready(Resource::File(representations), began, opened)),
         }
     }
 
@@ -183,7 +185,7 @@ impl Load {
     fn knows(&self, identity: &Identity) -> bool {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         previous.is_some_and(|entry| match &entry.resource {
-            Resource::File(offer) => offer.found.identity == *identity,
+            Resource::File(representations) => representations.found.identity == *identity,
             Resource::Directory | Resource::Missing => false,
         })
     }
@@ -194,19 +196,19 @@ impl Load {
         files: &Handles<'_>,
         representation: &Representation,
         began: Duration,
-        effort: Effort<'_>,
-    ) -> Result<Result<Held, Opened>, Stop> {
+        context: ReadContext<'_>,
+    ) -> Result<Result<CachedContent, Opened>, Stop> {
         let shared = &*self.shared;
         let cached = shared.is_cached(&self.key);
         let identity = &representation.identity;
-        let effort = Effort {
+        let context = ReadContext {
             // Of a sibling a part is worth nothing.
-            grows: effort.grows && representation.coding == ContentCoding::Identity,
-            ..effort
+            grows: context.grows && representation.coding == ContentCoding::Identity,
+            ..context
         };
-        let open = || files.open(&representation.path, identity, effort);
+        let open = || files.open(&representation.path, identity, context);
         if way(&shared.situation(identity, cached)) == Way::Read {
-            return read(shared, &open()?, effort).map(Ok);
+            return read(shared, &open()?, context).map(Ok);
         }
         let kept = shared.open_files.get(identity, began);
         let file = match kept.filter(|_| cached) {
@@ -214,11 +216,11 @@ impl Load {
             None => self.open_for_answer(open)?,
         };
         // Nobody has read it whole yet.
-        if !matches!(representation.promise, Promise::Digest(_)) {
-            settle(&file, effort)?;
+        if !matches!(representation.tag_basis, TagBasis::Digest(_)) {
+            settle(&file, context)?;
         }
         Ok(match file.reader {
-            Reader::Static(bytes) => Ok(Held::of_program(bytes)),
+            Reader::Static(bytes) => Ok(CachedContent::embedded(bytes)),
             Reader::File(_) | Reader::Memory(_) => Err(file),
         })
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use salver_semantics::coding::ContentCoding;
 
 use crate::error::Stop;
-use crate::resource::cached_content::Held;
-use crate::resource::entry::Offer;
+use crate::resource::cached_content::CachedContent;
+use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::{Promise, Representation};
+use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::shared::Shared;
-use crate::resource::siblings::{Siblings, Trust};
+use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::Patience;
 use crate::source::digest::{self, Digest, Hashed};
 use crate::source::identity::{changed_within, may_change_unseen};
-use crate::source::snapshot::Effort;
+use crate::source::snapshot::ReadContext;
 use crate::strategy::{Way, way};
 
 /// What is known of an original: its digest, if it is short enough to be hashed at once, and its content if
@@ -23,7 +23,7 @@ use crate::strategy::{Way, way};
 #[derive(Debug, Default)]
 pub(crate) struct Original {
     digest: Option<Digest>,
-    content: Option<Held>,
+    content: Option<CachedContent>,
 }
 
 impl Original {
@@ -34,10 +34,11 @@ impl Original {
         files: &Handles<'_>,
         file: &FoundFile,
         cached: bool,
-        effort: Effort<'_>,
+        context: ReadContext<'_>,
     ) -> Result<Self, Stop> {
         // Before anything is read, so that nothing is read twice, and the program's rule asked once.
-        if effort.patience == Patience::MustNotWait && shared.is_in_doubt(mount, files.named(file))
+        if context.patience == Patience::MustNotWait
+            && shared.is_in_doubt(mount, files.name_of(file))
         {
             return Err(Stop::WouldWait);
         }
@@ -57,13 +58,13 @@ impl Original {
         {
             return Ok(known(hashed.digest));
         }
-        let opened = files.open(&file.path, &file.identity, effort)?;
+        let opened = files.open(&file.path, &file.identity, context)?;
         // What will be sent from memory is read once, for that and for its hash.
         let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
-            let content = read(shared, &opened, effort)?;
+            let content = read(shared, &opened, context)?;
             (digest::of_bytes(&content.bytes), Some(content))
         } else {
-            (hash(shared, &opened, effort)?, None)
+            (hash(shared, &opened, context)?, None)
         };
         let hashed = Hashed::plain(digest);
         shared.digests.remember(&file.identity, coding, hashed);
@@ -80,74 +81,71 @@ pub(crate) fn build(
     files: &Handles<'_>,
     file: FoundFile,
     original: Original,
-    previous: Option<&Offer>,
-    effort: Effort<'_>,
-) -> Result<Offer, Stop> {
+    previous: Option<&Representations>,
+    context: ReadContext<'_>,
+) -> Result<Representations, Stop> {
     let look_again = may_change_unseen(&file.identity)
         || file
             .siblings
             .iter()
             .any(|(_, identity)| may_change_unseen(identity));
     let Original { digest, content } = original;
-    let trusts = siblings.judge(files, &file, digest)?;
-    let open = trusts.contains(&Trust::Open);
-    let fits = file.siblings.iter().zip(trusts);
-    let fits = fits.filter_map(|(&(coding, identity), trust)| match trust {
-        Trust::Fits(digest) => Some((coding, identity, digest)),
-        Trust::Not | Trust::Open => None,
+    let verdicts = siblings.judge(files, &file, digest)?;
+    let undecided = verdicts.contains(&SiblingVerdict::Unknown);
+    let fits = file.siblings.iter().zip(verdicts);
+    let fits = fits.filter_map(|(&(coding, identity), verdict)| match verdict {
+        SiblingVerdict::Fits(digest) => Some((coding, identity, digest)),
+        SiblingVerdict::Differs | SiblingVerdict::Unknown => None,
     });
     let shared = siblings.shared();
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(fits);
     let all: Vec<_> = all.collect();
     let is_alone = all.len() == 1;
     // Who may get another one tomorrow has a choice, too.
-    let negotiable = !is_alone || open;
-    let now = shared.since_epoch(effort.since);
-    let cache_control = shared.cache_control(mount, files.named(&file), now);
-    let mut representations = Vec::with_capacity(all.len());
+    let negotiable = !is_alone || undecided;
+    let now = shared.since_epoch(context.since);
+    let cache_control = shared.cache_control(mount, files.name_of(&file), now);
+    let mut list = Vec::with_capacity(all.len());
     for (coding, identity, digest) in all {
         let path = file.path_of(coding);
         // What is not hashed and changed a moment ago may change again, or grow, under one identity.
         let may_change = || {
-            changed_within(&identity, shared.config.restless)
+            changed_within(&identity, shared.config.settle_time)
                 || may_change_unseen(&identity)
-                || (effort.grows && coding == ContentCoding::Identity)
+                || (context.grows && coding == ContentCoding::Identity)
         };
-        let promise = match digest {
-            Some(digest) => Promise::Digest(digest),
-            None if may_change() => Promise::Prefix,
-            None => Promise::Identity,
+        let tag_basis = match digest {
+            Some(digest) => TagBasis::Digest(digest),
+            None if may_change() => TagBasis::WeakPrefix,
+            None => TagBasis::Identity,
         };
         let representation = Representation::new(
             coding,
             path,
             &file.path,
             identity,
-            promise,
+            tag_basis,
             negotiable,
             cache_control.clone(),
         );
-        let held = previous
-            .and_then(|offer| {
-                offer
-                    .representations
-                    .iter()
-                    .find(|old| old.coding == coding)
+        let kept = previous
+            .and_then(|representations| {
+                representations.list.iter().find(|old| old.coding == coding)
             })
             .filter(|old| old.identity == identity && !look_again)
             .and_then(|old| old.content.clone());
-        let content = held.or_else(|| content.clone().filter(|_| is_alone));
-        representations.push(Arc::new(match content {
+        let content = kept.or_else(|| content.clone().filter(|_| is_alone));
+        list.push(Arc::new(match content {
             None => representation,
             content => representation.with_content(content),
         }));
     }
-    let look_again = look_again || representations.iter().any(|r| r.promise == Promise::Prefix);
-    Ok(Offer::new(
+    let look_again = look_again || list.iter().any(|r| r.tag_basis == TagBasis::WeakPrefix);
+    Ok(Representations::new(
         file,
-        representations,
+        list,
         look_again,
-        open,
-        effort.grows,
+        undecided,
+        context.grows,
     ))
 }

@@ -10,7 +10,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::cache::policy::Key;
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::source::Identity;
 use crate::sync::Lock;
 
@@ -78,7 +78,7 @@ pub(super) struct CheckState {
     /// The file at the sibling's path, once that was looked at; `Some(None)` if there is none.
     pub(super) looked: Option<Option<Identity>>,
     /// The content of this version, if it is to be kept and was read.
-    pub(super) content: Option<(Identity, Held)>,
+    pub(super) content: Option<(Identity, CachedContent)>,
     ended: bool,
     waiting: Vec<Thread>,
     left: Vec<Key>,
@@ -117,7 +117,7 @@ impl OngoingCheck {
     }
 
     /// The version and the content that it has read, if that is to be kept.
-    pub(super) fn content(&self) -> Option<(Identity, Held)> {
+    pub(super) fn content(&self) -> Option<(Identity, CachedContent)> {
         self.state.hold().content.clone()
     }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
-use crate::cache::bounded::{Kept, Uses};
+use crate::cache::bounded::{Cached, UseCounter};
 use crate::cache::micros;
 use crate::cache::policy::Key;
-use crate::events::What;
+use crate::events::ResourceKind;
 use crate::resource::locate::{Found, FoundFile};
 use crate::resource::representation::Representation;
 
@@ -26,7 +26,7 @@ const SCATTERED_HALVES: usize = 5;
 #[derive(Debug)]
 pub(crate) enum Resource {
     /// At least one representation, the original first.
-    File(Offer),
+    File(Representations),
     /// A directory that was asked for without its slash.
     Directory,
     /// Nothing.
@@ -35,48 +35,48 @@ pub(crate) enum Resource {
 
 /// The representations of one file, and what proves that they are still right.
 #[derive(Clone, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct Representations {
     /// What was found, siblings that turned out wrong included.
     pub(crate) found: FoundFile,
     /// Invariant: not empty, the original first.
-    pub(crate) representations: Vec<Arc<Representation>>,
+    pub(crate) list: Vec<Arc<Representation>>,
     /// Coding and length of each, side by side: choosing reads no representation but the chosen.
     choices: Vec<(ContentCoding, u64)>,
     /// Set if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
     /// again.
     pub(crate) look_again: bool,
     /// Set if nobody knows yet of some sibling whether it holds the original.
-    pub(crate) open: bool,
+    pub(crate) undecided: bool,
     /// Whether the file was seen growing.
     pub(crate) grows: bool,
 }
 
-impl Offer {
+impl Representations {
     pub(crate) fn new(
         found: FoundFile,
-        representations: Vec<Arc<Representation>>,
+        list: Vec<Arc<Representation>>,
         look_again: bool,
-        open: bool,
+        undecided: bool,
         grows: bool,
     ) -> Self {
-        let choices = representations.iter().map(|r| (r.coding, r.length()));
-        Offer {
+        let choices = list.iter().map(|r| (r.coding, r.length()));
+        Representations {
             choices: choices.collect(),
             found,
-            representations,
+            list,
             look_again,
-            open,
+            undecided,
             grows,
         }
     }
 
     /// The same with these representations in place of its own.
-    fn with(&self, representations: Vec<Arc<Representation>>) -> Self {
-        Offer::new(
+    fn with(&self, list: Vec<Arc<Representation>>) -> Self {
+        Representations::new(
             self.found.clone(),
-            representations,
+            list,
             self.look_again,
-            self.open,
+            self.undecided,
             self.grows,
         )
     }
@@ -84,16 +84,16 @@ impl Offer {
     /// The same without the representation in this coding, which could not be read. The next look asks
     /// about it again.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
-        let others = self.representations.iter().filter(|r| r.coding != coding);
-        Offer {
-            open: true,
+        let others = self.list.iter().filter(|r| r.coding != coding);
+        Representations {
+            undecided: true,
             ..self.with(others.cloned().collect())
         }
     }
 
     /// Whether there is a choice.
     pub(crate) fn is_negotiable(&self) -> bool {
-        self.representations.len() > 1
+        self.list.len() > 1
     }
 
     /// The representation that `accept` prefers; `None` if it accepts none of them.
@@ -103,17 +103,17 @@ impl Offer {
             [(ContentCoding::Identity, _)] if accept.accepts(ContentCoding::Identity) => 0,
             choices => accept.select(choices.iter().copied())?,
         };
-        Some((number, self.representations.get(number)?))
+        Some((number, self.list.get(number)?))
     }
 }
 
 impl Resource {
     /// The kind of resource, as events tell it.
-    pub(crate) fn kind(&self) -> What {
+    pub(crate) fn kind(&self) -> ResourceKind {
         match self {
-            Resource::File(_) => What::File,
-            Resource::Directory => What::Directory,
-            Resource::Missing => What::Nothing,
+            Resource::File(_) => ResourceKind::File,
+            Resource::Directory => ResourceKind::Directory,
+            Resource::Missing => ResourceKind::Nothing,
         }
     }
 
@@ -131,7 +131,9 @@ impl Resource {
     /// Whether a new look that gave `found` proves this still right.
     pub(crate) fn is_still(&self, found: &Found) -> bool {
         match (self, found) {
-            (Resource::File(offer), Found::File(file)) => !offer.look_again && offer.found == *file,
+            (Resource::File(representations), Found::File(file)) => {
+                !representations.look_again && representations.found == *file
+            }
             (Resource::Directory, Found::Directory) | (Resource::Missing, Found::Missing) => true,
             _ => false,
         }
@@ -151,25 +153,25 @@ pub(crate) struct Entry {
     checking: AtomicBool,
     /// Whether the last look had to wait for a disk or a file server: then the next one begins before the
     /// answer is too old to be given, so that nobody has to wait for it.
-    looks_slowly: AtomicBool,
-    uses: Uses,
+    slow_to_check: AtomicBool,
+    uses: UseCounter,
 }
 
-impl Kept for Entry {
+impl Cached for Entry {
     fn key(&self) -> &Key {
         &self.key
     }
     fn weight(&self) -> usize {
         self.weight
     }
-    fn uses(&self) -> &Uses {
+    fn uses(&self) -> &UseCounter {
         &self.uses
     }
 }
 
 /// What a request may do with an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Freshness {
     /// Answer from it.
     Use,
     /// Look at the disk first: you are the one.
@@ -181,13 +183,14 @@ pub(crate) enum Standing {
 impl Entry {
     pub(crate) fn new(key: Key, resource: Resource, checked: Duration, uses: u8) -> Self {
         let (small, content) = match &resource {
-            Resource::File(offer) => {
-                let found = offer.found.path.len() + offer.found.siblings.len() * 96;
-                let all: usize = offer.representations.iter().map(|r| r.weight()).sum();
-                let contents = offer.representations.iter();
+            Resource::File(representations) => {
+                let found =
+                    representations.found.path.len() + representations.found.siblings.len() * 96;
+                let all: usize = representations.list.iter().map(|r| r.weight()).sum();
+                let contents = representations.list.iter();
                 let content: usize = contents
                     .filter_map(|r| r.content.as_ref())
-                    .map(|held| held.cost)
+                    .map(|content| content.cost)
                     .sum();
                 (found + all - content, content)
             }
@@ -201,29 +204,31 @@ impl Entry {
             weight,
             checked: AtomicU64::new(micros(checked)),
             checking: AtomicBool::new(false),
-            looks_slowly: AtomicBool::new(false),
-            uses: Uses::new(uses),
+            slow_to_check: AtomicBool::new(false),
+            uses: UseCounter::new(uses),
         }
     }
 
     /// The same without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
-        let cost = |r: &Representation| r.content.as_ref().map_or(0, |held| held.cost);
+        let cost = |r: &Representation| r.content.as_ref().map_or(0, |content| content.cost);
         let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
-        let offer = match &self.resource {
-            Resource::File(offer) if offer.representations.iter().any(|r| too_long(r)) => offer,
+        let representations = match &self.resource {
+            Resource::File(representations) if representations.list.iter().any(|r| too_long(r)) => {
+                representations
+            }
             _ => return Arc::clone(self),
         };
-        let representations = offer.representations.iter().map(|r| match too_long(r) {
+        let list = representations.list.iter().map(|r| match too_long(r) {
             true => Arc::new(r.with_content(None)),
             false => Arc::clone(r),
         });
-        let offer = offer.with(representations.collect());
+        let representations = representations.with(list.collect());
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
         Arc::new(Entry::new(
             key,
-            Resource::File(offer),
+            Resource::File(representations),
             checked,
             self.uses.get(),
         ))
@@ -237,7 +242,7 @@ impl Entry {
 
     /// Whether it is time to look: before the answer is too old if that takes time.
     pub(crate) fn is_due(&self, now: Duration, revalidate: Duration) -> bool {
-        let after = match self.was_looked_at_slowly() {
+        let after = match self.is_slow_to_check() {
             true => micros(revalidate) / 2,
             false => micros(revalidate),
         };
@@ -254,26 +259,26 @@ impl Entry {
     }
 
     /// `now` is the time since the engine's epoch.
-    pub(crate) fn standing(&self, now: Duration, revalidate: Duration) -> Standing {
+    pub(crate) fn freshness(&self, now: Duration, revalidate: Duration) -> Freshness {
         if !self.is_due(now, revalidate) {
-            return Standing::Use;
+            return Freshness::Fresh;
         }
         if !self.checking.swap(true, Ordering::AcqRel) {
-            Standing::Check
+            Freshness::Revalidate
         } else if self.is_fresh(now, revalidate) {
-            Standing::Use
+            Freshness::Fresh
         } else {
-            Standing::Wait
+            Freshness::Wait
         }
     }
 
-    pub(crate) fn was_looked_at_slowly(&self) -> bool {
-        self.looks_slowly.load(Ordering::Relaxed)
+    pub(crate) fn is_slow_to_check(&self) -> bool {
+        self.slow_to_check.load(Ordering::Relaxed)
     }
 
     /// What the last look was like.
-    pub(crate) fn looks_slowly(&self, slowly: bool) {
-        self.looks_slowly.store(slowly, Ordering::Relaxed);
+    pub(crate) fn set_slow_to_check(&self, slowly: bool) {
+        self.slow_to_check.store(slowly, Ordering::Relaxed);
     }
 
     /// The look that began at `began` confirmed the entry.
@@ -299,41 +304,45 @@ mod tests {
     #[test]
     fn one_looks_and_the_others_wait() {
         let entry = entry(1000);
-        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
-        assert_eq!(ask(1999), Standing::Use);
-        assert_eq!(ask(2000), Standing::Check);
-        assert_eq!(ask(2000), Standing::Wait);
-        assert_eq!(ask(9000), Standing::Wait, "as long as the look takes");
+        let ask = |now| entry.freshness(Duration::from_millis(now), Duration::from_secs(1));
+        assert_eq!(ask(1999), Freshness::Fresh);
+        assert_eq!(ask(2000), Freshness::Revalidate);
+        assert_eq!(ask(2000), Freshness::Wait);
+        assert_eq!(ask(9000), Freshness::Wait, "as long as the look takes");
         entry.end_check();
         assert_eq!(
             ask(9000),
-            Standing::Check,
+            Freshness::Revalidate,
             "a look that failed proves nothing"
         );
         entry.confirm(Duration::from_millis(9000));
         entry.end_check();
-        assert_eq!(ask(9999), Standing::Use);
+        assert_eq!(ask(9999), Freshness::Fresh);
     }
 
     #[test]
     fn who_looks_slowly_begins_before_it_is_too_late() {
         let entry = entry(1000);
-        let ask = |now| entry.standing(Duration::from_millis(now), Duration::from_secs(1));
-        entry.looks_slowly(true);
-        assert_eq!(ask(1499), Standing::Use);
-        assert_eq!(ask(1500), Standing::Check);
-        assert_eq!(ask(1999), Standing::Use, "the old answer is young enough");
-        assert_eq!(ask(2000), Standing::Wait);
+        let ask = |now| entry.freshness(Duration::from_millis(now), Duration::from_secs(1));
+        entry.set_slow_to_check(true);
+        assert_eq!(ask(1499), Freshness::Fresh);
+        assert_eq!(ask(1500), Freshness::Revalidate);
+        assert_eq!(
+            ask(1999),
+            Freshness::Fresh,
+            "the old answer is young enough"
+        );
+        assert_eq!(ask(2000), Freshness::Wait);
         entry.confirm(Duration::from_millis(1500));
-        entry.looks_slowly(false);
+        entry.set_slow_to_check(false);
         entry.end_check();
-        assert_eq!(ask(2499), Standing::Use);
+        assert_eq!(ask(2499), Freshness::Fresh);
     }
 
     #[test]
     fn with_no_time_at_all_every_request_looks_or_waits() {
         let entry = entry(5);
-        let ask = || entry.standing(Duration::from_millis(5), Duration::ZERO);
-        assert_eq!((ask(), ask()), (Standing::Check, Standing::Wait));
+        let ask = || entry.freshness(Duration::from_millis(5), Duration::ZERO);
+        assert_eq!((ask(), ask()), (Freshness::Revalidate, Freshness::Wait));
     }
 }

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::io::Read;
 
-use crate::cache_control::Named;
+use crate::cache_control::FileName;
 use crate::error::Stop;
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
 use crate::source::digest::{self, Digest};
 use crate::source::identity::has_grown;
-use crate::source::snapshot::{Cursor, Effort, steady};
+use crate::source::snapshot::{Cursor, ReadContext, steady};
 use crate::source::{Identity, Opened, Patience, View};
 
 /// What an event loop may read and hash without being missed, in bytes.
@@ -46,8 +46,8 @@ impl<'a> Handles<'a> {
     }
 
     /// The file by its name.
-    pub(super) fn named<'b>(&'b self, file: &'b FoundFile) -> Named<'b> {
-        Named {
+    pub(super) fn name_of<'b>(&'b self, file: &'b FoundFile) -> FileName<'b> {
+        FileName {
             view: self.view,
             path: &file.path,
         }
@@ -58,7 +58,7 @@ impl<'a> Handles<'a> {
         &self,
         path: &[u8],
         identity: &Identity,
-        effort: Effort<'_>,
+        context: ReadContext<'_>,
     ) -> Result<Opened, Stop> {
         let mut opened = self.opened.borrow_mut();
         if let Some((_, file)) = opened.iter().find(|(known, _)| known == path) {
@@ -66,14 +66,14 @@ impl<'a> Handles<'a> {
         }
         let mut file =
             self.view
-                .open(path, effort.patience)
+                .open(path, context.patience)
                 .map_err(|error| match error.kind() {
                     // It is a directory or a FIFO now.
                     std::io::ErrorKind::InvalidInput => Stop::Changed,
                     _ => error.into(),
                 })?;
         if file.metadata.identity != *identity {
-            if !effort.grows || !has_grown(identity, &file.metadata.identity) {
+            if !context.grows || !has_grown(identity, &file.metadata.identity) {
                 return Err(Stop::Changed);
             }
             // As much of it as there was when it was found.
@@ -85,30 +85,38 @@ impl<'a> Handles<'a> {
 }
 
 /// The whole content of one version: what is in memory is shared, not copied.
-pub(crate) fn read(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Held, Stop> {
-    if let Some(held) = Held::shared(&opened.reader) {
-        return Ok(held);
+pub(crate) fn read(
+    shared: &Shared,
+    opened: &Opened,
+    context: ReadContext<'_>,
+) -> Result<CachedContent, Stop> {
+    if let Some(content) = CachedContent::from_reader(&opened.reader) {
+        return Ok(content);
     }
-    let length = within_patience(opened, effort)?;
-    let bytes = steady(opened, effort, |cursor: &mut Cursor<'_>| {
+    let length = within_patience(opened, context)?;
+    let bytes = steady(opened, context, |cursor: &mut Cursor<'_>| {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         cursor.read_to_end(&mut bytes)?;
         Ok(bytes)
     })?;
     shared.counters.bytes_loaded.add(length);
-    Ok(Held::kept(shared.contents.count(bytes)))
+    Ok(CachedContent::counted(shared.contents.count(bytes)))
 }
 
-pub(super) fn hash(shared: &Shared, opened: &Opened, effort: Effort<'_>) -> Result<Digest, Stop> {
-    let length = within_patience(opened, effort)?;
-    let digest = steady(opened, effort, |cursor| digest::of_reader(cursor))?;
+pub(super) fn hash(
+    shared: &Shared,
+    opened: &Opened,
+    context: ReadContext<'_>,
+) -> Result<Digest, Stop> {
+    let length = within_patience(opened, context)?;
+    let digest = steady(opened, context, |cursor| digest::of_reader(cursor))?;
     shared.counters.bytes_loaded.add(length);
     Ok(digest)
 }
 
-fn within_patience(opened: &Opened, effort: Effort<'_>) -> Result<u64, Stop> {
+fn within_patience(opened: &Opened, context: ReadContext<'_>) -> Result<u64, Stop> {
     let length = opened.metadata.identity.length;
-    if effort.patience == Patience::MustNotWait && length > AT_ONCE {
+    if context.patience == Patience::MustNotWait && length > AT_ONCE {
         return Err(Stop::WouldWait);
     }
     Ok(length)

@@ -47,7 +47,7 @@ pub(crate) enum LoadResult {
         opened: Option<Opened>,
     },
     /// The resource as it was, for want of better: how it is could not be found out.
-    Kept(Arc<Entry>),
+    Stale(Arc<Entry>),
     /// Nothing.
     Failed(LoadError),
 }

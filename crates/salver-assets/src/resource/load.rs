@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::AcceptEncoding;
 
-use crate::cache::bounded::Kept;
+use crate::cache::bounded::Cached;
 use crate::cache::policy::Key;
 use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};
@@ -20,7 +20,7 @@ use crate::resource::in_flight::{LoadResult, LoadTicket};
 use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
 use crate::source::growth::Growth;
-use crate::source::snapshot::{Effort, PATIENCE, Sightings, is_still};
+use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
 use crate::source::{Identity, Opened, Patience, View};
 
 /// A file that changes between looking and reading is looked at again so often at once, and then
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// An old answer is given again for so long beyond `revalidate` while a file never rests: one look takes as
 /// long.
-const UNSETTLED_FOR: Duration = PATIENCE.saturating_add(Duration::from_secs(1));
+const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(1));
 
 /// The same while looking fails.
 const FAILING_FOR: Duration = Duration::from_secs(10);
@@ -52,9 +52,9 @@ pub struct Load {
     pub(crate) wanted: Option<AcceptEncoding>,
     /// Whether it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
-    pub(crate) waits: Box<Waits>,
+    pub(crate) retry: Box<RetryState>,
     /// Whether looking would have had to wait.
-    pub(crate) looks_slowly: bool,
+    pub(crate) slow_to_check: bool,
 }
 
 /// The entry that a load is to confirm or replace. While it exists others know that somebody is
@@ -75,7 +75,7 @@ impl Drop for Previous {
 
 /// What performing a load gave. Give it to [`Engine::finish`](crate::Engine::finish).
 pub struct Outcome {
-    pub(crate) landed: LoadResult,
+    pub(crate) result: LoadResult,
     /// When the look at the disk began.
     pub(crate) began: Duration,
     /// What the storage said, if that is why it failed.
@@ -86,7 +86,7 @@ impl Outcome {
     /// For a load that cannot be performed, because there is no room in a queue, say.
     pub fn overloaded() -> Self {
         Outcome {
-            landed: LoadResult::Failed(LoadError::Overloaded),
+            result: LoadResult::Failed(LoadError::Overloaded),
             began: Duration::ZERO,
             cause: None,
         }
@@ -103,25 +103,25 @@ pub struct WouldWait {
 
 /// Says that a file has to rest before it can be read, or keeps changing: perform the load again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PerformAgain {
+pub struct RetryLater {
     /// In so long.
     pub after: Duration,
 }
 
 /// What a load has to remember between two attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Waits {
+pub(crate) struct RetryState {
     /// When it was first attempted where it may wait, also as time since the engine's epoch.
     since: Cell<Option<(Instant, Duration)>>,
-    sightings: Sightings,
+    first_seen: FirstSeen,
     /// What the attempts have seen of the file's growth.
     pub(super) growth: RefCell<Growth>,
-    pub(super) resting: RefCell<Option<Resting>>,
+    pub(super) paused: RefCell<Option<PausedAttempt>>,
 }
 
 /// What an attempt found that stopped because a file had not rested for long enough. The next goes on with it, unless
 /// the file has been written to: one that is replaced again and again would else never be found at rest.
-pub(super) struct Resting {
+pub(super) struct PausedAttempt {
     /// When it was looked.
     pub(super) began: Duration,
     pub(super) view: Arc<dyn View>,
@@ -129,7 +129,7 @@ pub(super) struct Resting {
     pub(super) opened: Vec<(Vec<u8>, Opened)>,
 }
 
-impl Resting {
+impl PausedAttempt {
     /// Whether nobody has written to the files meanwhile, whatever has their names by now.
     pub(super) fn is_still(&self) -> bool {
         let mut opened = self.opened.iter();
@@ -137,9 +137,9 @@ impl Resting {
     }
 }
 
-impl fmt::Debug for Resting {
+impl fmt::Debug for PausedAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Resting").field(&self.file).finish()
+        f.debug_tuple("PausedAttempt").field(&self.file).finish()
     }
 }
 
@@ -160,7 +160,7 @@ impl Load {
             // A look may be dated before it was, and never after.
             match self.perform_without_sleeping(now) {
                 Ok(outcome) => return Ok(outcome),
-                Err(PerformAgain { after }) => std::thread::sleep(after),
+                Err(RetryLater { after }) => std::thread::sleep(after),
             }
         }
     }
@@ -169,8 +169,8 @@ impl Load {
     /// long as that may take, other loads need the thread.
     ///
     /// # Errors
-    /// [`PerformAgain`] if a file has not been at rest for long enough.
-    pub fn perform_without_sleeping(&self, now: Instant) -> Result<Outcome, PerformAgain> {
+    /// [`RetryLater`] if a file has not been at rest for long enough.
+    pub fn perform_without_sleeping(&self, now: Instant) -> Result<Outcome, RetryLater> {
         self.attempts(Patience::MayWait, now, &Cell::new(false))
     }
 
@@ -186,33 +186,33 @@ impl Load {
         patience: Patience,
         now: Instant,
         looked: &Cell<bool>,
-    ) -> Result<Outcome, PerformAgain> {
+    ) -> Result<Outcome, RetryLater> {
         let first = self.shared.since_epoch(now);
         let begun = Instant::now();
         let (since, waited_from) = match patience {
             Patience::MustNotWait => (begun, first),
             Patience::MayWait => {
-                let since = self.waits.since.get().unwrap_or((begun, first));
-                self.waits.since.set(Some(since));
+                let since = self.retry.since.get().unwrap_or((begun, first));
+                self.retry.since.set(Some(since));
                 since
             }
         };
-        let sightings = &self.waits.sightings;
-        let effort = Effort {
+        let first_seen = &self.retry.first_seen;
+        let context = ReadContext {
             patience,
             since,
-            sightings,
+            first_seen,
             grows: false,
         };
-        let resting = self.waits.resting.borrow();
+        let paused = self.retry.paused.borrow();
         // What an earlier attempt found was looked at then.
-        let mut began = resting.as_ref().map_or(first, |resting| resting.began);
-        drop(resting);
+        let mut began = paused.as_ref().map_or(first, |paused| paused.began);
+        drop(paused);
         let mut attempts = 0;
         let mut cause = None;
-        let landed = loop {
+        let result = loop {
             attempts += 1;
-            let after = match self.attempt(effort, began, looked) {
+            let after = match self.attempt(context, began, looked) {
                 Ok(ready) => break ready,
                 Err(Stop::WouldWait) if patience == Patience::MustNotWait => Duration::ZERO,
                 Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {
@@ -220,7 +220,7 @@ impl Load {
                     continue;
                 }
                 Err(Stop::Changed | Stop::WouldWait) => PAUSE,
-                Err(Stop::Rests(after)) => after,
+                Err(Stop::RetryAfter(after)) => after,
                 Err(Stop::Io(error)) => {
                     let failure = LoadError::from(&error);
                     let previous = match failure {
@@ -232,19 +232,19 @@ impl Load {
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
                     if let Some(entry) = previous {
-                        break LoadResult::Kept(entry);
+                        break LoadResult::Stale(entry);
                     }
                     cause = Some(Arc::new(error));
                     break LoadResult::Failed(failure);
                 }
             };
-            if patience == Patience::MustNotWait || !effort.is_spent() {
-                return Err(PerformAgain { after });
+            if patience == Patience::MustNotWait || !context.is_spent() {
+                return Err(RetryLater { after });
             }
             break self.unsettled(waited_from.saturating_add(since.elapsed()));
         };
         Ok(Outcome {
-            landed,
+            result,
             began,
             cause,
         })
@@ -252,18 +252,18 @@ impl Load {
 
     /// Says in the log why a request is answered by an error, for whoever can do something about it.
     fn say_failure(&self, failure: LoadError, kept: bool, now: Duration, error: &io::Error) {
-        let (said, (status, _)) = (&self.shared.said, failure.status());
+        let (log, (status, _)) = (&self.shared.log, failure.status());
         let what = match kept {
             true => "sending the last version for a while".to_owned(),
             false => format!("answering {status}"),
         };
         let kind = match failure {
-            LoadError::Forbidden => &said.forbidden,
-            LoadError::Overloaded => &said.overloaded,
-            LoadError::Unsettled => &said.unsettled,
-            LoadError::Failed => &said.failed,
+            LoadError::Forbidden => &log.forbidden,
+            LoadError::Overloaded => &log.overloaded,
+            LoadError::Unsettled => &log.unsettled,
+            LoadError::Failed => &log.failed,
         };
-        if said.first(kind, now, (&self.key, status, kept)) {
+        if log.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(
                 "{}: {what}: {} (at most {PATHS} such lines a minute)",
                 quoted(&self.key),
@@ -276,8 +276,8 @@ impl Load {
     /// A file that is written without a pause has no state that could be sent; the last whole one
     /// is better than none, until that would be older than one look explains.
     fn unsettled(&self, now: Duration) -> LoadResult {
-        let said = &self.shared.said;
-        let is_first = |what: &str| said.first(&said.unsettled, now, (&self.key, what));
+        let log = &self.shared.log;
+        let is_first = |what: &str| log.first(&log.unsettled, now, (&self.key, what));
         match self.answer_within(UNSETTLED_FOR, now) {
             Some(entry) => {
                 if is_first("kept") {
@@ -286,7 +286,7 @@ impl Load {
                         quoted(&self.key)
                     );
                 }
-                LoadResult::Kept(entry)
+                LoadResult::Stale(entry)
             }
             None => {
                 if is_first("unsettled") {
@@ -312,17 +312,21 @@ impl Load {
     /// The identity of the cached version, if that was seen growing.
     pub(super) fn known_to_grow(&self) -> Option<&Identity> {
         match &self.previous.as_ref()?.entry.resource {
-            Resource::File(offer) => offer.grows.then_some(&offer.found.identity),
+            Resource::File(representations) => representations
+                .grows
+                .then_some(&representations.found.identity),
             Resource::Directory | Resource::Missing => None,
         }
     }
 
     /// Whether `entry` is a file and has in memory what is wanted of it.
     fn is_served_by(&self, entry: &Entry) -> bool {
-        let Resource::File(offer) = &entry.resource else {
+        let Resource::File(representations) = &entry.resource else {
             return false;
         };
-        let selected = self.wanted.and_then(|accept| offer.select(&accept));
+        let selected = self
+            .wanted
+            .and_then(|accept| representations.select(&accept));
         selected.is_none_or(|(_, representation)| representation.content.is_some())
     }
 

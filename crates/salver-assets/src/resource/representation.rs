@@ -9,7 +9,7 @@ use salver_semantics::coding::ContentCoding;
 use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
 use crate::path::file_name;
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::source::Identity;
 use crate::source::digest::Digest;
 
@@ -32,9 +32,9 @@ pub enum Protocol {
 /// A head that is rendered at first use, once per protocol, and then kept with the fields.
 /// What a rendered head is, the driver knows.
 #[derive(Debug, Default)]
-pub struct Prepared([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
+pub struct RenderedHeads([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
 
-impl Prepared {
+impl RenderedHeads {
     /// The head for `protocol`, made by `render` if it has not been yet.
     ///
     /// `None` only if two drivers of one protocol render into different types.
@@ -60,14 +60,14 @@ pub(crate) struct Head {
     /// The fields, without `Date` and those of the connection.
     pub(crate) fields: Vec<Field>,
     /// Their rendered forms.
-    pub(crate) prepared: Prepared,
+    pub(crate) rendered: RenderedHeads,
 }
 
 impl Head {
     fn new(fields: Vec<Field>) -> Self {
         Head {
             fields,
-            prepared: Prepared::default(),
+            rendered: RenderedHeads::default(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Head {
 
 /// What the head of an answer promises of the bytes that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
+pub(crate) enum TagBasis {
     /// That they are of the content with this digest, which is its entity tag.
     Digest(Digest),
     /// That they are of the version with this identity, which is its entity tag. Nothing could prove that of a
@@ -100,14 +100,14 @@ pub(crate) struct Representation {
     /// With its quotes; weak as long as it promises no more than a prefix.
     pub(crate) entity_tag: Bytes,
     /// What its entity tag says of bytes that are sent under it.
-    pub(crate) promise: Promise,
+    pub(crate) tag_basis: TagBasis,
     pub(crate) last_modified: HttpDate,
     /// Of a 200, and of a 206 but for the length.
     pub(crate) head: Head,
     /// Of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
     pub(crate) not_modified: Head,
     /// Invariant: exactly `identity.length` bytes whose validators are these.
-    pub(crate) content: Option<Held>,
+    pub(crate) content: Option<CachedContent>,
 }
 
 impl Representation {
@@ -117,12 +117,12 @@ impl Representation {
         path: Vec<u8>,
         original: &[u8],
         identity: Identity,
-        promise: Promise,
+        tag_basis: TagBasis,
         negotiable: bool,
         cache_control: Bytes,
     ) -> Self {
         let name = file_name(original);
-        let entity_tag = entity_tag(coding, &identity, promise);
+        let entity_tag = entity_tag(coding, &identity, tag_basis);
         let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
         let mut fields: Vec<Field> = vec![
             (
@@ -157,24 +157,24 @@ impl Representation {
             path,
             identity,
             entity_tag,
-            promise,
+            tag_basis,
             last_modified,
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
             // Nothing is at hand already.
-            content: (identity.length == 0).then(Held::default),
+            content: (identity.length == 0).then(CachedContent::default),
         }
     }
 
     /// The same representation with this content at hand, or none. Rendered heads are rendered
     /// again.
-    pub(crate) fn with_content(&self, content: Option<Held>) -> Self {
+    pub(crate) fn with_content(&self, content: Option<CachedContent>) -> Self {
         Representation {
             coding: self.coding,
             path: self.path.clone(),
             identity: self.identity,
             entity_tag: self.entity_tag.clone(),
-            promise: self.promise,
+            tag_basis: self.tag_basis,
             last_modified: self.last_modified,
             head: Head::new(self.head.fields.clone()),
             not_modified: Head::new(self.not_modified.fields.clone()),
@@ -200,7 +200,7 @@ impl Representation {
             + self.entity_tag.len()
             + self.head.weight()
             + self.not_modified.weight()
-            + self.content.as_ref().map_or(0, |held| held.cost)
+            + self.content.as_ref().map_or(0, |content| content.cost)
     }
 }
 
@@ -212,10 +212,10 @@ pub(crate) fn vary() -> Field {
 /// Strong: of the content, or above the length to which content is hashed, of everything that
 /// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
 /// 8.8.1). Each coding has its own (section 8.8.3.3).
-fn entity_tag(coding: ContentCoding, identity: &Identity, promise: Promise) -> Bytes {
-    let core = match promise {
-        Promise::Digest(digest) => format!("{digest:032x}"),
-        Promise::Identity | Promise::Prefix => {
+fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
+    let core = match tag_basis {
+        TagBasis::Digest(digest) => format!("{digest:032x}"),
+        TagBasis::Identity | TagBasis::WeakPrefix => {
             let Identity {
                 length,
                 modified,
@@ -228,9 +228,9 @@ fn entity_tag(coding: ContentCoding, identity: &Identity, promise: Promise) -> B
             )
         }
     };
-    let weak = match promise {
-        Promise::Prefix => "W/",
-        Promise::Digest(_) | Promise::Identity => "",
+    let weak = match tag_basis {
+        TagBasis::WeakPrefix => "W/",
+        TagBasis::Digest(_) | TagBasis::Identity => "",
     };
     match coding {
         ContentCoding::Identity => format!("{weak}\"{core}\"").into(),
@@ -269,7 +269,7 @@ mod tests {
             b"d/app.3f9a1c2b.js.br".to_vec(),
             b"d/app.3f9a1c2b.js",
             identity(-1),
-            Promise::Digest(255),
+            TagBasis::Digest(255),
             true,
             Bytes::from_static(b"max-age=7"),
         );
@@ -297,19 +297,19 @@ mod tests {
     #[test]
     fn large_files_are_told_apart_by_length_and_times() {
         let tag =
-            |seconds, promise| entity_tag(ContentCoding::Identity, &identity(seconds), promise);
-        assert_ne!(tag(1, Promise::Identity), tag(2, Promise::Identity));
-        for (promise, weak) in [(Promise::Identity, false), (Promise::Prefix, true)] {
-            assert!(EntityTag::parse(&tag(-5, promise)).is_some_and(|tag| tag.weak() == weak));
+            |seconds, tag_basis| entity_tag(ContentCoding::Identity, &identity(seconds), tag_basis);
+        assert_ne!(tag(1, TagBasis::Identity), tag(2, TagBasis::Identity));
+        for (tag_basis, weak) in [(TagBasis::Identity, false), (TagBasis::WeakPrefix, true)] {
+            assert!(EntityTag::parse(&tag(-5, tag_basis)).is_some_and(|tag| tag.weak() == weak));
         }
     }
 
     #[test]
     fn a_head_is_rendered_once_per_protocol() {
-        let prepared = Prepared::default();
-        assert_eq!(prepared.head(Protocol::Http1, || 1u8), Some(&1));
-        assert_eq!(prepared.head(Protocol::Http1, || 2u8), Some(&1));
-        assert_eq!(prepared.head(Protocol::Http2, || 3u8), Some(&3));
-        assert_eq!(prepared.head(Protocol::Http1, || "other"), None);
+        let rendered = RenderedHeads::default();
+        assert_eq!(rendered.head(Protocol::Http1, || 1u8), Some(&1));
+        assert_eq!(rendered.head(Protocol::Http1, || 2u8), Some(&1));
+        assert_eq!(rendered.head(Protocol::Http2, || 3u8), Some(&3));
+        assert_eq!(rendered.head(Protocol::Http1, || "other"), None);
     }
 }

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::cache::bounded::Memory;
+use crate::cache::bounded::BoundedCache;
 use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
 use crate::cache::policy::Key;
-use crate::cache_control::Named;
+use crate::cache_control::FileName;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::counters::Counters;
 use crate::error::LoadError;
 use crate::events::Event;
-use crate::log::Said;
+use crate::log::LogThrottle;
 use crate::resource::check_table::SiblingChecks;
 use crate::resource::entry::{Entry, Resource};
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
@@ -28,7 +28,7 @@ use crate::strategy::{Residency, Situation, Transport};
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) mounts: Mounts,
-    pub(crate) memory: Memory<Entry>,
+    pub(crate) memory: BoundedCache<Entry>,
     pub(crate) open_files: OpenFiles,
     pub(crate) flights: LoadsInFlight,
     pub(crate) digests: Digests,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
-    pub(crate) said: Said,
+    pub(crate) log: LogThrottle,
     /// Whether the cache is left alone for now.
     pub(crate) paused: AtomicBool,
     /// Loads the resource at a path again; given by the engine, of which the parts below it know nothing.
@@ -55,14 +55,14 @@ impl Shared {
         let budget = config.cache_size.saturating_sub(digests.weight());
         Ok(Shared {
             mounts: Mounts::new(&config.mounts)?,
-            memory: Memory::new(budget),
+            memory: BoundedCache::new(budget),
             open_files: OpenFiles::new(config.open_files),
             flights: LoadsInFlight::new(LoadResult::Failed(LoadError::Failed)),
             digests,
             checks: SiblingChecks::default(),
             counters: Counters::default(),
             contents: ContentMemory::default(),
-            said: Said::default(),
+            log: LogThrottle::default(),
             paused: AtomicBool::new(false),
             config,
             reload,
@@ -98,7 +98,7 @@ impl Shared {
             in_memory: false,
             keep_up_to: if cached { self.keep_up_to() } else { 0 },
             sendfile_from: self.config.sendfile_from,
-            changes_now: changed_within(identity, self.config.restless),
+            changes_now: changed_within(identity, self.config.settle_time),
             memory_is_full: self.memory_is_full(),
             residency: Residency::Unknown,
             transport: Transport::PassesThrough,
@@ -115,21 +115,21 @@ impl Shared {
 
     /// Whether the Cache-Control of `file`, in the tree of the mount of this number, takes a look at
     /// its directory, which may wait.
-    pub(crate) fn is_in_doubt(&self, mount: usize, file: Named<'_>) -> bool {
+    pub(crate) fn is_in_doubt(&self, mount: usize, file: FileName<'_>) -> bool {
         file.is_in_doubt(&self.mounts.path_of(mount, file.path))
     }
 
     /// That Cache-Control, of a file that was loaded at `now`.
-    pub(crate) fn cache_control(&self, mount: usize, file: Named<'_>, now: Duration) -> Bytes {
+    pub(crate) fn cache_control(&self, mount: usize, file: FileName<'_>, now: Duration) -> Bytes {
         let path = self.mounts.path_of(mount, file.path);
         let cache_control = &self.config.cache_control;
-        cache_control.of(&path, file, (&self.said, now))
+        cache_control.of(&path, file, (&self.log, now))
     }
 
     /// Closes the handles of what `old` offered and `new` does not.
     pub(crate) fn close_replaced(&self, old: &Entry, new: &Entry) {
         let files = |entry: &Entry| match &entry.resource {
-            Resource::File(offer) => offer.representations.clone(),
+            Resource::File(representations) => representations.list.clone(),
             Resource::Directory | Resource::Missing => Vec::new(),
         };
         let new = files(new);

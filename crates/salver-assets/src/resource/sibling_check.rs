@@ -23,7 +23,7 @@ use crate::resource::shared::Shared;
 use crate::resource::sibling_decode::{WhileWanted, decode, is_worth_it, say};
 use crate::source::digest::{Decoded, Hashed, of_reader};
 use crate::source::identity::{changed_within, may_change_unseen};
-use crate::source::snapshot::{Effort, Sightings, steady};
+use crate::source::snapshot::{FirstSeen, ReadContext, steady};
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 use crate::strategy::{Way, way};
 
@@ -120,9 +120,9 @@ impl Examination {
         {
             return Ok(Some(hashed));
         }
-        let restless = |identity| changed_within(identity, shared.config.restless);
+        let is_unsettled = |identity| changed_within(identity, shared.config.settle_time);
         // Who compresses it may take a while yet, and it would be read in vain each time.
-        if large && (restless(&identity) || restless(of)) {
+        if large && (is_unsettled(&identity) || is_unsettled(of)) {
             return Ok(None);
         }
         let turn = large.then(|| shared.checks.begin_large(*mount));
@@ -130,20 +130,24 @@ impl Examination {
             return Ok(None);
         }
         let files = Handles::new(&*self.view);
-        let sightings = Sightings::default();
-        let effort = Effort {
+        let first_seen = FirstSeen::default();
+        let context = ReadContext {
             patience: Patience::MayWait,
             since: Instant::now(),
-            sightings: &sightings,
+            first_seen: &first_seen,
             grows: false,
         };
-        let opened = files.open(path, &identity, effort)?;
+        let opened = files.open(path, &identity, context)?;
         let keeps = way(&shared.situation(&identity, self.subject.cached)) == Way::Read;
         let goes_on = || self.shared.strong_count() > 1;
-        let decode = || decode(shared, &opened, *coding, of.length, keeps, effort, &goes_on);
+        let decode = || {
+            decode(
+                shared, &opened, *coding, of.length, keeps, context, &goes_on,
+            )
+        };
         let (hashed, content) = match decode() {
             // One that was written a moment ago is worth a moment; what is still being written is not.
-            Err(Stop::Rests(after)) => {
+            Err(Stop::RetryAfter(after)) => {
                 std::thread::sleep(after);
                 decode()?
             }
@@ -155,8 +159,8 @@ impl Examination {
             self.check.advance(|state| state.content = content);
         }
         if large && matches!(hashed.decoded, Decoded::To(_)) && self.of_original(shared).is_none() {
-            let opened = files.open(original, of, effort)?;
-            let digest = steady(&opened, effort, |cursor| {
+            let opened = files.open(original, of, context)?;
+            let digest = steady(&opened, context, |cursor| {
                 of_reader(&mut WhileWanted(cursor, &goes_on))
             })?;
             shared.counters.bytes_loaded.add(of.length);

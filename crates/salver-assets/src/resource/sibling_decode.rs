@@ -7,10 +7,10 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::error::Stop;
 use crate::log::quoted;
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::resource::shared::Shared;
 use crate::source::digest::{self, Hashed};
-use crate::source::snapshot::{Effort, steady};
+use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Opened};
 
 /// Whether a sibling of this length saves anything.
@@ -25,15 +25,15 @@ pub(crate) fn decode(
     coding: ContentCoding,
     length: u64,
     keeps: bool,
-    effort: Effort<'_>,
+    context: ReadContext<'_>,
     goes_on: &dyn Fn() -> bool,
-) -> Result<(Hashed, Option<Held>), Stop> {
+) -> Result<(Hashed, Option<CachedContent>), Stop> {
     let of_bytes = |mut bytes: &[u8]| digest::hash_coded(&mut bytes, coding, length);
-    if let Some(held) = Held::shared(&opened.reader) {
-        let hashed = of_bytes(&held.bytes)?;
-        return Ok((hashed, Some(held).filter(|_| keeps)));
+    if let Some(content) = CachedContent::from_reader(&opened.reader) {
+        let hashed = of_bytes(&content.bytes)?;
+        return Ok((hashed, Some(content).filter(|_| keeps)));
     }
-    let read = steady(opened, effort, |cursor| {
+    let read = steady(opened, context, |cursor| {
         if !keeps {
             let mut reader = WhileWanted(cursor, goes_on);
             return Ok((digest::hash_coded(&mut reader, coding, length)?, None));
@@ -47,15 +47,15 @@ pub(crate) fn decode(
         .counters
         .bytes_loaded
         .add(opened.metadata.identity.length);
-    let held = bytes.map(|bytes| Held::kept(shared.contents.count(bytes)));
-    Ok((hashed, held))
+    let content = bytes.map(|bytes| CachedContent::counted(shared.contents.count(bytes)));
+    Ok((hashed, content))
 }
 
 /// Says once why a sibling is not used: for whoever made it.
 pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why: &str) {
-    let said = &shared.said;
+    let log = &shared.log;
     let now = shared.since_epoch(Instant::now());
-    if said.first(&said.siblings, now, (path, what, why)) {
+    if log.first(&log.siblings, now, (path, what, why)) {
         tracing::warn!("{}: passed over, {why}", quoted(path));
     }
 }

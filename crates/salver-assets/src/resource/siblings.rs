@@ -12,9 +12,9 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::cache::policy::Key;
 use crate::error::Stop;
-use crate::resource::cached_content::Held;
+use crate::resource::cached_content::CachedContent;
 use crate::resource::check_table::OngoingCheck;
-use crate::resource::entry::Offer;
+use crate::resource::entry::Representations;
 use crate::resource::handles::Handles;
 use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
@@ -22,7 +22,7 @@ use crate::resource::sibling_check::{self, Subject};
 use crate::resource::sibling_decode::{decode, is_worth_it, say};
 use crate::source::digest::{self, Decoded, Digest, Hashed};
 use crate::source::identity::may_change_unseen;
-use crate::source::snapshot::{Effort, steady};
+use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Kind, Patience, View};
 
 /// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is
@@ -40,7 +40,7 @@ pub(crate) struct Siblings<'a> {
     shared: &'a Arc<Shared>,
     view: &'a Arc<dyn View>,
     mount: usize,
-    effort: Effort<'a>,
+    context: ReadContext<'a>,
     /// What is loaded again if a sibling fits that was not waited for.
     key: Option<&'a Key>,
     /// Whether content may be kept.
@@ -48,12 +48,12 @@ pub(crate) struct Siblings<'a> {
     /// The checks that were begun to look.
     looks: Vec<(ContentCoding, Arc<OngoingCheck>)>,
     /// What checks have read.
-    contents: Vec<(Identity, Held)>,
+    contents: Vec<(Identity, CachedContent)>,
 }
 
 /// What is to be thought of a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum SiblingVerdict {
     /// It holds the original; its own digest, if it is short enough to have one.
     Fits(Option<Digest>),
     /// It does not.
@@ -67,7 +67,7 @@ impl<'a> Siblings<'a> {
         shared: &'a Arc<Shared>,
         view: &'a Arc<dyn View>,
         mount: usize,
-        effort: Effort<'a>,
+        context: ReadContext<'a>,
         key: Option<&'a Key>,
         cached: bool,
     ) -> Self {
@@ -76,9 +76,9 @@ impl<'a> Siblings<'a> {
             view,
             mount,
             // Of a sibling a part is worth nothing.
-            effort: Effort {
+            context: ReadContext {
                 grows: false,
-                ..effort
+                ..context
             },
             key,
             cached,
@@ -97,9 +97,9 @@ impl<'a> Siblings<'a> {
     }
 
     /// The content of the sibling of this version, if a check has read it.
-    pub(crate) fn content(&self, identity: &Identity) -> Option<Held> {
+    pub(crate) fn content(&self, identity: &Identity) -> Option<CachedContent> {
         let mut contents = self.contents.iter();
-        contents.find_map(|(of, held)| (of == identity).then(|| held.clone()))
+        contents.find_map(|(of, content)| (of == identity).then(|| content.clone()))
     }
 
     /// Looks what is there. What would have to wait is begun, for [`found`](Self::found) to await.
@@ -108,7 +108,7 @@ impl<'a> Siblings<'a> {
         let patience = if checks {
             Patience::MustNotWait
         } else {
-            self.effort.patience
+            self.context.patience
         };
         for &coding in &self.shared.config.precompressed {
             match self.view.stat(&file.path_of(coding), patience) {
@@ -116,7 +116,7 @@ impl<'a> Siblings<'a> {
                     file.siblings.push((coding, metadata.identity));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    if self.effort.patience == Patience::MustNotWait {
+                    if self.context.patience == Patience::MustNotWait {
                         return Err(Stop::WouldWait);
                     }
                     let check = self.begin(file, coding);
@@ -146,68 +146,68 @@ impl<'a> Siblings<'a> {
         files: &Handles<'_>,
         file: &FoundFile,
         original: Option<Digest>,
-    ) -> Result<Vec<Trust>, Stop> {
-        let mut trusts = Vec::with_capacity(file.siblings.len());
+    ) -> Result<Vec<SiblingVerdict>, Stop> {
+        let mut verdicts = Vec::with_capacity(file.siblings.len());
         let mut checks = Vec::new();
         for (place, (coding, identity)) in file.siblings.iter().enumerate() {
-            let trust = match self.known(file, original, *coding, identity) {
-                Trust::Open if self.effort.patience == Patience::MustNotWait => {
+            let verdict = match self.known(file, original, *coding, identity) {
+                SiblingVerdict::Unknown if self.context.patience == Patience::MustNotWait => {
                     // Decoding takes longer than a loop has.
                     return Err(Stop::WouldWait);
                 }
-                Trust::Open => match self.decode_now(files, file, *coding, identity) {
-                    Ok(hashed) => self.trust(file, original, *coding, identity, hashed),
+                SiblingVerdict::Unknown => match self.decode_now(files, file, *coding, identity) {
+                    Ok(hashed) => self.verdict(file, original, *coding, identity, hashed),
                     Err(Stop::WouldWait) => {
                         let check = self.begin(file, *coding);
                         checks.extend(check.map(|check| (place, check)));
-                        Trust::Open
+                        SiblingVerdict::Unknown
                     }
                     // Nobody else decodes it: one that was written a moment ago is worth the wait.
-                    Err(Stop::Rests(after)) if self.effort.since.elapsed() < MOMENT => {
-                        return Err(Stop::Rests(after));
+                    Err(Stop::RetryAfter(after)) if self.context.since.elapsed() < MOMENT => {
+                        return Err(Stop::RetryAfter(after));
                     }
                     Err(stop) => {
                         if let Stop::Io(error) = stop {
                             let why = error.to_string().escape_debug().to_string();
                             say(self.shared, &file.path_of(*coding), *coding, &why);
                         }
-                        Trust::Open
+                        SiblingVerdict::Unknown
                     }
                 },
-                trust => trust,
+                verdict => verdict,
             };
-            trusts.push(trust);
+            verdicts.push(verdict);
         }
         for (place, check) in &checks {
             check.wait(self.until(check), self.key, |_| None::<()>);
-            if let (Some(trust), Some((coding, identity))) =
-                (trusts.get_mut(*place), file.siblings.get(*place))
+            if let (Some(verdict), Some((coding, identity))) =
+                (verdicts.get_mut(*place), file.siblings.get(*place))
             {
-                *trust = self.known(file, original, *coding, identity);
+                *verdict = self.known(file, original, *coding, identity);
             }
         }
         let looks = self.looks.iter().map(|(_, check)| check);
         for check in looks.chain(checks.iter().map(|(_, check)| check)) {
             self.contents.extend(check.content());
         }
-        Ok(trusts)
+        Ok(verdicts)
     }
 
     /// Whether the offer can stay what it is although siblings of it are open. Their checks are begun, if
     /// they are not under way, and nobody waits for them.
-    pub(crate) fn stay_open(&self, offer: &Offer) -> bool {
+    pub(crate) fn may_stay_undecided(&self, representations: &Representations) -> bool {
         if !self.shared.checks.are_performed() {
             return false;
         }
-        let file = &offer.found;
+        let file = &representations.found;
         let original = self.view.known(&file.path).map(|known| known.digest);
         let offered =
-            |coding: ContentCoding| offer.representations.iter().any(|r| r.coding == coding);
+            |coding: ContentCoding| representations.list.iter().any(|r| r.coding == coding);
         for (coding, identity) in file.siblings.iter().filter(|(coding, _)| !offered(*coding)) {
             match self.known(file, original, *coding, identity) {
-                Trust::Fits(_) => return false,
-                Trust::Not => {}
-                Trust::Open => {
+                SiblingVerdict::Fits(_) => return false,
+                SiblingVerdict::Differs => {}
+                SiblingVerdict::Unknown => {
                     if let Some(check) = self.begin(file, *coding) {
                         check.wait(check.began, self.key, |_| None::<()>);
                     }
@@ -224,25 +224,25 @@ impl<'a> Siblings<'a> {
         original: Option<Digest>,
         coding: ContentCoding,
         identity: &Identity,
-    ) -> Trust {
+    ) -> SiblingVerdict {
         if !is_worth_it(identity, &file.identity) {
-            return Trust::Not;
+            return SiblingVerdict::Differs;
         }
         let hashed = match self.view.known(&file.path_of(coding)) {
-            Some(digest::Known {
+            Some(digest::KnownDigests {
                 digest,
                 decoded: Some(decoded),
             }) => Hashed {
                 digest,
                 decoded: Decoded::To(decoded),
             },
-            _ if may_change_unseen(identity) => return Trust::Open,
+            _ if may_change_unseen(identity) => return SiblingVerdict::Unknown,
             _ => match self.shared.digests.get(identity, coding) {
                 Some(hashed) => hashed,
-                None => return Trust::Open,
+                None => return SiblingVerdict::Unknown,
             },
         };
-        self.trust(file, original, coding, identity, hashed)
+        self.verdict(file, original, coding, identity, hashed)
     }
 
     /// The original's digest, which those that are too long to be hashed at once have once a check has.
@@ -255,14 +255,14 @@ impl<'a> Siblings<'a> {
         })
     }
 
-    fn trust(
+    fn verdict(
         &self,
         file: &FoundFile,
         original: Option<Digest>,
         coding: ContentCoding,
         identity: &Identity,
         hashed: Hashed,
-    ) -> Trust {
+    ) -> SiblingVerdict {
         let fits = match self.digest_of(file, original) {
             Some(original) => hashed.fits(original, file.identity.length),
             None => match hashed.decoded {
@@ -276,14 +276,14 @@ impl<'a> Siblings<'a> {
         match fits {
             Some(true) => {
                 let short = identity.length <= self.shared.config.hash_up_to;
-                Trust::Fits(short.then_some(hashed.digest))
+                SiblingVerdict::Fits(short.then_some(hashed.digest))
             }
             Some(false) => {
                 let why = "it does not decode to the original";
                 say(self.shared, &file.path_of(coding), (coding, *identity), why);
-                Trust::Not
+                SiblingVerdict::Differs
             }
-            None => Trust::Open,
+            None => SiblingVerdict::Unknown,
         }
     }
 
@@ -296,22 +296,22 @@ impl<'a> Siblings<'a> {
         identity: &Identity,
     ) -> Result<Hashed, Stop> {
         let shared = self.shared;
-        let mut effort = self.effort;
+        let mut context = self.context;
         if shared.checks.are_performed() {
             if file.identity.length > DECODED_AT_ONCE.min(shared.config.hash_up_to) {
                 return Err(Stop::WouldWait);
             }
-            effort.patience = Patience::MustNotWait;
+            context.patience = Patience::MustNotWait;
         }
-        let opened = files.open(&file.path_of(coding), identity, effort)?;
+        let opened = files.open(&file.path_of(coding), identity, context)?;
         let length = file.identity.length;
-        let (hashed, _) = decode(shared, &opened, coding, length, false, effort, &|| true)?;
+        let (hashed, _) = decode(shared, &opened, coding, length, false, context, &|| true)?;
         if !may_change_unseen(identity) {
             shared.digests.remember(identity, coding, hashed);
         }
         if length > shared.config.hash_up_to && self.digest_of(file, None).is_none() {
-            let opened = files.open(&file.path, &file.identity, effort)?;
-            let digest = steady(&opened, effort, |cursor| digest::of_reader(cursor))?;
+            let opened = files.open(&file.path, &file.identity, context)?;
+            let digest = steady(&opened, context, |cursor| digest::of_reader(cursor))?;
             shared.counters.bytes_loaded.add(length);
             let hashed = Hashed::plain(digest);
             shared
@@ -334,7 +334,7 @@ impl<'a> Siblings<'a> {
 
     /// How long a check is waited for. One that began long ago hangs, most likely: it is not.
     fn until(&self, check: &OngoingCheck) -> Instant {
-        let own = self.effort.since.elapsed();
+        let own = self.context.since.elapsed();
         (check.began + MOMENT + 2 * own).min(Instant::now() + LONGEST)
     }
 }

@@ -32,7 +32,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// What is known of one version of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownDigests {
     /// Of the bytes as they are.
     pub digest: Digest,
     /// Of what they decode to, if they are taken for a content coding; `None` if they don't decode,
@@ -184,13 +184,17 @@ pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
 ///
 /// # Errors
 /// Only those of `reader`.
-pub fn of_coded(reader: &mut impl Read, coding: ContentCoding, length: u64) -> io::Result<Known> {
+pub fn of_coded(
+    reader: &mut impl Read,
+    coding: ContentCoding,
+    length: u64,
+) -> io::Result<KnownDigests> {
     let Hashed { digest, decoded } = hash_coded(reader, coding, length)?;
     let decoded = match decoded {
         Decoded::To(digest) => Some(digest),
         Decoded::Beyond(_) | Decoded::Nothing => None,
     };
-    Ok(Known { digest, decoded })
+    Ok(KnownDigests { digest, decoded })
 }
 
 /// The same, and why it has no decoded digest.
@@ -318,7 +322,7 @@ mod tests {
         }
     }
 
-    fn known(coded: &[u8], coding: ContentCoding, length: usize) -> Known {
+    fn known(coded: &[u8], coding: ContentCoding, length: usize) -> KnownDigests {
         of_coded(&mut &*coded, coding, u64::try_from(length).unwrap()).unwrap()
     }
 

@@ -10,14 +10,14 @@ use std::time::Instant;
 use salver_os::{Directory, Symlinks};
 
 use crate::error::is_absence;
-use crate::log::{PATHS, Said, quoted};
+use crate::log::{LogThrottle, PATHS, quoted};
 
 /// The log of one directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryLog {
     path: PathBuf,
     symlinks: Symlinks,
-    said: Said,
+    log: LogThrottle,
     began: Instant,
     /// Whether it was said that the directory has gone, and not yet that it is there again.
     has_gone: AtomicBool,
@@ -28,7 +28,7 @@ impl DirectoryLog {
         DirectoryLog {
             path: path.to_owned(),
             symlinks,
-            said: Said::default(),
+            log: LogThrottle::default(),
             began: Instant::now(),
             has_gone: AtomicBool::new(false),
         }
@@ -40,8 +40,8 @@ impl DirectoryLog {
         if !Directory::escapes(&error) {
             return error;
         }
-        let (said, now) = (&self.said, self.began.elapsed());
-        if said.first(&said.refused, now, path) {
+        let (log, now) = (&self.log, self.began.elapsed());
+        if log.first(&log.refused, now, path) {
             let why = match self.symlinks {
                 Symlinks::None => "a link on the way is not followed, as none is".to_owned(),
                 _ => format!("a link on the way leads out of {:?}, or nowhere", self.path),
@@ -65,7 +65,7 @@ impl DirectoryLog {
             Err(error) if is_absence(error) => {
                 let is_news = !self.has_gone.load(Ordering::Relaxed);
                 if is_news
-                    && self.said.gone.now(self.began.elapsed())
+                    && self.log.gone.permits(self.began.elapsed())
                     && !self.has_gone.swap(true, Ordering::Relaxed)
                 {
                     tracing::warn!(

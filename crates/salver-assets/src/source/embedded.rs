@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::source::in_memory::{self, Files};
-use crate::source::{EMBEDDED, Known, Metadata, Opened, Patience, Reader, Source, View};
+use crate::source::{EMBEDDED, KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
 
 /// A file that is part of the program.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct EmbeddedFile {
     /// Its `Last-Modified`, in seconds since 1970.
     pub modified_unix_seconds: i64,
     /// What the bytes hash to: the engine believes it.
-    pub known: Known,
+    pub known: KnownDigests,
 }
 
 impl fmt::Debug for EmbeddedFile {
@@ -44,7 +44,7 @@ impl fmt::Debug for EmbeddedFile {
 ///     path: "a.txt",
 ///     content: b"alpha",
 ///     modified_unix_seconds: 1_000_000_000,
-///     known: digest::Known { digest: 0x3da5_6ec0_8de5_da93_af92_a1f8_5e52_d146, decoded: None },
+///     known: digest::KnownDigests { digest: 0x3da5_6ec0_8de5_da93_af92_a1f8_5e52_d146, decoded: None },
 /// }];
 /// static SITE: EmbeddedSource = EmbeddedSource::new(&FILES);
 ///
@@ -144,7 +144,7 @@ impl View for EmbeddedSource {
         in_memory::list(self, path)
     }
 
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         self.get(path).map(|file| file.known)
     }
 }
@@ -162,7 +162,7 @@ macro_rules! embedded {
         #[allow(long_running_const_eval)]
         const SOURCE: $crate::EmbeddedSource = {
             use $crate::EmbeddedFile;
-            use $crate::source::digest::Known;
+            use $crate::digest::KnownDigests;
             $crate::EmbeddedSource::new(&::core::include!(::core::concat!(
                 ::core::env!("OUT_DIR"),
                 "/salver-embed/",
@@ -228,7 +228,7 @@ mod tests {
             path,
             content: b"",
             modified_unix_seconds: 0,
-            known: Known {
+            known: KnownDigests {
                 digest: crate::source::digest::of_bytes(b""),
                 decoded: None,
             },

@@ -20,10 +20,10 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 
 /// What the looks of one load saw of a file, whatever passes between two of them.
 #[derive(Debug, Default)]
-pub(crate) struct Growth(Option<Seen>);
+pub(crate) struct Growth(Option<Sighting>);
 
 #[derive(Debug)]
-struct Seen {
+struct Sighting {
     first: Instant,
     last: Identity,
     times: u32,
@@ -47,7 +47,7 @@ impl Growth {
                 seen.times += 1;
             }
             seen => {
-                *seen = Some(Seen {
+                *seen = Some(Sighting {
                     first: now,
                     last: *identity,
                     times: 0,

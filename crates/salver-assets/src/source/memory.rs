@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::source::digest;
 use crate::source::in_memory::{self, Files};
 use crate::source::{
-    Known, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
+    KnownDigests, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
 };
 use crate::sync::Lock;
 
@@ -35,7 +35,7 @@ struct Tree {
 struct File {
     metadata: Metadata,
     content: Bytes,
-    known: Known,
+    known: KnownDigests,
 }
 
 impl Default for MemorySource {
@@ -63,7 +63,7 @@ impl MemorySource {
     /// found.
     pub fn insert(&self, path: &str, content: impl Into<Bytes>, modified_unix_seconds: i64) {
         let content = content.into();
-        let known = Known {
+        let known = KnownDigests {
             digest: digest::of_bytes(&content),
             decoded: None,
         };
@@ -134,7 +134,7 @@ impl View for Tree {
         in_memory::list(self, path)
     }
 
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         self.files.get(path).map(|file| file.known)
     }
 }

@@ -47,17 +47,17 @@ const QUIET_WITH_WRITER: Duration = Duration::from_secs(1);
 const AT_REST: Duration = Duration::from_secs(10);
 
 /// A load gives a file that never rests so much time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// Since when files that did not rest have been what they are: for as long as a load is attempted. Between
 /// two attempts nobody waits, so that what was seen at the first has to be known at the next.
 #[derive(Debug, Default)]
-pub(crate) struct Sightings(RefCell<Vec<(Identity, Instant)>>);
+pub(crate) struct FirstSeen(RefCell<Vec<(Identity, Instant)>>);
 
 /// More files than one load reads: the original and a sibling of each coding.
-const MOST_SIGHTINGS: usize = 8;
+const MOST_FILES_SEEN: usize = 8;
 
-impl Sightings {
+impl FirstSeen {
     /// For how long a file is known to have been this version: no time at the first look.
     pub(crate) fn age(&self, identity: &Identity) -> Duration {
         let mut seen = self.0.borrow_mut();
@@ -65,7 +65,7 @@ impl Sightings {
             return since.elapsed();
         }
         seen.retain(|(seen, _)| !seen.is_same_file(identity));
-        if seen.len() == MOST_SIGHTINGS {
+        if seen.len() == MOST_FILES_SEEN {
             seen.remove(0);
         }
         seen.push((*identity, Instant::now()));
@@ -75,27 +75,27 @@ impl Sightings {
 
 /// How much a load may take upon itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort<'a> {
+pub(crate) struct ReadContext<'a> {
     /// Whether it may wait.
     pub(crate) patience: Patience,
     /// When the load began.
     pub(crate) since: Instant,
     /// What earlier attempts have seen.
-    pub(crate) sightings: &'a Sightings,
+    pub(crate) first_seen: &'a FirstSeen,
     /// Whether the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes up to the
     /// length that it was found with will do.
     pub(crate) grows: bool,
 }
 
-impl Effort<'_> {
+impl ReadContext<'_> {
     /// Whether a file that never rests has been waited for long enough.
     pub(crate) fn is_spent(self) -> bool {
-        self.since.elapsed() >= PATIENCE
+        self.since.elapsed() >= SETTLE_LIMIT
     }
 
     /// Whether a writer that does not end has been waited for long enough.
     fn is_half_spent(self) -> bool {
-        self.since.elapsed() >= PATIENCE / 2
+        self.since.elapsed() >= SETTLE_LIMIT / 2
     }
 }
 
@@ -105,41 +105,41 @@ impl Effort<'_> {
 /// early end, which this function notices. The file has to be [settled](settle).
 pub(crate) fn steady<T>(
     opened: &Opened,
-    effort: Effort<'_>,
+    context: ReadContext<'_>,
     mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<T>,
 ) -> Result<T, Stop> {
-    settle(opened, effort)?;
-    let mut cursor = Cursor::new(opened, effort);
+    settle(opened, context)?;
+    let mut cursor = Cursor::new(opened, context);
     let value = read(&mut cursor)?;
-    if cursor.ended_early || !(is_still(opened)? || stayed(&cursor, effort)?) {
+    if cursor.ended_early || !(is_still(opened)? || stayed(&cursor, context)?) {
         return Err(Stop::Changed);
     }
     Ok(value)
 }
 
 /// Whether an open file is one version by now: whoever changes it from then on changes its identity, too. If not, it
-/// is not waited for here: that would keep a thread from other files, which [`Stop::Rests`] does not. One that
+/// is not waited for here: that would keep a thread from other files, which [`Stop::RetryAfter`] does not. One that
 /// grows need not rest.
-pub(crate) fn settle(opened: &Opened, effort: Effort<'_>) -> Result<(), Stop> {
+pub(crate) fn settle(opened: &Opened, context: ReadContext<'_>) -> Result<(), Stop> {
     let Reader::File(file) = &opened.reader else {
         return Ok(());
     };
-    if effort.grows {
+    if context.grows {
         return Ok(());
     }
-    let wait = rest_needed(opened, file, effort)?;
+    let wait = rest_needed(opened, file, context)?;
     if wait.is_zero() {
         return Ok(());
     }
-    Err(match effort.patience {
+    Err(match context.patience {
         Patience::MustNotWait => Stop::WouldWait,
         // No longer at a time: a writer may be done any moment.
-        Patience::MayWait => Stop::Rests(wait.min(QUIET)),
+        Patience::MayWait => Stop::RetryAfter(wait.min(QUIET)),
     })
 }
 
 /// Whether a file that grows still begins with what was read of it: nobody wrote to that meanwhile.
-fn stayed(read: &Cursor<'_>, effort: Effort<'_>) -> io::Result<bool> {
+fn stayed(read: &Cursor<'_>, context: ReadContext<'_>) -> io::Result<bool> {
     let opened = read.opened;
     let (Some(before), Some(now)) = (&read.hasher, opened.reader.metadata()?) else {
         return Ok(false);
@@ -147,12 +147,12 @@ fn stayed(read: &Cursor<'_>, effort: Effort<'_>) -> io::Result<bool> {
     if !has_grown(&opened.metadata.identity, &now.identity) {
         return Ok(false);
     }
-    let mut again = Cursor::new(opened, effort);
+    let mut again = Cursor::new(opened, context);
     Ok(digest::of_reader(&mut again)? == before.digest128() && !again.ended_early)
 }
 
 /// For how long an open file still has to rest before what is read of it is one version.
-fn rest_needed(opened: &Opened, file: &File, effort: Effort<'_>) -> io::Result<Duration> {
+fn rest_needed(opened: &Opened, file: &File, context: ReadContext<'_>) -> io::Result<Duration> {
     let identity = &opened.metadata.identity;
     let now = SystemTime::now();
     let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
@@ -161,7 +161,7 @@ fn rest_needed(opened: &Opened, file: &File, effort: Effort<'_>) -> io::Result<D
     // From here on no change that comes while it is read looks as if it were this one.
     let distinct = rest(resolution(identity), since_changed);
     let is_empty = identity.length == 0;
-    let seen = || effort.sightings.age(identity);
+    let seen = || context.first_seen.age(identity);
     if since_changed >= AT_REST && !is_empty {
         return Ok(distinct);
     }
@@ -174,7 +174,7 @@ fn rest_needed(opened: &Opened, file: &File, effort: Effort<'_>) -> io::Result<D
         Writers::Unknown if is_empty => rest(empty_for(file)?, seen()),
         Writers::Some if is_empty => rest(EMPTY_WITH_BLOCKS_FOR, seen()),
         Writers::Unknown => rest(QUIET, since_written),
-        Writers::Some if effort.is_half_spent() => rest(QUIET, since_written),
+        Writers::Some if context.is_half_spent() => rest(QUIET, since_written),
         Writers::Some => rest(QUIET_WITH_WRITER, since_written),
     };
     Ok(quiet.max(distinct))
@@ -213,13 +213,13 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(opened: &'a Opened, effort: Effort<'_>) -> Self {
+    fn new(opened: &'a Opened, context: ReadContext<'_>) -> Self {
         Cursor {
             opened,
-            patience: effort.patience,
+            patience: context.patience,
             offset: 0,
             ended_early: false,
-            hasher: effort.grows.then(Box::default),
+            hasher: context.grows.then(Box::default),
         }
     }
 
@@ -268,11 +268,11 @@ mod tests {
         }
     }
 
-    fn effort(patience: Patience, sightings: &Sightings) -> Effort<'_> {
-        Effort {
+    fn context(patience: Patience, first_seen: &FirstSeen) -> ReadContext<'_> {
+        ReadContext {
             patience,
             since: Instant::now(),
-            sightings,
+            first_seen,
             grows: false,
         }
     }
@@ -282,10 +282,10 @@ mod tests {
         opened: &Opened,
         mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<Vec<u8>>,
     ) -> Result<Vec<u8>, Stop> {
-        let sightings = Sightings::default();
+        let first_seen = FirstSeen::default();
         loop {
-            match steady(opened, effort(Patience::MayWait, &sightings), &mut read) {
-                Err(Stop::Rests(time)) => std::thread::sleep(time),
+            match steady(opened, context(Patience::MayWait, &first_seen), &mut read) {
+                Err(Stop::RetryAfter(time)) => std::thread::sleep(time),
                 result => return result,
             }
         }
@@ -310,8 +310,8 @@ mod tests {
         let file = settled_file();
         let opened = open(file.path());
         assert_eq!(once_at_rest(&opened, all).unwrap(), b"one");
-        let sightings = Sightings::default();
-        let read = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
+        let first_seen = FirstSeen::default();
+        let read = steady(&opened, context(Patience::MustNotWait, &first_seen), all);
         assert_eq!(read.unwrap(), b"one");
     }
 
@@ -320,8 +320,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"one").unwrap();
         let opened = open(file.path());
-        let sightings = Sightings::default();
-        let result = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
+        let first_seen = FirstSeen::default();
+        let result = steady(&opened, context(Patience::MustNotWait, &first_seen), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
         assert_eq!(once_at_rest(&opened, all).unwrap(), b"one");
         let since = opened
@@ -379,11 +379,11 @@ mod tests {
             .set_modified(SystemTime::now() - Duration::from_secs(3600))
             .unwrap();
         let opened = open(file.path());
-        let sightings = Sightings::default();
-        let result = steady(&opened, effort(Patience::MustNotWait, &sightings), all);
+        let first_seen = FirstSeen::default();
+        let result = steady(&opened, context(Patience::MustNotWait, &first_seen), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
-        let result = steady(&opened, effort(Patience::MayWait, &sightings), all);
-        assert!(matches!(result, Err(Stop::Rests(time)) if time <= EMPTY_FOR));
+        let result = steady(&opened, context(Patience::MayWait, &first_seen), all);
+        assert!(matches!(result, Err(Stop::RetryAfter(time)) if time <= EMPTY_FOR));
         assert_eq!(once_at_rest(&opened, all).unwrap(), b"");
         std::fs::write(file.path(), "new").unwrap();
         let writer = once_at_rest(&opened, all);
@@ -392,28 +392,28 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_known_until_the_file_is_another() {
-        let sightings = Sightings::default();
+        let first_seen = FirstSeen::default();
         let mut identity = open(settled_file().path()).metadata.identity;
-        assert_eq!(sightings.age(&identity), Duration::ZERO);
+        assert_eq!(first_seen.age(&identity), Duration::ZERO);
         std::thread::sleep(TICK);
-        assert!(sightings.age(&identity) >= TICK);
+        assert!(first_seen.age(&identity) >= TICK);
         identity.length += 1;
-        assert_eq!(sightings.age(&identity), Duration::ZERO);
+        assert_eq!(first_seen.age(&identity), Duration::ZERO);
         for inode in 0..100 {
-            sightings.age(&Identity { inode, ..identity });
+            first_seen.age(&Identity { inode, ..identity });
         }
-        assert_eq!(sightings.0.borrow().len(), MOST_SIGHTINGS);
+        assert_eq!(first_seen.0.borrow().len(), MOST_FILES_SEEN);
     }
 
     #[test]
     fn patience_runs_out() {
-        let sightings = Sightings::default();
-        let at = |since: Instant| Effort {
+        let first_seen = FirstSeen::default();
+        let at = |since: Instant| ReadContext {
             since,
-            ..effort(Patience::MayWait, &sightings)
+            ..context(Patience::MayWait, &first_seen)
         };
         assert!(!at(Instant::now()).is_spent());
-        assert!(at(Instant::now() - PATIENCE).is_spent());
+        assert!(at(Instant::now() - SETTLE_LIMIT).is_spent());
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) fn given(
 /// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
 pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
     let render = || RenderedHead::new(plan.status, fields(plan));
-    plan.prepared()?.head(Protocol::Http1, render)
+    plan.rendered_heads()?.head(Protocol::Http1, render)
 }
 
 fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {

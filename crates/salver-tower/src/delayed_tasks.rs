@@ -10,7 +10,7 @@ use std::time::Instant;
 type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-pub(crate) struct Resting {
+pub(crate) struct DelayedTasks {
     waiting: Mutex<Waiting>,
     changed: Condvar,
 }
@@ -24,7 +24,7 @@ struct Waiting {
     is_watched: bool,
 }
 
-impl Resting {
+impl DelayedTasks {
     /// Has `work` done in Tokio's pool, not before `at`. If the runtime ends before, it is dropped. Call it
     /// within the runtime.
     pub(crate) fn until(self: &Arc<Self>, at: Instant, work: impl FnOnce() + Send + 'static) {
@@ -39,8 +39,8 @@ impl Resting {
             drop(waiting);
             let mut watch = Watch(Some(Arc::clone(self)));
             tokio::task::spawn_blocking(move || {
-                if let Some(resting) = watch.0.take() {
-                    resting.watch();
+                if let Some(tasks) = watch.0.take() {
+                    tasks.watch();
                 }
             });
         }
@@ -77,20 +77,22 @@ impl Resting {
     }
 }
 
-impl std::fmt::Debug for Resting {
+impl std::fmt::Debug for DelayedTasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let resting = self.hold().work.len();
-        f.debug_struct("Resting").field("work", &resting).finish()
+        let tasks = self.hold().work.len();
+        f.debug_struct("DelayedTasks")
+            .field("work", &tasks)
+            .finish()
     }
 }
 
 /// What a thread is to watch; if the runtime drops it before one has begun to, nothing that rests is done.
-struct Watch(Option<Arc<Resting>>);
+struct Watch(Option<Arc<DelayedTasks>>);
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some(resting) = &self.0 {
-            let mut waiting = resting.hold();
+        if let Some(tasks) = &self.0 {
+            let mut waiting = tasks.hold();
             waiting.is_watched = false;
             let work = std::mem::take(&mut waiting.work);
             drop(waiting);
@@ -112,14 +114,14 @@ mod tests {
             .max_blocking_threads(2)
             .build()
             .unwrap();
-        let resting = Arc::new(Resting::default());
+        let tasks = Arc::new(DelayedTasks::default());
         let (sender, done) = std::sync::mpsc::channel();
         runtime.block_on(async {
             let now = Instant::now();
             for number in 0..1000_u64 {
                 let sender = sender.clone();
                 let rest = Duration::from_millis(20 + (number * 7) % 30);
-                resting.until(now + rest, move || {
+                tasks.until(now + rest, move || {
                     let _ = sender.send(now.elapsed() >= rest);
                 });
             }
@@ -132,14 +134,14 @@ mod tests {
 
     #[test]
     fn what_rests_ends_with_the_runtime() {
-        let resting = Arc::new(Resting::default());
+        let tasks = Arc::new(DelayedTasks::default());
         let held = Arc::new(());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
         runtime.block_on(async {
             let held = Arc::clone(&held);
-            resting.until(Instant::now() + Duration::from_millis(50), move || {
+            tasks.until(Instant::now() + Duration::from_millis(50), move || {
                 drop(held);
             });
         });

@@ -10,7 +10,7 @@ use salver_assets::{Content, Request, RequestPath, Source, Statistics, target_of
 use crate::assets::Assets;
 use crate::builder::Builder;
 use crate::error::{Error, ReadError};
-use crate::loading::Blocking;
+use crate::load_pool::Blocking;
 
 impl Assets {
     /// The whole content of a file, whatever its length: `path` is as for [`file`](Self::file).
@@ -38,11 +38,11 @@ impl Assets {
         let target = target_of(path);
         RequestPath::parse(target.as_bytes()).map_err(ReadError::Name)?;
         let request = Request::get(target.as_bytes());
-        let mut plan = self.shared().exact.plan(&request).await;
+        let mut plan = self.engines().exact.plan(&request).await;
         if let Content::File(_) = plan.content {
             // Too long to be kept: others who ask now are to share more than its handle.
             Blocking.discard(plan.content);
-            plan = self.shared().whole.plan(&request).await;
+            plan = self.engines().whole.plan(&request).await;
         }
         match (plan.status, plan.content) {
             (200, Content::Memory(bytes)) => Ok(bytes),
@@ -65,7 +65,7 @@ impl Assets {
 /// are followed as long as they stay beneath the directory. Cheap to clone; all clones are one.
 ///
 /// ```
-/// use salver_tower::{Held, ReadError};
+/// use salver_tower::{SharedReader, ReadError};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -73,23 +73,23 @@ impl Assets {
 /// # std::fs::write(directory.path().join("mail.txt"), "Dear you")?;
 /// # std::fs::write(directory.path().join(".key"), "42")?;
 /// # let templates = directory.path();
-/// let held = Held::new(templates)?;
-/// assert_eq!(held.read("mail.txt").await?, "Dear you");
-/// assert_eq!(held.read(".key").await?, "42");
-/// assert!(matches!(held.read("../mail.txt").await, Err(ReadError::Name(_))));
+/// let reader = SharedReader::new(templates)?;
+/// assert_eq!(reader.read("mail.txt").await?, "Dear you");
+/// assert_eq!(reader.read(".key").await?, "42");
+/// assert!(matches!(reader.read("../mail.txt").await, Err(ReadError::Name(_))));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Held(Assets);
+pub struct SharedReader(Assets);
 
-impl Held {
+impl SharedReader {
     /// The files beneath `directory`.
     ///
     /// # Errors
     /// If the directory cannot be opened.
     pub fn new(directory: impl AsRef<Path>) -> Result<Self, Error> {
-        Held::of(Assets::builder(directory))
+        SharedReader::of(Assets::builder(directory))
     }
 
     /// The files of any source: in memory for tests, say.
@@ -97,12 +97,12 @@ impl Held {
     /// # Errors
     /// If the engine cannot be set up; no source is a reason for that.
     pub fn from_source(source: Arc<dyn Source>) -> Result<Self, Error> {
-        Held::of(Assets::from_source(source))
+        SharedReader::of(Assets::from_source(source))
     }
 
     fn of(builder: Builder) -> Result<Self, Error> {
         let builder = builder.dotfiles().index([] as [&str; 0]);
-        builder.build_held().map(Held)
+        builder.build_whole_reads().map(SharedReader)
     }
 
     /// The whole content of a file; the table at [`Assets::read`] says which names are files.

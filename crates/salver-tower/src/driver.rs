@@ -2,76 +2,76 @@
 
 use std::sync::Arc;
 
-use salver_assets::{Asked, Engine, Now, Pending, Request, ResponsePlan};
+use salver_assets::{Engine, EngineReply, Now, Pending, Request, ResponsePlan};
 
-use crate::events::Hub;
-use crate::loading::{Loading, check_sibling, now};
+use crate::events::EventHub;
+use crate::load_pool::{LoadPool, check_sibling, now};
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct EngineHandle {
     pub(crate) engine: Engine,
-    pub(crate) loading: Loading,
+    pub(crate) pool: LoadPool,
 }
 
 /// Whom all clones of one [`Assets`](crate::Assets) ask.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Engines {
     /// For requests.
-    pub(crate) serving: Asking,
+    pub(crate) serving: EngineHandle,
     /// The same engine, for the program's own reads.
-    pub(crate) exact: Asking,
+    pub(crate) exact: EngineHandle,
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
-    pub(crate) whole: Asking,
+    pub(crate) whole: EngineHandle,
     /// Observes the first engine.
-    pub(crate) events: Arc<Hub>,
+    pub(crate) events: Arc<EventHub>,
 }
 
-impl Shared {
-    pub(crate) fn new(engine: Engine, whole: &Engine, events: Arc<Hub>) -> Self {
+impl Engines {
+    pub(crate) fn new(engine: Engine, whole: &Engine, events: Arc<EventHub>) -> Self {
         engine.hand_sibling_checks_to(check_sibling);
-        let reads = Loading::for_reads();
-        let reading = |engine: &Engine| Asking {
+        let reads = LoadPool::for_reads();
+        let reading = |engine: &Engine| EngineHandle {
             engine: engine.exact(),
-            loading: reads.clone(),
+            pool: reads.clone(),
         };
-        Shared {
+        Engines {
             exact: reading(&engine),
             whole: reading(whole),
-            serving: Asking {
+            serving: EngineHandle {
                 engine,
-                loading: Loading::for_requests(),
+                pool: LoadPool::for_requests(),
             },
             events,
         }
     }
 }
 
-impl Asking {
+impl EngineHandle {
     /// What can be answered now.
-    pub(crate) fn ask(&self, request: &Request<'_>) -> Asked {
+    pub(crate) fn ask(&self, request: &Request<'_>) -> EngineReply {
         self.ask_at(request, now())
     }
 
-    fn ask_at(&self, request: &Request<'_>, now: Now) -> Asked {
+    fn ask_at(&self, request: &Request<'_>, now: Now) -> EngineReply {
         // Nobody else here looks after the open files: no thread, no timer.
         self.engine.sweep(now.instant);
         self.engine
-            .ask(request, now, |load| self.loading.load(&self.engine, load))
+            .ask(request, now, |load| self.pool.load(&self.engine, load))
     }
 
     /// What is answered later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-        let hand_over = |load| self.loading.load(&self.engine, load);
+        let hand_over = |load| self.pool.load(&self.engine, load);
         self.engine.wait(request, pending, now, hand_over).await
     }
 
     /// The answer.
     pub(crate) async fn plan(&self, request: &Request<'_>) -> ResponsePlan {
         match self.ask(request) {
-            Asked::Plan(plan) => plan,
-            Asked::Later(pending) => self.wait(request, pending).await,
+            EngineReply::Ready(plan) => plan,
+            EngineReply::Pending(pending) => self.wait(request, pending).await,
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         file.set_len(3_000_000).unwrap();
         let assets = crate::Assets::new(directory.path()).unwrap();
         let open = || assets.statistics().open_files;
-        let serving = &assets.shared().serving;
+        let serving = &assets.engines().serving;
         serving.plan(&Request::get(b"/long")).await;
         assert_eq!(open(), 1);
         let now = now();

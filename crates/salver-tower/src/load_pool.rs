@@ -10,11 +10,11 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use salver_assets::reading::Disk;
 use salver_assets::{
-    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, PerformAgain, SiblingCheck,
+    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, RetryLater, SiblingCheck,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::resting::Resting;
+use crate::delayed_tasks::DelayedTasks;
 
 /// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
 /// bound.
@@ -26,10 +26,10 @@ const FOR_READS: usize = 64;
 
 /// Performs loads, so many at once.
 #[derive(Clone, Debug)]
-pub(crate) struct Loading {
+pub(crate) struct LoadPool {
     places: Arc<Semaphore>,
     when_full: WhenFull,
-    resting: Arc<Resting>,
+    delayed: Arc<DelayedTasks>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,22 +38,22 @@ enum WhenFull {
     Queue,
 }
 
-impl Loading {
+impl LoadPool {
     /// A client that is told to come back is better than a queue without end.
     pub(crate) fn for_requests() -> Self {
-        Loading {
+        LoadPool {
             places: Arc::new(Semaphore::new(FOR_REQUESTS)),
             when_full: WhenFull::Refuse,
-            resting: Arc::default(),
+            delayed: Arc::default(),
         }
     }
 
     /// A program knows itself how much it asks for.
     pub(crate) fn for_reads() -> Self {
-        Loading {
+        LoadPool {
             places: Arc::new(Semaphore::new(FOR_READS)),
             when_full: WhenFull::Queue,
-            resting: Arc::default(),
+            delayed: Arc::default(),
         }
     }
 
@@ -77,21 +77,21 @@ impl Loading {
     /// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
     /// free again whatever became of the load.
     fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
-        let resting = Arc::clone(&self.resting);
-        tokio::task::spawn_blocking(move || perform(&resting, engine, load, place));
+        let delayed = Arc::clone(&self.delayed);
+        tokio::task::spawn_blocking(move || perform(&delayed, engine, load, place));
     }
 }
 
 /// Where it may wait for a disk; a file that has to rest first is waited for elsewhere.
-fn perform(resting: &Arc<Resting>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+fn perform(delayed: &Arc<DelayedTasks>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
     match load.perform_without_sleeping(Instant::now()) {
         Ok(outcome) => {
             engine.finish(load, outcome);
             drop(place);
         }
-        Err(PerformAgain { after }) => {
-            let again = Arc::clone(resting);
-            resting.until(Instant::now() + after, move || {
+        Err(RetryLater { after }) => {
+            let again = Arc::clone(delayed);
+            delayed.until(Instant::now() + after, move || {
                 perform(&again, engine, load, place);
             });
         }

@@ -1,6 +1,7 @@
 //! What the connections of one loop share.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +13,13 @@ use crate::awaited::AwaitedAnswers;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
-use crate::http1::Ready;
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
 use crate::outbox::Outbox;
-use crate::seats::{NoSeat, Seats};
+use crate::ready::Ready;
+use crate::seats::{Carrier, NoSeat, Seat, Seats};
 use crate::settings::Settings;
-use crate::transmit::shared_reads::SharedReads;
+use crate::shared_reads::SharedReads;
 use crate::turns::Turns;
 
 /// What all loops share.
@@ -177,6 +178,21 @@ impl Context {
     /// Connections that have more to send than they could.
     pub(crate) fn senders(&self) -> usize {
         self.senders.get()
+    }
+
+    /// A seat for a client at `address`. Where all are taken, the connection that has waited longest for its
+    /// client makes room: it ends before this one is served.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn seat(&self, address: IpAddr, carrier: Carrier) -> Result<Seat, NoSeat> {
+        let seats = &self.common.seats;
+        match seats.take(address, carrier, false) {
+            Err(NoSeat::Full) if self.deadlines.make_room(Instant::now()) => {
+                seats.take(address, carrier, true)
+            }
+            taken => taken,
+        }
     }
 
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {

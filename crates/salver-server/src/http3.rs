@@ -32,12 +32,10 @@ use salver_http3::{Code, FieldSection, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
-pub(crate) use self::transport::{REQUESTS, WINDOW};
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
 use crate::seats::Carrier;
-use crate::worker::seat;
 
 /// How long the last packets may take to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -149,7 +147,7 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             continue;
         }
         let address = incoming.remote_address().ip();
-        let seat = match seat(&shared.context, address, Carrier::Quic) {
+        let seat = match shared.context.seat(address, Carrier::Quic) {
             Ok(seat) => seat,
             Err(why) => {
                 common.say_no_seat(why);

@@ -10,9 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{
-    Content, Engine, FileContent, Load, Outcome, RetryLater, Piece, SiblingCheck,
-};
+use salver_assets::{Content, Engine, FileContent, Load, Outcome, Piece, RetryLater, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;

@@ -3,7 +3,6 @@
 //! not.
 
 pub(crate) mod reading;
-pub(crate) mod shared_reads;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;

@@ -32,6 +32,7 @@ use salver_http3::{Code, FieldSection, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
+use self::request::Exchange;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
@@ -160,7 +161,10 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
             if let Ok(connecting) = incoming.accept() {
-                connection::serve(shared, connecting, seat).await;
+                let answer = |connection, send, receive, charge| {
+                    Exchange::new(connection, send, receive, charge).serve()
+                };
+                connection::serve(shared, connecting, seat, answer).await;
             }
         });
     }

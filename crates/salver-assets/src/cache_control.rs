@@ -1,4 +1,4 @@
-//! Who says how long others may keep a file's answers: a rule of the program, or the file's name.
+//! The Cache-Control of files: by a rule of the program, or by the file's name.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -15,11 +15,11 @@ use crate::source::View;
 /// The longest value that is sent, in bytes: it stands in every head that is kept.
 const LONGEST: usize = 1024;
 
-/// So many names beside a file are looked at, where its own leaves a doubt. Of a build's the first
+/// The names beside a file that are looked at, where its own leaves a doubt. Of a build's the first
 /// few settle it; a directory of a million files must cost no more.
 const NAMES: usize = 256;
 
-/// For a value that cannot be sent: nobody keeps what nobody has said how to keep (RFC 9111
+/// The value in place of one that cannot be sent: without instructions no cache may keep the answer (RFC 9111
 /// section 5.2.2.5).
 const NO_STORE: &[u8] = b"no-store";
 
@@ -37,7 +37,7 @@ type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 pub struct CacheControl(Option<Arc<Rule>>);
 
 impl CacheControl {
-    /// What `rule` says, and the default where it gives `None`.
+    /// The value that `rule` returns, and the default where it returns `None`.
     ///
     /// It is asked once when a file is loaded, not for each request, and again when the file has
     /// changed: it should depend on the path alone, and not wait for anything. The path is the
@@ -65,8 +65,8 @@ impl CacheControl {
         CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
     }
 
-    /// The value for the file that `path` leads to. What is wrong with it is said in the log, at
-    /// this time. May wait if [`Named::is_in_doubt`].
+    /// The value for the file that `path` leads to. A rule's value that is none is logged, at
+    /// this time. May wait if [`FileName::is_in_doubt`].
     pub(crate) fn of(
         &self,
         path: &[u8],
@@ -97,12 +97,12 @@ impl CacheControl {
 #[derive(Clone, Copy)]
 pub(crate) struct FileName<'a> {
     pub(crate) view: &'a dyn View,
-    /// In the tree.
+    /// The path in the tree.
     pub(crate) path: &'a [u8],
 }
 
 impl FileName<'_> {
-    /// Whether its name, asked for at `path`, leaves a doubt: then its directory is listed.
+    /// True if the name, asked for at `path`, leaves a doubt: then its directory is listed.
     pub(crate) fn is_in_doubt(&self, path: &[u8]) -> bool {
         cache_control(self.telling(path), || Err(())).is_err()
     }
@@ -114,7 +114,7 @@ impl FileName<'_> {
         }
     }
 
-    /// Which of its paths says most: the directories of a tree that is served beneath a prefix begin
+    /// The one of its paths that says most: the directories of a tree that is served beneath a prefix begin
     /// there; a file by itself may be served under another name.
     fn telling<'a>(&'a self, path: &'a [u8]) -> &'a [u8] {
         match path.strip_suffix(self.path) {

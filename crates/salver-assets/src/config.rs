@@ -22,7 +22,7 @@ pub struct Mount {
     pub(crate) cached: bool,
 }
 
-/// What of the source a mount shows.
+/// The part of its source that a mount shows.
 #[derive(Clone, Debug)]
 pub(crate) enum MountTarget {
     Tree,
@@ -69,7 +69,7 @@ impl Mount {
     }
 }
 
-/// What the engine can be told. [`Config::default`] has no mounts.
+/// The settings of an engine. [`Config::default`] has no mounts.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The trees that are served; the longest prefix wins. At least one.
@@ -83,22 +83,22 @@ pub struct Config {
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
     /// serves as well, and sending from it spares a copy. Default: 64 KiB.
     pub cache_max_file: u64,
-    /// Whether anything is kept in memory, of mounts that do not say
+    /// True if anything is kept in memory, of mounts that do not say
     /// [otherwise](Mount::without_cache). Default: yes.
     pub cache: bool,
-    /// A cached answer is given for at most this long after its last comparison with the disk began; who comes
-    /// later waits for the next. Default: 1 s.
+    /// The time for which a cached answer is given after its last comparison with the disk began; a later request
+    /// waits for the next. Default: 1 s.
     pub revalidate: Duration,
-    /// Whether files and directories whose name begins with a dot are served (`.well-known`
+    /// True if files and directories whose name begins with a dot are served (`.well-known`
     /// always is). Default: no.
     pub dotfiles: bool,
     /// The longest file whose entity tag is a hash of its content, in bytes; beyond, it is made
     /// of length and times. Default: 16 MiB.
     pub hash_up_to: u64,
-    /// A file that changed less than this ago may well change again while it is sent, so its
+    /// The time after a change in which a file may well change again while it is sent, so that its
     /// bytes are copied first: see [`strategy`](crate::strategy). Default: 10 s.
     pub settle_time: Duration,
-    /// From this length in bytes on, content that is not kept in memory leaves by `sendfile` where
+    /// The length in bytes from which on content that is not kept in memory is sent by `sendfile` where
     /// the transport can, instead of being read. Default: 32 KiB.
     pub sendfile_from: u64,
     /// Handles of files whose content is not kept in memory that stay open between requests, at
@@ -108,7 +108,7 @@ pub struct Config {
     pub cache_control: CacheControl,
     /// Who is told what the cache does. Default: nobody.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Whether requests for what is being loaded share that load. Default: yes.
+    /// True if requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
 
@@ -168,11 +168,11 @@ pub(crate) struct Mounts {
     /// Longest prefix first, each prefix normalised: empty for `/`, else without a slash at its
     /// end.
     by_prefix: Vec<(Vec<u8>, Mount)>,
-    /// Whether every mount is cached, so that nobody has to look for the one in question.
+    /// True if every mount is cached, so that the one in question need not be found.
     all_cached: bool,
 }
 
-/// What the mounts say of a path.
+/// The result of looking a path up among the mounts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MountMatch {
     /// A path relative to the mount of this number; ends with `/` or is empty for a directory.
@@ -223,12 +223,12 @@ impl Mounts {
             .map(|(prefix, mount)| (&**prefix, mount))
     }
 
-    /// Whether what is at `path`, which is normalised, may be kept.
+    /// True if what is at `path`, which is normalised, may be kept.
     pub(crate) fn is_cached(&self, path: &[u8]) -> bool {
         self.all_cached || self.find(path).is_none_or(|(_, mount, _)| mount.cached)
     }
 
-    /// `path` is normalised.
+    /// Looks up `path`, which is normalised.
     pub(crate) fn find_mount(&self, path: &[u8]) -> MountMatch {
         match self.find(path) {
             None => MountMatch::Nowhere,

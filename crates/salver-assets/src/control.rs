@@ -1,5 +1,5 @@
-//! What a program tells a running engine: let go of this, keep nothing for a while, hold fewer
-//! files. And what it can ask it.
+//! Control of a running engine: invalidate, pause, hold fewer
+//! files, and read the statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::resource::shared::Shared;
 use crate::source::Patience;
 
 impl Engine {
-    /// Counters and what the cache holds.
+    /// The counters, and the present size of the cache.
     pub fn statistics(&self) -> Statistics {
         let counters = &self.shared.counters;
         let (entries, bytes) = self.shared.memory.size();
@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Lets go of everything that is cached, open files and what is remembered of contents
+    /// Invalidates everything that is cached, open files and digests
     /// included.
     ///
     /// Here and below: a request that comes afterwards looks at the disk. What is being loaded
@@ -54,7 +54,7 @@ impl Engine {
         shared.tell(|| Event::Cleared { entries });
     }
 
-    /// Lets go of what is cached of the file or directory at `path`, in all its roles: the file that
+    /// Invalidates what is cached of the file or directory at `path`, in all its roles: the file that
     /// is a directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded
     /// sibling of another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The
     /// next request for any of them looks at the disk.
@@ -75,7 +75,7 @@ impl Engine {
         });
     }
 
-    /// Lets go of what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands
+    /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands
     /// for `/blog` as well.
     pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) {
         let shared = &*self.shared;
@@ -92,7 +92,7 @@ impl Engine {
         });
     }
 
-    /// What entries have besides themselves; returns how many they were.
+    /// Lets go of the open files and digests of removed entries; returns the number of entries.
     fn let_go(&self, entries: Vec<Arc<Entry>>) -> usize {
         let shared = &*self.shared;
         for entry in &entries {
@@ -109,7 +109,7 @@ impl Engine {
         entries.len()
     }
 
-    /// From now on nothing is taken from the cache and nothing is put into it: each request looks
+    /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request looks
     /// at the disk and reads what it sends, as on a mount [without a
     /// cache](crate::Mount::without_cache). Requests at the same moment still share a load.
     ///
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// The cache is used again. What it held is compared with the disk as ever: what was last looked
+    /// Uses the cache again after a pause. Its entries are compared with the disk as ever: what was last looked
     /// at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
     pub fn resume_cache(&self) {
         if self.shared.paused.swap(false, Ordering::Relaxed) {
@@ -129,12 +129,12 @@ impl Engine {
         }
     }
 
-    /// Whether the cache is [paused](Self::pause_cache).
+    /// True if the cache is [paused](Self::pause_cache).
     pub fn is_paused(&self) -> bool {
         self.shared.paused.load(Ordering::Relaxed)
     }
 
-    /// Closes open files that nobody has asked for in a while. Call it about once a second; more
+    /// Closes open files that no request has used in a while. Call it about once a second; more
     /// often costs next to nothing.
     pub fn sweep(&self, now: Instant) {
         let shared = &*self.shared;
@@ -143,25 +143,25 @@ impl Engine {
 
     /// Keeps at most `most` files open between requests from now on, if
     /// [`open_files`](crate::Config::open_files) says more: for a driver that knows how many
-    /// descriptors there are. Returns how many that is.
+    /// descriptors there are. Returns that number.
     pub fn limit_open_files(&self, most: usize) -> usize {
         let most = self.shared.config.open_files.min(most);
         self.shared.open_files.limit(most);
         most
     }
 
-    /// Holds at most so many files open for answers, those that are kept open between requests included; a
+    /// Limits the files that are held open for answers, those that are kept open between requests included; a
     /// load that would open one more fails as overloaded. Default: no bound.
     pub fn limit_descriptors(&self, most: usize) {
         self.shared.open_files.limit_open(most);
     }
 
-    /// Files that can still be opened for answers, at least.
+    /// The number of files that can still be opened for answers, at least.
     pub fn files_left(&self) -> usize {
         self.shared.open_files.left()
     }
 
-    /// Gives checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
+    /// Hands checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
     /// each is [performed](SiblingCheck::perform) where it may wait. It may be called on an event loop.
     /// Meanwhile originals are sent as they are, and siblings once they are known to hold the same.
     ///
@@ -206,13 +206,13 @@ impl Engine {
         }
     }
 
-    /// How many mounts there are.
+    /// The number of mounts.
     pub fn mount_count(&self) -> usize {
         self.shared.config.mounts.len()
     }
 
-    /// What an answer's content was to be sent from is no longer what it was, and nothing has been
-    /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
+    /// Closes a file that content was to be sent from and that is no longer what it was. Nothing must have been
+    /// sent of it. Begin again with the request; a load will look at the disk.
     pub fn close_file(&self, content: &FileContent) {
         self.shared.open_files.forget(&content.identity);
     }

@@ -1,5 +1,5 @@
-//! From a request to a plan without waiting, for any driver: what can be decided at once is, and
-//! loads that would wait are handed over.
+//! Driving a request from its first step to its plan without waiting, for any driver: loads that would wait
+//! are handed over.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,19 +12,24 @@ use crate::request::Request;
 use crate::resource::load::Load;
 use crate::source::Patience;
 
-/// What asking gave.
-pub enum Asked {
+/// The reply of an engine that was [asked](Engine::ask).
+pub enum EngineReply {
     /// The answer.
-    Plan(ResponsePlan),
-    /// It comes later: [`Engine::wait`].
-    Later(Pending),
+    Ready(ResponsePlan),
+    /// A reply that comes later: [`Engine::wait`].
+    Pending(Pending),
 }
 
 impl Engine {
     /// The answer to a request, if it can be had without waiting. Loads that do not have to wait
     /// are performed here; the others are given to `hand_over`, which sees to it that each is
     /// performed where it may wait, and [finished](Engine::finish).
-    pub fn ask(&self, request: &Request<'_>, now: Now, mut hand_over: impl FnMut(Load)) -> Asked {
+    pub fn ask(
+        &self,
+        request: &Request<'_>,
+        now: Now,
+        mut hand_over: impl FnMut(Load),
+    ) -> EngineReply {
         let mut step = self.begin(request, now);
         let mut outdated = false;
         loop {
@@ -80,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// The answer that `load`'s request may have although nobody has looked at the disk: that of
+    /// The answer that `load`'s request may have without a look at the disk: that of
     /// the entry which the load is to confirm, if it is still young enough. For a driver whose
     /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
     /// performed and [finished](Self::finish) all the same.
@@ -107,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Whether the file that an answer is to be sent from was changed in place since it was
+    /// True if the file that an answer is to be sent from was changed in place since it was
     /// opened. Then it is no longer kept open.
     fn is_outdated(&self, plan: &ResponsePlan) -> bool {
         let file = match &plan.content {
@@ -129,7 +134,7 @@ impl Engine {
     }
 }
 
-/// What a load that was just finished gave.
+/// The result of a load that was just finished.
 fn poll_once(mut pending: Pending) -> Result<LoadReady, Pending> {
     match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(arrived) => Ok(arrived),

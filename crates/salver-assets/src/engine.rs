@@ -1,4 +1,4 @@
-//! The steps from a request to a plan, in order.
+//! The engine: the steps from a request to a plan, in order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,38 +24,38 @@ use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::shared::Shared;
 use crate::source::Opened;
 
-/// Who asks may be given what a load that began so long before has seen, if `revalidate` is shorter: else
+/// The age of a load that a request may still join, if `revalidate` is shorter: else
 /// requests at one moment could not share one.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
-/// A request is answered after at most so many loads; each but the last was overtaken by a change.
+/// The loads after which a request is answered at the latest; each but the last was overtaken by a change.
 const MOST_LOADS: u8 = 8;
 
 /// The time as the driver sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// For ages.
+    /// The moment that ages are counted from.
     pub instant: Instant,
-    /// For dates: what the answer's `Date` will say.
+    /// The date that the answer's `Date` will have.
     pub date: HttpDate,
 }
 
-/// Decides how requests are answered; cheap to clone, all clones are one engine.
+/// An engine decides how requests are answered. Cheap to clone; all clones are one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
-    /// Whether unknown paths are answered by 404 whatever a mount's fallback is.
+    /// True if unknown paths are answered by 404 whatever a mount's fallback is.
     pub(crate) exact: bool,
 }
 
-/// What to do next for a request.
+/// The next step for a request.
 pub enum Step {
-    /// Carry this out.
+    /// Carry this plan out.
     Respond(ResponsePlan),
-    /// See that this load is performed and [finished](Engine::finish) - whatever becomes of the
+    /// Have this load performed and [finished](Engine::finish) - whatever becomes of the
     /// request -, await the [`Pending`] and [resume](Engine::resume).
     Load(Load, Pending),
-    /// Somebody else's load will do: await and [resume](Engine::resume).
+    /// Another request's load will do: await and [resume](Engine::resume).
     Wait(Pending),
 }
 
@@ -71,7 +71,7 @@ impl Engine {
         })
     }
 
-    /// The same engine for whoever asks about files and not on behalf of a browser: unknown paths
+    /// The same engine for asking about files and not on behalf of a browser: unknown paths
     /// are 404 also where a mount has a [fallback](crate::Mount::with_fallback).
     pub fn exact(&self) -> Self {
         Engine {
@@ -157,7 +157,7 @@ impl Engine {
         ask(self, &path)
     }
 
-    /// From the cache if it may be used, else by a load.
+    /// Answers from the cache if it may be used, else by a load.
     fn look_up(
         &self,
         request: &Request<'_>,

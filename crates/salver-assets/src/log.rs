@@ -1,4 +1,4 @@
-//! Saying a thing once, and not too many things.
+//! Limits on log lines: each thing is logged once, and few of a kind in a minute.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use crate::sync::Lock;
 
-/// So many things are remembered as said; then all may be said again.
+/// The things that are remembered as logged; beyond that all may be logged again.
 const REMEMBERED: usize = 4096;
 
-/// Lines of one kind in a minute that name paths: strangers choose those, and a log must not be
+/// The lines of one kind in a minute that name paths: strangers choose those, and a log must not be
 /// theirs to fill.
 pub(crate) const PATHS: u64 = 4;
 
-/// Lines of one kind in a minute that name files which are there: each only once, so that more may
+/// The lines of one kind in a minute that name files which exist: each only once, so that more may
 /// be said.
 const FILES: u64 = 64;
 
-/// A kind of line in the log that can be due very often: it is said a few times in a minute at most.
+/// A limit on a kind of log line that can be due very often: a few in a minute.
 /// What would be a line each time costs a look at the clock and an atomic read then.
 #[derive(Debug)]
 pub struct LogLimit {
     most: u64,
-    /// When the present minute began, in milliseconds of the caller's clock and plus one, above the
+    /// The moment at which the present minute began, in milliseconds of the caller's clock and plus one, above the
     /// number of lines said in it; 0 is never.
     state: AtomicU64,
 }
@@ -31,10 +31,10 @@ pub struct LogLimit {
 impl LogLimit {
     const PAUSE: u64 = 60_000;
 
-    /// How many bits the number of lines has.
+    /// The bits that the number of lines has.
     const COUNT: u32 = 16;
 
-    /// Once a minute.
+    /// A limit of one line in a minute.
     pub const fn new() -> Self {
         LogLimit::at_most(1)
     }
@@ -46,7 +46,7 @@ impl LogLimit {
         }
     }
 
-    /// Whether to say it now; `since_start` is the time on any clock that only goes forward.
+    /// True if to say it now; `since_start` is the time on any clock that only goes forward.
     pub fn permits(&self, since_start: Duration) -> bool {
         let now = u64::try_from(since_start.as_millis()).unwrap_or(u64::MAX);
         let now = now.min(u64::MAX >> (Self::COUNT + 1)) + 1;
@@ -69,7 +69,7 @@ impl Default for LogLimit {
     }
 }
 
-/// What the engine says in the log: each thing once, and of each kind a few in a minute.
+/// The throttle of an engine's log: each thing once, and of each kind a few in a minute.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     hasher: foldhash::fast::RandomState,
@@ -88,7 +88,7 @@ pub(crate) struct LogThrottle {
     pub(crate) unsettled: LogLimit,
     /// Siblings that are not what they should be.
     pub(crate) siblings: LogLimit,
-    /// Values of Cache-Control that are none.
+    /// Values of Cache-Control that are not valid.
     pub(crate) cache_control: LogLimit,
 }
 
@@ -110,8 +110,8 @@ impl Default for LogThrottle {
 }
 
 impl LogThrottle {
-    /// Whether `thing`, of this kind, is to be said now: for the first time, and not as one of too
-    /// many. What is not said may be another time.
+    /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too
+    /// many. A thing that is not logged may be another time.
     pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
         let hash = self.hasher.hash_one(thing);
         let mut said = self.said.hold();
@@ -125,7 +125,7 @@ impl LogThrottle {
     }
 }
 
-/// Text that may hold anything as one that is part of a line: in quotes, and without controls.
+/// Text that may hold anything, made part of a line: in quotes, and without control characters.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(bytes))
 }

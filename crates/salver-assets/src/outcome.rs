@@ -1,4 +1,4 @@
-//! The outcome of a load: what is kept of it, and who is told.
+//! Taking the outcome of a load: caching it, and telling observers and waiting requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::resource::load::{Load, Outcome};
 use crate::source::Opened;
 
 impl Engine {
-    /// Takes the outcome of a load: keeps what is to be kept, and wakes who waits.
+    /// Takes the outcome of a load: caches what may be cached, and wakes the requests that wait.
     pub fn finish(&self, load: Load, outcome: Outcome) {
         let shared = &*self.shared;
         let Outcome {
@@ -39,7 +39,7 @@ impl Engine {
         load.ticket.land(result);
     }
 
-    /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
+    /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.
     fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
         let shared = &*self.shared;
         let previous = load.previous.as_ref().map(|previous| &previous.entry);

@@ -1,4 +1,4 @@
-//! A request between two steps: how far it has come, what it waits for, and what for.
+//! Requests between two steps: how far they have come, and the load that they wait for.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,23 +13,23 @@ use crate::resource::load::Previous;
 pub struct Pending {
     pub(crate) waiter: Waiter<LoadResult>,
     pub(crate) progress: RequestProgress,
-    /// Whose files it waits for.
+    /// The number of the mount whose files it waits for.
     pub(crate) mount: usize,
 }
 
-/// What a [`Pending`] resolves to.
+/// The result that a [`Pending`] resolves to.
 pub struct LoadReady {
     pub(crate) result: LoadResult,
     pub(crate) progress: RequestProgress,
 }
 
-/// How far a request has come.
+/// The progress of a request through its steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestProgress {
-    /// Whether the fallback is asked for instead of the path, which is unknown.
+    /// True if the fallback is asked for instead of the path, which is unknown.
     pub(crate) fallback: bool,
     pub(crate) loads: u8,
-    /// When the request came, as a time since the engine's epoch.
+    /// The moment at which the request came, as a time since the engine's epoch.
     pub(crate) asked: Duration,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct LoadRequest {
     pub(crate) key: LoadKey,
     /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
-    /// Whether that entry is fresh and lacks the content of the selected representation.
+    /// True if that entry is fresh and lacks the content of the selected representation.
     pub(crate) needs_content: bool,
 }
 

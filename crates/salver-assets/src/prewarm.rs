@@ -1,4 +1,4 @@
-//! Loading what there is before anybody asks.
+//! Prewarming: loading files before they are asked for.
 
 use std::time::{Duration, Instant};
 
@@ -12,35 +12,35 @@ use crate::resource::load::{Load, Outcome, RetryLater};
 use crate::resource::locate::is_coded;
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 
-/// What a walk has loaded.
+/// The result of prewarming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prewarmed {
-    /// Files looked at.
+    /// The files that were looked at.
     pub files: u64,
-    /// Bytes that the cache holds afterwards.
+    /// The bytes that the cache holds afterwards.
     pub bytes: u64,
-    /// Whether the cache was full before the trees were done.
+    /// True if the cache was full before the trees were done.
     pub full: bool,
 }
 
-/// The part of the budget that is filled; the rest is for what is asked for.
+/// The tenths of the budget that are filled; the rest is for what is asked for.
 const FILL_TENTHS: usize = 9;
 
-/// What an entry costs besides its content, about, in bytes.
+/// The cost of an entry besides its content, about, in bytes.
 const HEADS: u64 = 8192;
 
-/// A browser's choice; the smallest that is there.
+/// The `Accept-Encoding` of a browser; the smallest coding is chosen.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
-/// For how long files that are not at rest are waited for, all together, once the others are loaded: empty
-/// files, which must be seen empty for a while, and what was written just now. What is written all the time
-/// is left to whoever asks for it.
+/// The time for which files that are not at rest are waited for, all together, once the others are loaded: empty
+/// files, which must be seen empty for a while, and files that were written just now. A file that is written all the time
+/// is left to the first request for it.
 const REST_WITHIN: Duration = Duration::from_millis(250);
 
-/// So many files that are not at rest are tried again.
+/// The most files that are not at rest which are tried again.
 const MOST_UNSETTLED: usize = 4096;
 
-/// A file that was not at rest, and when it may be.
+/// A file that was not at rest, and the moment at which it may be.
 struct UnsettledFile {
     due: Instant,
     load: Load,
@@ -48,7 +48,7 @@ struct UnsettledFile {
 
 /// A directory to be looked at.
 struct WalkedDirectory {
-    /// Relative to its tree.
+    /// The path relative to its tree.
     path: Vec<u8>,
     /// The directories that lead to it, and it itself.
     above: Vec<Identity>,
@@ -117,7 +117,7 @@ impl Engine {
         done
     }
 
-    /// Tries again what was not at rest, each when it may be; how many of them were loaded.
+    /// Tries files that were not at rest again, each when it may be; returns the number that were loaded.
     fn warm_unsettled(&self, mut unsettled: Vec<UnsettledFile>) -> u64 {
         let end = Instant::now() + REST_WITHIN;
         let mut files = 0;
@@ -144,7 +144,7 @@ impl Engine {
         files
     }
 
-    /// Performs a load; whether it is over. One of a file that is not at rest is kept for later.
+    /// Performs a load, and returns whether it is over. One of a file that is not at rest is kept for later.
     fn perform(&self, load: Load, unsettled: &mut Vec<UnsettledFile>) -> bool {
         let performed = match unsettled.len() < MOST_UNSETTLED {
             true => load.perform_without_sleeping(Instant::now()),
@@ -211,21 +211,21 @@ impl Engine {
         files
     }
 
-    /// Whether `file` is what answers the directory.
+    /// True if `file` is what answers the directory.
     fn is_index(&self, directory: &[u8], file: &[u8]) -> bool {
         let name = file.strip_prefix(directory).unwrap_or_default();
         let index = &self.config().index;
         directory.ends_with(b"/") && index.iter().any(|index| index.as_bytes() == name)
     }
 
-    /// How much of a file's length would be kept.
+    /// The part of a file's length that would be kept.
     fn kept(&self, length: u64) -> u64 {
         Some(length)
             .filter(|length| *length <= self.keep_up_to())
             .unwrap_or(0)
     }
 
-    /// Loads one path; whether it was new. What another mount shows there may be one that keeps
+    /// Loads one path, and returns whether it was new. The mount that has it may be another one, that keeps
     /// nothing.
     fn warm(&self, path: &[u8], unsettled: &mut Vec<UnsettledFile>) -> bool {
         if !self.shared.is_cached(path) {

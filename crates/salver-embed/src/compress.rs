@@ -52,7 +52,7 @@ pub(crate) fn is_worth_it(length: usize, coded: usize) -> bool {
 /// little about them.
 const TRY_FROM: usize = 4096;
 
-/// Whether the bytes are compressed already, whatever the name says.
+/// True if the bytes are compressed already, whatever the name says.
 pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     bytes.len() >= TRY_FROM
         && zstd::bulk::compress(bytes, 1).is_ok_and(|coded| !is_worth_it(bytes.len(), coded.len()))

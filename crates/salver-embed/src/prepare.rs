@@ -210,7 +210,7 @@ fn coding_of(path: &str) -> Option<ContentCoding> {
     })
 }
 
-/// Whether a file is taken for another one in a coding.
+/// True if a file is taken for another one in a coding.
 fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
     let extension = coding_of(path).and_then(ContentCoding::extension);
     extension
@@ -218,7 +218,7 @@ fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
         .is_some_and(|original| all.contains(original) && coding_of(original).is_none())
 }
 
-/// Whether coded bytes decode to what has this digest and length.
+/// True if coded bytes decode to what has this digest and length.
 fn fits(coded: &[u8], coding: ContentCoding, digest: Digest, length: usize) -> bool {
     let length = u64::try_from(length).unwrap_or(u64::MAX);
     digest::of_coded(&mut &*coded, coding, length).is_ok_and(|known| known.decoded == Some(digest))

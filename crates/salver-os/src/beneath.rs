@@ -48,7 +48,7 @@ pub struct Directory {
     handle: OwnedFd,
     symlinks: Symlinks,
     resolver: Resolver,
-    /// Whether its file system needs nobody outside of this machine; if not, every call waits.
+    /// True if its file system needs nobody outside of this machine; if not, every call waits.
     local: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct OpenedFile {
     pub file: File,
     /// What `fstat` says of the handle.
     pub metadata: Metadata,
-    /// Whether its file system is known to need nobody outside of this machine: only then what is
+    /// True if its file system is known to need nobody outside of this machine: only then what is
     /// in the page cache can be read without waiting.
     pub local: bool,
 }
@@ -88,7 +88,7 @@ static OPENAT2: Openat2 = Openat2 {
     lacks: AtomicBool::new(false),
 };
 
-/// Whether this process has to do without `openat2`.
+/// True if this process has to do without `openat2`.
 #[cfg(target_os = "linux")]
 struct Openat2 {
     lacks: AtomicBool,
@@ -100,7 +100,7 @@ impl Openat2 {
         self.lacks.load(Ordering::Relaxed)
     }
 
-    /// Whether `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6.
+    /// True if `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6.
     /// EPERM may: a sandbox that does not know the call; or somebody denies this one file (a scanner that
     /// listens to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must
     /// not have all of them walked to for as long as the process lives: a walk may always wait. So then
@@ -259,7 +259,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Whether `error` says that a link led where it may not (EXDEV, ELOOP).
+    /// True if `error` says that a link led where it may not (EXDEV, ELOOP).
     pub fn escapes(error: &io::Error) -> bool {
         let code = error.raw_os_error();
         code == Some(Errno::XDEV.raw_os_error()) || code == Some(Errno::LOOP.raw_os_error())

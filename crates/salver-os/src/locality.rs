@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 
 use crate::Patience;
 
-/// Whether the file system of `handle` is a local one. What is not known is not.
+/// True if the file system of `handle` is a local one. What is not known is not.
 ///
 /// An overlay counts as local although its layers may not be.
 ///

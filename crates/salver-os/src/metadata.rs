@@ -47,7 +47,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether both are of one file or directory, in whatever versions.
+    /// True if both are of one file or directory, in whatever versions.
     pub fn is_same_file(&self, other: &Identity) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

@@ -57,7 +57,7 @@ pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     }
 }
 
-/// Whether no page is missing, of those that are still being read neither; `None` if the kernel does
+/// True if no page is missing, of those that are still being read neither; `None` if the kernel does
 /// not tell.
 #[cfg(target_os = "linux")]
 fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {

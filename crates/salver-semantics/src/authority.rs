@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-/// Whether a byte may be in the name of a simple authority.
+/// True if a byte may be in the name of a simple authority.
 static IS_SIMPLE: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -20,7 +20,7 @@ static IS_SIMPLE: [bool; 256] = {
 /// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Authority {
-    /// Whether a port number is there; a colon with nothing behind it is not one.
+    /// True if a port number is there; a colon with nothing behind it is not one.
     pub has_port: bool,
 }
 
@@ -54,7 +54,7 @@ impl Authority {
     }
 }
 
-/// Whether `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
+/// True if `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
 /// and `.`, and perhaps a port of at most five digits. The others are for [`Authority::parse`].
 #[inline]
 pub fn is_simple(bytes: &[u8]) -> bool {

@@ -32,7 +32,7 @@ pub fn cache_control<E>(
     Ok(value)
 }
 
-/// Whether a name says that the content can't change under it: it carries a hash of the content,
+/// True if a name says that the content can't change under it: it carries a hash of the content,
 /// as build tools put it there, before the extensions and after a dot or a hyphen.
 ///
 /// A hash that is missed costs a revalidation; a word that is taken for one is stale for a year. So
@@ -84,7 +84,7 @@ pub fn is_fingerprinted<E>(
     }
 }
 
-/// Whether `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
+/// True if `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
 /// with `=` and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or
 /// not; nothing but printable ASCII, space and tab is one.
 ///
@@ -130,7 +130,7 @@ fn is_quoted_string(value: &[u8]) -> bool {
     true
 }
 
-/// Whether the file is HTML, coded or not.
+/// True if the file is HTML, coded or not.
 fn is_html(file_name: &[u8]) -> bool {
     let decoded = ContentCoding::CODED
         .into_iter()

@@ -129,7 +129,7 @@ impl AcceptEncoding {
         }
     }
 
-    /// Whether `coding` may be sent.
+    /// True if `coding` may be sent.
     pub fn accepts(&self, coding: ContentCoding) -> bool {
         self.preference(coding) > Preference::REFUSED
     }

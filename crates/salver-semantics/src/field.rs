@@ -17,7 +17,7 @@ pub fn trim_ows(value: &[u8]) -> &[u8] {
     rest
 }
 
-/// Whether `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
+/// True if `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
 pub fn is_token(value: &[u8]) -> bool {
     !value.is_empty() && value.iter().copied().all(is_tchar)
 }
@@ -26,7 +26,7 @@ fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether `value` is a field value as it stands in a message: without controls but HTAB, and without
+/// True if `value` is a field value as it stands in a message: without controls but HTAB, and without
 /// white space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
 pub fn is_value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));

@@ -70,7 +70,7 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
     }
 }
 
-/// Whether other names in the directory show that one of `marks` is a hash: in the same place they
+/// True if other names in the directory show that one of `marks` is a hash: in the same place they
 /// carry what can be nothing else, of the same length and of characters that its own are among.
 /// Either enough of them do, and no small part of all; or every script does.
 pub(crate) fn is_confirmed<'a>(
@@ -241,7 +241,7 @@ fn kind(name: &[u8]) -> Kind {
 }
 
 impl Mark<'_> {
-    /// Whether nobody would write this, whatever stands beside it.
+    /// True if nobody would write this, whatever stands beside it.
     fn is_certain(&self) -> bool {
         if !is_hex(self.hash) || self.ends_with_uuid() {
             return false;
@@ -258,7 +258,7 @@ impl Mark<'_> {
         }
     }
 
-    /// Whether it may be a hash, if other names carry such hashes, too.
+    /// True if it may be a hash, if other names carry such hashes, too.
     fn looks(&self) -> Looks {
         match self.hash.len() {
             _ if self.kind == Kind::Other || self.ends_with_uuid() => Looks::Written,
@@ -268,7 +268,7 @@ impl Mark<'_> {
         }
     }
 
-    /// Whether the names of images and fonts count, and how many different hashes there must be.
+    /// True if the names of images and fonts count, and how many different hashes there must be.
     fn evidence(&self) -> (bool, usize) {
         match (self.kind, self.separator, self.looks()) {
             (_, None, _) => (false, 3),
@@ -279,7 +279,7 @@ impl Mark<'_> {
         }
     }
 
-    /// Whether it is in the same place as `mark`, and no more like what people write.
+    /// True if it is in the same place as `mark`, and no more like what people write.
     fn is_evidence_for(&self, mark: &Mark<'_>) -> bool {
         self.hash.len() == mark.hash.len()
             && self.separator == mark.separator
@@ -307,7 +307,7 @@ impl Mark<'_> {
     }
 }
 
-/// Whether two texts of one length are the same but for a few places, or made alike: `IPv4Addr` and
+/// True if two texts of one length are the same but for a few places, or made alike: `IPv4Addr` and
 /// `IPv6Addr`, `01_Intro` and `02_Trees`.
 fn is_series(one: &[u8], other: &[u8]) -> bool {
     let pairs = || one.iter().zip(other);

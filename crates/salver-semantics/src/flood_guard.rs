@@ -40,7 +40,7 @@ impl FloodGuard {
 mod tests {
     use super::*;
 
-    /// Whether a guard of 20 lets all `events` pass, each a second with what was spent and forgiven in it.
+    /// True if a guard of 20 lets all `events` pass, each a second with what was spent and forgiven in it.
     #[track_caller]
     fn check(events: impl IntoIterator<Item = (u64, u32, u32)>, expected: bool) {
         let mut guard = FloodGuard::new();

@@ -22,7 +22,7 @@ pub fn content_type(file_name: &[u8]) -> &'static str {
     with_extension(file_name, media_type).unwrap_or(UNKNOWN)
 }
 
-/// Whether the name looks like that of an asset: its extension is a known one, `.html` included.
+/// True if the name looks like that of an asset: its extension is a known one, `.html` included.
 ///
 /// This is the question of the single-page fallback: `/missing.js` is missing, `/users/jo.doe`
 /// is a route of the application. Extensions that are far better known as the end of a domain name

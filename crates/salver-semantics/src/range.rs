@@ -224,7 +224,7 @@ fn several(ranges: Vec<Range<u64>>, limits: &RangeLimits) -> RangeOutcome {
     }
 }
 
-/// Whether `next`, which doesn't start before `last`, overlaps or touches it, or is nearer than
+/// True if `next`, which doesn't start before `last`, overlaps or touches it, or is nearer than
 /// `gap`.
 fn is_near(last: &Range<u64>, next: &Range<u64>, gap: u64) -> bool {
     match next.start.checked_sub(last.end) {

@@ -75,7 +75,7 @@ impl RequestFields<'_> {
     }
 }
 
-/// Whether `token` is `lower`, which is made of small letters and `-`, in whatever case.
+/// True if `token` is `lower`, which is made of small letters and `-`, in whatever case.
 ///
 /// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
 /// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.

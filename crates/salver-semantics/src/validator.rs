@@ -30,7 +30,7 @@ impl<'a> EntityTag<'a> {
         }
     }
 
-    /// Whether the tag is weak (`W/`).
+    /// True if the tag is weak (`W/`).
     pub fn weak(&self) -> bool {
         self.weak
     }

@@ -104,7 +104,7 @@ impl Assets {
         self.engines().serving.engine.resume_cache();
     }
 
-    /// Whether the cache is [paused](Self::pause).
+    /// True if the cache is [paused](Self::pause).
     pub fn is_paused(&self) -> bool {
         self.engines().serving.engine.is_paused()
     }

@@ -20,7 +20,7 @@ struct Waiting {
     /// By when it is to be begun; the number tells apart what is to be begun at one time.
     work: BTreeMap<(Instant, u64), Work>,
     number: u64,
-    /// Whether a thread waits for the first.
+    /// True if a thread waits for the first.
     is_watched: bool,
 }
 

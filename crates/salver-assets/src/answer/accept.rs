@@ -6,16 +6,16 @@ use salver_semantics::AcceptEncoding;
 
 use crate::request::Request;
 
-/// Browsers send some 30 bytes; what is much longer is not worth remembering.
+/// The longest value that is remembered. Browsers send some 30 bytes.
 const LONGEST: usize = 128;
 
 thread_local! {
-    /// The last value that this thread read, and what it means: most clients send one of very few,
+    /// The last value that this thread read, with its meaning: most clients send one of very few,
     /// and reading it costs more than finding the answer.
     static LAST: RefCell<(Vec<u8>, Option<AcceptEncoding>)> = RefCell::default();
 }
 
-/// What the request's `Accept-Encoding` says.
+/// The preference that the request's `Accept-Encoding` states.
 pub(crate) fn accept_encoding(request: &Request<'_>) -> AcceptEncoding {
     let Some(value) = request.fields.accept_encoding.as_deref() else {
         return AcceptEncoding::parse(None);

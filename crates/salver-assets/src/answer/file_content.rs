@@ -1,5 +1,5 @@
-//! Content that lies in an open file: what can be had of it without waiting, and what it takes to be
-//! sure that it is still what the head says.
+//! Content that lies in an open file: reading it with and without waiting, and proving that it
+//! is still what the head says.
 
 use std::fs::File;
 use std::io;
@@ -18,25 +18,25 @@ use crate::source::{Identity, Metadata, Patience};
 use crate::strategy::{Residency, Situation};
 use crate::sync::Lock;
 
-/// Bytes of an open file.
+/// Content to be sent from an open file.
 #[derive(Clone, Debug)]
 pub struct FileContent {
     /// The file; others may read from the same handle, so read at offsets.
     pub file: Arc<File>,
-    /// Which bytes; not empty.
+    /// The bytes to be sent; not empty.
     pub range: Range<u64>,
-    /// What the file was when the head was made: if it no longer is while its bytes leave, these have to be
+    /// The version of the file for which the head was made: if it no longer is while its bytes leave, these have to be
     /// proved ([`read`](Self::read)).
     pub identity: Identity,
-    /// Whether what the page cache holds of the file can be had without waiting.
+    /// True if what the page cache holds of the file can be had without waiting.
     pub local: bool,
-    /// For [`way`](crate::strategy::way), with what is learned of each window.
+    /// The situation for [`way`](crate::strategy::way), with what is learned of each window.
     pub situation: Situation,
-    /// What the head promises, and what has been seen since.
+    /// The watch over the file while its bytes are sent.
     pub(crate) transfer: Arc<TransferCheck>,
 }
 
-/// What was seen of a file while its bytes left.
+/// A watch over a file while its bytes are sent: what the head promised, and what was seen since.
 #[derive(Debug)]
 pub(crate) struct TransferCheck {
     tag_basis: TagBasis,
@@ -48,13 +48,13 @@ struct Observation {
     /// The identity under which the file is known to have what was promised, and what else it had then.
     accepted: Identity,
     attributes: Option<Attributes>,
-    /// What it was at the last look, if that may be another version: then what leaves has to be proved.
+    /// The identity at the last look, if that may be of another version: then what is sent has to be proved.
     doubtful: Option<Identity>,
-    /// What has left, if it is hashed.
+    /// The bytes that were sent, if they are hashed.
     left: Option<SentBytes>,
 }
 
-/// Bytes that have left, one window after the other.
+/// Bytes that were sent, one window after the other.
 struct SentBytes {
     range: Range<u64>,
     hasher: Box<Xxh3>,
@@ -84,7 +84,7 @@ impl TransferCheck {
         })
     }
 
-    /// These bytes, from this offset, are on their way.
+    /// Notes that these bytes, from this offset, are being sent.
     fn passed(&self, offset: u64, bytes: &[u8]) {
         if self.tag_basis != TagBasis::WeakPrefix {
             return;
@@ -101,17 +101,17 @@ impl TransferCheck {
     }
 }
 
-/// Whether a file still has the content that was promised.
+/// The state of a file in comparison with what the head promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileState {
-    Same,
-    /// It has changed, and what is sent of it may be the same all the same: that can be proved.
+    Unchanged,
+    /// Changed, but the bytes that are sent may be the same: that can be proved.
     Doubtful,
     Changed,
 }
 
 impl FileContent {
-    /// Whether the file still is what it was when the head was made. A file that lost its name is, and one
+    /// True if the file still is what it was when the head was made. A file that lost its name is, and one
     /// whose change time moved with its names, mode or owner; a file that was changed in place is not, whatever
     /// its modification time says. Who must not wait gets what the kernel knows without asking a file server.
     ///
@@ -153,7 +153,7 @@ impl FileContent {
         })
     }
 
-    /// What is known of a window without waiting.
+    /// The residency of a window, as far as it can be told without waiting.
     pub fn residency(&self, window: &Range<u64>) -> Residency {
         if !self.local {
             return Residency::Unknown;
@@ -197,7 +197,7 @@ impl FileContent {
         Ok(Some(bytes.into()))
     }
 
-    /// Whether this window may not leave as it was read while there are doubts.
+    /// True if this window may not leave as it was read while there are doubts.
     fn needs_proof(&self, window: &Range<u64>) -> bool {
         match self.transfer.tag_basis {
             TagBasis::Digest(_) | TagBasis::Identity => true,
@@ -236,7 +236,7 @@ impl FileContent {
         Ok(bytes.into())
     }
 
-    /// Looks whether the file still is what the head promised, or may be: see
+    /// Checks that the file still is what the head promised, or may be: see
     /// [`is_doubtful`](Self::is_doubtful).
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl FileContent {
         }
     }
 
-    /// Whether a look found the file changed in such a way that what leaves may still be what the head
+    /// True if a look found the file changed in such a way that what leaves may still be what the head
     /// promised. Then only bytes of [`read`](Self::read) or [`read_resident`](Self::read_resident) may leave,
     /// and if others may have left since, an empty window has to be read first.
     pub fn is_doubtful(&self) -> bool {
@@ -300,11 +300,11 @@ impl FileContent {
     }
 }
 
-/// The bytes of a file from here to there; those of a window are kept.
+/// A reader of a range of a file that copies the bytes of a window on the way.
 struct RangeReader<'a> {
     file: &'a File,
     range: Range<u64>,
-    /// Where the window begins.
+    /// The offset of the window.
     start: u64,
     window: &'a mut [u8],
 }

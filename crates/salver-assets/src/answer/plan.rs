@@ -1,4 +1,4 @@
-//! An answer as a value: status, fields and content. Carrying it out is the driver's part.
+//! Plans of answers: status, fields and content as a value. Carrying it out is the driver's part.
 
 use std::ops::Range;
 use std::sync::{Arc, Weak};
@@ -10,35 +10,35 @@ use crate::resource::representation::{Field, Head, RenderedHeads, Representation
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
 
-/// What to answer. `Date` and the connection's own fields are the driver's to add.
+/// The plan of an answer. `Date` and the connection's own fields are the driver's to add.
 #[derive(Debug)]
 pub struct ResponsePlan {
     /// The status code.
     pub status: u16,
     head: PlannedHead,
-    /// What a program adds to that.
+    /// The fields that a program adds to the head.
     more: Box<[OwnField]>,
-    /// What follows the head; already left out for HEAD.
+    /// The content; already left out for HEAD.
     pub content: Content,
 }
 
 #[derive(Debug)]
 enum PlannedHead {
-    /// That of a 200 for the representation as it is.
+    /// The head of a 200 for the representation as it is.
     Whole(Arc<Representation>),
-    /// That of a 304 for it.
+    /// The head of a 304 for it.
     NotModified(Arc<Representation>),
-    /// Made for this answer.
+    /// A head made for this answer.
     Made(Vec<Field>),
 }
 
-/// A field of a program's own: name and value, both valid as they stand.
+/// A field that a program adds: name and value, both valid as they stand.
 pub type OwnField = (Box<str>, Bytes);
 
 /// The content of an answer. Its length is what the head's `Content-Length` says.
 #[derive(Debug)]
 pub enum Content {
-    /// None.
+    /// No content.
     Empty,
     /// In memory.
     Memory(Bytes),
@@ -49,7 +49,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Whether letting go of it may wait: closing a file can, where a file server has to be told.
+    /// True if dropping it may wait: closing a file can, where a file server has to be told.
     pub fn may_wait_when_closed(&self) -> bool {
         let waits = |file: &FileContent| !file.local;
         match self {
@@ -124,7 +124,7 @@ impl ResponsePlan {
         }
     }
 
-    /// An answer that only says what went wrong, in a short text. It is not to be stored.
+    /// An error: an answer with a short text. It is not to be stored.
     /// `more` are fields besides those of the text.
     pub fn error(status: u16, text: &str, more: Vec<Field>) -> Self {
         let text = Bytes::from(format!("{status} {text}\n"));
@@ -152,7 +152,7 @@ impl ResponsePlan {
         self
     }
 
-    /// What is answered, if that is a whole representation from memory, with its own head.
+    /// The representation, if it is answered whole from memory and with its own head.
     pub fn served_whole(&self) -> Option<ServedWhole<'_>> {
         match (&self.head, &self.content) {
             (PlannedHead::Whole(representation), Content::Memory(content))
@@ -179,13 +179,13 @@ impl ResponsePlan {
         made.filter(|(name, _)| !self.replaces(name)).chain(more)
     }
 
-    /// Whether a program has said this field anew. What an answer varies with only becomes more.
+    /// True if a program replaces this field. `Vary` only becomes longer.
     fn replaces(&self, name: &str) -> bool {
         let mut more = self.more.iter();
         !name.eq_ignore_ascii_case("Vary") && more.any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Where a rendered form of the head is kept; `None` for a head made for this answer alone.
+    /// The rendered forms of the head; `None` for a head made for this answer alone.
     pub fn rendered_heads(&self) -> Option<&RenderedHeads> {
         if !self.more.is_empty() {
             return None;
@@ -200,7 +200,7 @@ impl ResponsePlan {
 }
 
 /// A whole representation from memory: head and content are the same in every such answer, but for
-/// the date and what is said of the connection.
+/// the date and the fields of the connection.
 pub struct ServedWhole<'a> {
     representation: &'a Arc<Representation>,
     content: &'a Bytes,
@@ -212,36 +212,36 @@ impl ServedWhole<'_> {
         self.content
     }
 
-    /// No other representation has this number as long as it is [remembered](Self::remember).
+    /// A number that no other representation has as long as this is [remembered](Self::remember).
     pub fn number(&self) -> usize {
         Arc::as_ptr(self.representation).addr()
     }
 
-    /// Remembers it without keeping its content in memory.
+    /// A weak reference to it, which does not keep its content in memory.
     pub fn remember(&self) -> Remembered {
         Remembered(Arc::downgrade(self.representation))
     }
 }
 
-/// A representation that was served once, and may be gone.
+/// A weak reference to a representation that was served whole.
 #[derive(Debug)]
 pub struct Remembered(Weak<Representation>);
 
 impl Remembered {
-    /// Whether this is the one.
+    /// True if it is the representation of `whole`.
     pub fn is(&self, whole: &ServedWhole<'_>) -> bool {
         std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(whole.representation))
     }
 }
 
-/// Content that is read, or sent, from an open file.
+/// An open file that content is to be sent from.
 pub(crate) struct OpenedContent {
     pub(crate) opened: Opened,
     pub(crate) situation: Situation,
     pub(crate) tag_basis: TagBasis,
 }
 
-/// Where the bytes of a representation come from, for one answer.
+/// The source of a representation's bytes, for one answer.
 pub(crate) enum ContentSource<'a> {
     Memory(&'a Bytes),
     Opened(OpenedContent),

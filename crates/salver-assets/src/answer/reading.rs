@@ -14,19 +14,19 @@ use crate::answer::file_content::FileContent;
 use crate::answer::plan::{Content, Piece};
 use crate::strategy::{Residency, Situation, Transport, Way, way};
 
-/// What is read from the page cache at a time, if less is asked for: each read costs three system
+/// The bytes that are read from the page cache at a time, if less is asked for: each read costs three system
 /// calls.
 const AT_ONCE: u64 = 64 * 1024;
 
-/// What is read from a disk at a time.
+/// The bytes that are read from a disk at a time.
 const WINDOW: u64 = 256 * 1024;
 
 /// A read that waits for a disk.
 pub type Read = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
 
-/// Who reads what cannot be had without waiting.
+/// A reader of files for content that cannot be had without waiting.
 pub trait Disk {
-    /// What is known of a window without waiting.
+    /// The residency of a window, as far as it can be told without waiting.
     fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
         file.residency(window)
     }
@@ -35,35 +35,35 @@ pub trait Disk {
     /// it may wait, by [`FileContent::read`]. Returns how much it will be, in bytes.
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read);
 
-    /// How much of `most` bytes there is memory for: at least one.
+    /// The bytes, of `most`, that there is memory for: at least one.
     fn room(&self, most: usize) -> usize {
         most
     }
 
-    /// Bytes that were read at once, to be sent: as they are, or in what counts them while they live.
+    /// Takes bytes that were read at once, to be sent: as they are, or wrapped in what counts them.
     fn keep(&self, bytes: Bytes) -> Bytes {
         bytes
     }
 
-    /// Lets go of content where that may wait, too.
+    /// Drops content where that may wait, too.
     fn discard(&self, content: Content) {
         drop(content);
     }
 }
 
-/// Content on its way, from its first byte to its last.
+/// A reader of content, from its first byte to its last.
 pub struct Reading {
     pieces: VecDeque<Piece>,
     /// Bytes that have not been given yet.
     left: u64,
-    /// Read from the first piece, and not given yet.
+    /// The bytes that were read from the first piece, and not given yet.
     read: Bytes,
     /// A read that waits for the disk.
     under_way: Option<Read>,
 }
 
 impl Reading {
-    /// All of `content`.
+    /// A reader of all of `content`.
     pub fn new(content: Content) -> Self {
         let mut read = Bytes::new();
         let pieces: VecDeque<Piece> = match content {
@@ -155,7 +155,7 @@ impl Reading {
         }
     }
 
-    /// Lets go of what has not been read.
+    /// Drops what has not been read.
     pub fn end(self, disk: &impl Disk) {
         for piece in self.pieces {
             discard(disk, piece);
@@ -178,7 +178,7 @@ fn discard(disk: &impl Disk, piece: Piece) {
     }
 }
 
-/// What the page cache has of the window; `None` if it has not all of it, or cannot be asked.
+/// The bytes of the window in the page cache; `None` if it has not all of them, or cannot be asked.
 fn read_at_once(
     disk: &impl Disk,
     file: &FileContent,

@@ -1,4 +1,4 @@
-//! From the representations of a resource to the answer: negotiation, preconditions, ranges, in
+//! Selecting the answer among the representations of a resource: negotiation, preconditions, ranges, in
 //! the order of RFC 9110 section 13.2.
 
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use crate::request::{Method, Request};
 use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation};
 
-/// What has been decided before the content is at hand.
+/// The decision before the content is at hand.
 pub(crate) enum Decision<'a> {
     /// The answer; no content is needed, or it is in memory.
     Respond(ResponsePlan),
@@ -90,7 +90,7 @@ pub(crate) fn answer<'a>(
     })
 }
 
-/// An error whose cause may be the representation that was selected.
+/// The plan of an error whose cause may be the representation that was selected.
 fn error_about(
     representations: &Representations,
     status: u16,
@@ -132,7 +132,7 @@ fn finish(request: &Request<'_>, plan: ResponsePlan) -> ResponsePlan {
     }
 }
 
-/// The rendered head can stand unless the file says that it was modified in the future: then
+/// The whole representation. Its rendered head can stand unless the file was modified in the future: then
 /// `Last-Modified` must be the time of the answer instead (RFC 9110 section 8.8.2.1).
 fn whole(representation: &Arc<Representation>, content: Content, now: HttpDate) -> ResponsePlan {
     if representation.last_modified <= now {
@@ -178,7 +178,7 @@ fn partial_fields(
     fields
 }
 
-/// RFC 9110 section 15.3.7.1.
+/// A single part (RFC 9110 section 15.3.7.1).
 fn single(
     representation: &Representation,
     stream: &ContentSource<'_>,
@@ -194,7 +194,7 @@ fn single(
     ResponsePlan::made(206, fields, stream.content(range))
 }
 
-/// RFC 9110 section 15.3.7.2 and 14.6.
+/// Several parts (RFC 9110 sections 15.3.7.2 and 14.6).
 fn multiple(
     representation: &Representation,
     stream: &ContentSource<'_>,

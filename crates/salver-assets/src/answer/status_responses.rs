@@ -1,4 +1,4 @@
-//! Answers that no file takes part in.
+//! Answers that are a status alone, without any file.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ fn allow() -> Field {
     ("Allow", Bytes::from_static(ALLOWED))
 }
 
-/// RFC 9110 section 9.3.7.
+/// The answer to OPTIONS (RFC 9110 section 9.3.7).
 pub(crate) fn options() -> ResponsePlan {
     let fields = vec![allow(), ("Content-Length", Bytes::from_static(b"0"))];
     ResponsePlan::made(200, fields, Content::Empty)
@@ -54,7 +54,7 @@ pub(crate) fn failed(error: LoadError) -> ResponsePlan {
     ResponsePlan::error(status, text, more)
 }
 
-/// To the same path with its slash, as a path-absolute reference (RFC 3986 section 4.2): never to
+/// A redirect to the same path with its slash, as a path-absolute reference (RFC 3986 section 4.2): never to
 /// another host. 308 keeps the method (RFC 9110 section 15.4.9).
 pub(crate) fn redirect(path: &[u8], request: &Request<'_>) -> ResponsePlan {
     let mut location = String::with_capacity(path.len() + 1);

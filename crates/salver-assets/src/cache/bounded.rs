@@ -1,4 +1,4 @@
-//! What is kept by key, within a budget: entries by path and bytes, open files by number.
+//! A cache by key, within a budget: entries by path and bytes, open files by number.
 //!
 //! A hit reads a lock-free table and raises a counter on what it finds; only what changes the table
 //! takes the one lock, under which the policy decides what leaves.
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::cache::policy::{Key, MAX_USES, Policy};
 use crate::sync::Lock;
 
-/// What can be kept: it knows its key, what it costs, and how often it was used.
+/// A value that can be cached: it has a key, a weight and a counter of its uses.
 pub(crate) trait Cached {
     fn key(&self) -> &Key;
-    /// In the unit of the budget.
+    /// The weight in the unit of the budget.
     fn weight(&self) -> usize;
     fn uses(&self) -> &UseCounter;
 }
 
-/// How often something was used, up to [`MAX_USES`].
+/// The number of times that a value was used, up to [`MAX_USES`].
 #[derive(Debug, Default)]
 pub(crate) struct UseCounter(AtomicU8);
 
@@ -45,7 +45,7 @@ impl UseCounter {
 
 type Table<T> = papaya::HashMap<Key, Arc<T>, foldhash::fast::RandomState>;
 
-/// See the module.
+/// A table of values by key whose weights stay within a budget.
 #[derive(Debug)]
 pub(crate) struct BoundedCache<T> {
     table: Table<T>,
@@ -71,13 +71,13 @@ impl<T: Cached> BoundedCache<T> {
         self.table.pin().get(key).cloned()
     }
 
-    /// Keeps `kept`, replacing what its key had, and lets go of what no longer fits (that can be
-    /// the new one itself): returns what has left.
+    /// Caches a value in place of that of its key, and evicts what no longer fits (that can be
+    /// the new one itself): returns the keys that were evicted.
     pub(crate) fn insert(&self, kept: Arc<T>) -> Vec<Key> {
         self.insert_if(kept, || true)
     }
 
-    /// The same if it `is_wanted`, which is asked while nobody can let go of anything.
+    /// The same if the value `is_wanted`, which is asked under the lock that removing takes as well.
     pub(crate) fn insert_if(&self, kept: Arc<T>, is_wanted: impl FnOnce() -> bool) -> Vec<Key> {
         let mut policy = self.policy.hold();
         if !is_wanted() {
@@ -93,14 +93,14 @@ impl<T: Cached> BoundedCache<T> {
         leaving
     }
 
-    /// Lets go of what this key has, and returns it.
+    /// Removes the value of this key, and returns it.
     pub(crate) fn remove(&self, key: &[u8]) -> Option<Arc<T>> {
         let mut policy = self.policy.hold();
         policy.remove(key);
         self.table.pin().remove(key).cloned()
     }
 
-    /// Lets go of what `of` says, and returns it.
+    /// Removes the values for which `of` returns true, and returns them.
     pub(crate) fn take(&self, of: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut policy = self.policy.hold();
         let mut taken = Vec::new();
@@ -116,7 +116,7 @@ impl<T: Cached> BoundedCache<T> {
         taken
     }
 
-    /// Changes the budget.
+    /// Changes the budget, and evicts what no longer fits.
     pub(crate) fn limit(&self, budget: usize) {
         let mut policy = self.policy.hold();
         let table = self.table.pin();
@@ -125,7 +125,7 @@ impl<T: Cached> BoundedCache<T> {
         }
     }
 
-    /// Lets go of everything; returns how many there were.
+    /// Removes all values; returns their number.
     pub(crate) fn clear(&self) -> usize {
         let mut policy = self.policy.hold();
         let count = policy.len();
@@ -134,7 +134,7 @@ impl<T: Cached> BoundedCache<T> {
         count
     }
 
-    /// How many there are, and their weight.
+    /// The number of values, and their weight.
     pub(crate) fn size(&self) -> (usize, usize) {
         let policy = self.policy.hold();
         (policy.len(), policy.weight())

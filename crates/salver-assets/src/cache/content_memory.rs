@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// How much there is.
+/// The sum of the lengths of all content in memory.
 #[derive(Debug, Default)]
 pub(crate) struct ContentMemory(Arc<AtomicUsize>);
 
 impl ContentMemory {
-    /// Counts content for as long as anybody has it.
+    /// Counts content until its last holder drops it.
     pub(crate) fn count(&self, content: Vec<u8>) -> Bytes {
         self.0.fetch_add(content.len(), Ordering::Relaxed);
         Bytes::from_owner(Counted {
@@ -23,7 +23,7 @@ impl ContentMemory {
         })
     }
 
-    /// Bytes of all content that somebody has.
+    /// The bytes of all content that is held.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

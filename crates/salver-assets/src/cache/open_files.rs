@@ -17,10 +17,10 @@ use crate::cache::policy::Key;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
 
-/// A handle that nobody has asked for in so long is closed.
+/// The time after which a handle that no request has used is closed.
 const IDLE_FOR: Duration = Duration::from_secs(10);
 
-/// How often it is looked for such.
+/// The time between two looks for such handles.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct OpenFile {
     key: Key,
     opened: Opened,
     uses: UseCounter,
-    /// In microseconds since the engine's epoch.
+    /// The moment of its last use, in microseconds since the engine's epoch.
     used: AtomicU64,
 }
 
@@ -47,28 +47,28 @@ impl Cached for OpenFile {
 /// The files that are open for answers.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
-    /// Those that stay open between requests.
+    /// The files that stay open between requests.
     kept: BoundedCache<OpenFile>,
-    /// All of them.
+    /// All files that are open for answers.
     open: Lock<OpenList>,
-    /// How many may be.
+    /// The most files that may be open.
     most_open: AtomicUsize,
-    /// When the next sweep is due, in microseconds since the engine's epoch.
+    /// The moment at which the next sweep is due, in microseconds since the engine's epoch.
     sweep_at: AtomicU64,
 }
 
-/// Files that were opened. Some may have been closed since.
+/// The files that were opened. Some may have been closed since.
 #[derive(Debug, Default)]
 struct OpenList {
     files: Vec<Weak<File>>,
-    /// Which of them is looked at next.
+    /// The index of the file that is looked at next.
     hand: usize,
 }
 
-/// Files that are looked at for each that is opened: so at most about a sixteenth of the list is closed.
+/// The files that are looked at for each that is opened: so at most about a sixteenth of the list is closed.
 const LOOKED_AT: usize = 16;
 
-/// Files that are looked at where there is no room. A look at all of them for each request would cost a
+/// The files that are looked at where there is no room. A look at all of them for each request would cost a
 /// flooded server more than the requests.
 const LOOKED_AT_WITHOUT_ROOM: usize = 256;
 
@@ -128,7 +128,7 @@ impl OpenFiles {
         self.kept.insert(Arc::new(file));
     }
 
-    /// Whether one more file may be opened. Files that only stay open for later are closed for it.
+    /// True if one more file may be opened. Files that only stay open for later are closed for it.
     pub(crate) fn has_room(&self) -> bool {
         let looked_again = || {
             self.open.hold().prune(LOOKED_AT_WITHOUT_ROOM);
@@ -137,7 +137,7 @@ impl OpenFiles {
         self.left() > 0 || looked_again() || self.kept.clear() > 0 && looked_again()
     }
 
-    /// How many more files may be opened, at least.
+    /// The number of files that may still be opened, at least.
     pub(crate) fn left(&self) -> usize {
         let most = self.most_open.load(Ordering::Relaxed);
         if most == usize::MAX {
@@ -159,12 +159,12 @@ impl OpenFiles {
         }
     }
 
-    /// From now on at most `most` may be open.
+    /// Allows at most `most` open files from now on.
     pub(crate) fn limit_open(&self, most: usize) {
         self.most_open.store(most, Ordering::Relaxed);
     }
 
-    /// The file that had this identity is no longer served.
+    /// Closes the file that had this identity: it is no longer served.
     pub(crate) fn forget(&self, identity: &Identity) {
         self.kept.remove(&key(identity));
     }
@@ -173,7 +173,7 @@ impl OpenFiles {
         self.kept.clear();
     }
 
-    /// From now on keeps at most `most`.
+    /// Keeps at most `most` handles from now on.
     pub(crate) fn limit(&self, most: usize) {
         self.kept.limit(most);
     }
@@ -182,7 +182,7 @@ impl OpenFiles {
         self.kept.size().0
     }
 
-    /// Closes what is idle; does nothing most of the time.
+    /// Closes idle files; does nothing most of the time.
     pub(crate) fn sweep(&self, now: Duration) {
         let due = self.sweep_at.load(Ordering::Relaxed);
         let next = micros(now.saturating_add(SWEEP_EVERY));
@@ -199,7 +199,7 @@ impl OpenFiles {
     }
 }
 
-/// What stays the same for one file whatever is written to it. (The identity is compared besides.)
+/// The key of a file, which stays the same whatever is written to it. (The identity is compared besides.)
 fn key(identity: &Identity) -> [u8; 16] {
     let mut key = [0; 16];
     let (device, inode) = key.split_at_mut(8);

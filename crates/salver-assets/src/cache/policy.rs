@@ -1,4 +1,4 @@
-//! Which entry leaves when the byte budget is spent: S3-FIFO.
+//! The eviction policy: S3-FIFO decides which entry leaves when the byte budget is spent.
 //!
 //! Yang, Zhang, Qiu, Yue and Vigfusson, "FIFO queues are all you need for cache eviction",
 //! SOSP 2023. New keys enter a small queue with a tenth of the budget and leave it soon unless
@@ -15,16 +15,16 @@ use slab::Slab;
 /// An entry's key.
 pub(crate) type Key = Arc<[u8]>;
 
-/// Uses beyond this are not told apart.
+/// The highest count of uses; beyond it they are not told apart.
 pub(crate) const MAX_USES: u8 = 3;
 
 /// The share of the budget that new keys may take from those that have proved themselves.
 const SMALL_SHARE: usize = 10;
 
-/// The ghost queue remembers at least so many, however few entries there are.
+/// The hashes that the ghost queue remembers at least, however few entries there are.
 const MIN_GHOSTS: usize = 64;
 
-/// How many keys an eviction passes over in each queue, at most. Each was used since it was seen last, so
+/// The most keys that an eviction passes over in each queue. Each was used since it was seen last, so
 /// that there are no more of them than hits; but if all were, one insert would go round the whole queue,
 /// under the lock that all inserts take. Who comes after so many leaves although it was used.
 const SECOND_CHANCES: usize = 64;
@@ -53,7 +53,7 @@ struct Ends {
     weight: usize,
 }
 
-/// The order in which keys leave. Knows weights; does not hold entries.
+/// The queues of keys and their weights. The entries are elsewhere.
 #[derive(Debug)]
 pub(crate) struct Policy {
     budget: usize,
@@ -67,11 +67,11 @@ pub(crate) struct Policy {
     ghost_set: HashSet<u64, foldhash::fast::RandomState>,
 }
 
-/// What the policy asks of the entries.
+/// The counters of uses, which stand with the entries.
 pub(crate) trait UseCounts {
-    /// Uses of the key since it was last asked about, up to [`MAX_USES`].
+    /// The uses of the key since it was last asked about, up to [`MAX_USES`].
     fn uses(&self, key: &Key) -> u8;
-    /// Sets them.
+    /// Sets the uses of the key.
     fn set_uses(&self, key: &Key, uses: u8);
 }
 
@@ -144,7 +144,7 @@ impl Policy {
         leaving
     }
 
-    /// Forgets every key, and that it ever was.
+    /// Forgets every key, and the hashes of those that left.
     pub(crate) fn clear(&mut self) {
         *self = Policy::new(self.budget);
     }
@@ -168,7 +168,7 @@ impl Policy {
             .or_else(|| self.evict_small(entries))
     }
 
-    /// The oldest of the small queue leaves; keys that were used again move to main instead. `None` if
+    /// Evicts the oldest key of the small queue; keys that were used again move to main instead. `None` if
     /// the queue is empty, or had too many of those.
     fn evict_small(&mut self, entries: &impl UseCounts) -> Option<Key> {
         for _ in 0..=SECOND_CHANCES {
@@ -185,7 +185,7 @@ impl Policy {
         None
     }
 
-    /// The oldest of the main queue leaves, but for keys that were used: they go to its end for one use
+    /// Evicts the oldest key of the main queue that was not used; used ones go to its end for one use
     /// less. `None` if the queue is empty.
     fn evict_main(&mut self, entries: &impl UseCounts) -> Option<Key> {
         for _ in 0..SECOND_CHANCES {
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
 
-    /// Uses by key, and how often somebody asked for them.
+    /// The uses by key, and the number of times that they were asked for.
     #[derive(Default)]
     struct Table(RefCell<HashMap<Key, u8>>, Cell<usize>);
 
@@ -304,7 +304,7 @@ mod tests {
             }
         }
 
-        /// Whether it was a hit.
+        /// True if it was a hit.
         fn ask(&mut self, name: &str, weight: usize) -> bool {
             let key: Key = Arc::from(name.as_bytes());
             if self.policy.numbers.contains_key(&key) {
@@ -437,7 +437,7 @@ mod tests {
         assert!(model.policy.nodes.capacity() <= 1024);
     }
 
-    /// What an insert costs where everything is in use: as many keys looked at, however many there are.
+    /// The cost of an insert where everything is in use: as many keys looked at, however many there are.
     #[test]
     fn an_insert_costs_the_same_whatever_the_number_of_keys() {
         for count in [1_000, 200_000] {

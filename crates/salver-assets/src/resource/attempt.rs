@@ -22,7 +22,7 @@ use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
 
 impl Load {
-    /// `looked` is set once it is known what is at the path.
+    /// Makes one attempt. `looked` is set once it is known what is at the path.
     pub(super) fn attempt(
         &self,
         context: ReadContext<'_>,
@@ -70,7 +70,7 @@ impl Load {
         result
     }
 
-    /// What comes of what was found. `is_whole` says whether siblings have been looked for.
+    /// The result for the file that was found. `is_whole` says whether siblings have been looked for.
     fn land(
         &self,
         view: &Arc<dyn View>,
@@ -181,7 +181,7 @@ impl Load {
         }
     }
 
-    /// Whether this version of the file is the one that the cache has.
+    /// True if this version of the file is the one that the cache has.
     fn knows(&self, identity: &Identity) -> bool {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         previous.is_some_and(|entry| match &entry.resource {
@@ -236,7 +236,7 @@ impl Load {
         Ok(opened)
     }
 
-    /// The entry that says what was found, where that has no content: the old one if it is right.
+    /// The result where what was found has no content: the old entry if it is still right.
     fn without_content(&self, found: &Found, resource: Resource, began: Duration) -> LoadResult {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         match previous.filter(|entry| entry.resource.is_still(found)) {

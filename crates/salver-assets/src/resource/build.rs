@@ -1,4 +1,4 @@
-//! From found files to representations with their entity tags.
+//! Building the representations of a file: its digest, those of its siblings, and the entity tags.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::source::identity::{changed_within, may_change_unseen};
 use crate::source::snapshot::ReadContext;
 use crate::strategy::{Way, way};
 
-/// What is known of an original: its digest, if it is short enough to be hashed at once, and its content if
+/// An original that was read or looked up: its digest, if it is short enough to be hashed at once, and its content if
 /// that was read and may be kept.
 #[derive(Debug, Default)]
 pub(crate) struct Original {
@@ -73,7 +73,7 @@ impl Original {
     }
 }
 
-/// Builds what `file`, of the mount of this number, offers. Content that happened to be read, or that
+/// Builds the representations of `file`, of the mount of this number. Content that happened to be read, or that
 /// `previous` holds and that is still right, comes with it.
 pub(crate) fn build(
     siblings: &mut Siblings<'_>,

@@ -1,4 +1,4 @@
-//! What one path offers, and when that was last compared with the disk.
+//! A cache entry: the resource at one path, and when that was last compared with the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use crate::events::ResourceKind;
 use crate::resource::locate::{Found, FoundFile};
 use crate::resource::representation::Representation;
 
-/// What a table, a queue node and the counters of an allocator cost, about.
+/// The cost of places in a table and a queue and of the counters of an allocator, about, in bytes.
 const BOOKKEEPING: usize = 320;
 
-/// What small blocks cost, in halves of their lengths: many threads make them, they are given back in
+/// The cost of small blocks, in halves of their lengths: many threads make them, they are given back in
 /// another order, and what lies between them stays with the process, as does what the allocator
 /// keeps for each thread. Measured over a tree of 1,000,000 files and a budget of 64 MiB (`make
 /// huge`): at twice their lengths the process took 5.7 MB more than the budget.
@@ -25,29 +25,29 @@ const SCATTERED_HALVES: usize = 5;
 /// The state of one path at the moment of the last look.
 #[derive(Debug)]
 pub(crate) enum Resource {
-    /// At least one representation, the original first.
+    /// A file: at least one representation, the original first.
     File(Representations),
     /// A directory that was asked for without its slash.
     Directory,
-    /// Nothing.
+    /// Nothing that could be served.
     Missing,
 }
 
-/// The representations of one file, and what proves that they are still right.
+/// The representations of one file, and the metadata that proves that they are still right.
 #[derive(Clone, Debug)]
 pub(crate) struct Representations {
-    /// What was found, siblings that turned out wrong included.
+    /// The files that were found, siblings that turned out wrong included.
     pub(crate) found: FoundFile,
     /// Invariant: not empty, the original first.
     pub(crate) list: Vec<Arc<Representation>>,
     /// Coding and length of each, side by side: choosing reads no representation but the chosen.
     choices: Vec<(ContentCoding, u64)>,
-    /// Set if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
+    /// True if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
     /// again.
     pub(crate) look_again: bool,
-    /// Set if nobody knows yet of some sibling whether it holds the original.
+    /// True if the verdict on some sibling is not known yet.
     pub(crate) undecided: bool,
-    /// Whether the file was seen growing.
+    /// True if the file was seen growing.
     pub(crate) grows: bool,
 }
 
@@ -70,7 +70,7 @@ impl Representations {
         }
     }
 
-    /// The same with these representations in place of its own.
+    /// A copy with these representations in place of its own.
     fn with(&self, list: Vec<Arc<Representation>>) -> Self {
         Representations::new(
             self.found.clone(),
@@ -81,7 +81,7 @@ impl Representations {
         )
     }
 
-    /// The same without the representation in this coding, which could not be read. The next look asks
+    /// A copy without the representation in this coding, which could not be read. The next look asks
     /// about it again.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
         let others = self.list.iter().filter(|r| r.coding != coding);
@@ -91,7 +91,7 @@ impl Representations {
         }
     }
 
-    /// Whether there is a choice.
+    /// True if there is a choice.
     pub(crate) fn is_negotiable(&self) -> bool {
         self.list.len() > 1
     }
@@ -117,7 +117,7 @@ impl Resource {
         }
     }
 
-    /// Whether this and `other` are of the same files in the same state.
+    /// True if this and `other` are of the same files in the same state.
     pub(crate) fn is_of(&self, other: &Resource) -> bool {
         match (self, other) {
             (Resource::File(this), Resource::File(other)) => this.found == other.found,
@@ -128,7 +128,7 @@ impl Resource {
         }
     }
 
-    /// Whether a new look that gave `found` proves this still right.
+    /// True if a new look that gave `found` proves this still right.
     pub(crate) fn is_still(&self, found: &Found) -> bool {
         match (self, found) {
             (Resource::File(representations), Found::File(file)) => {
@@ -145,14 +145,14 @@ impl Resource {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) resource: Resource,
-    /// Bytes that this costs, content and bookkeeping.
+    /// The bytes that this costs, content and bookkeeping.
     pub(crate) weight: usize,
-    /// When the last look at the disk *began*, in microseconds since the engine's epoch.
+    /// The moment at which the last look at the disk *began*, in microseconds since the engine's epoch.
     checked: AtomicU64,
-    /// Whether somebody is looking.
+    /// True while a look at the disk is under way.
     checking: AtomicBool,
-    /// Whether the last look had to wait for a disk or a file server: then the next one begins before the
-    /// answer is too old to be given, so that nobody has to wait for it.
+    /// True if the last look had to wait for a disk or a file server: then the next one begins before the
+    /// answer is too old to be given, so that no request has to wait for it.
     slow_to_check: AtomicBool,
     uses: UseCounter,
 }
@@ -169,14 +169,14 @@ impl Cached for Entry {
     }
 }
 
-/// What a request may do with an entry.
+/// The freshness of an entry (RFC 9111 section 4.2 has the word for caches between others).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
-    /// Answer from it.
-    Use,
-    /// Look at the disk first: you are the one.
-    Check,
-    /// Somebody is looking: wait for what they see.
+    /// Fresh: answer from it.
+    Fresh,
+    /// To be compared with the disk first, by this request.
+    Revalidate,
+    /// Stale, and another request is comparing it: wait for the result.
     Wait,
 }
 
@@ -209,7 +209,7 @@ impl Entry {
         }
     }
 
-    /// The same without content that costs more than `most` bytes.
+    /// The same entry without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
         let cost = |r: &Representation| r.content.as_ref().map_or(0, |content| content.cost);
         let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
@@ -234,13 +234,13 @@ impl Entry {
         ))
     }
 
-    /// Whether the last look is younger than `revalidate`. `now` is the time since the engine's
+    /// True if the last look is younger than `revalidate`. `now` is the time since the engine's
     /// epoch.
     pub(crate) fn is_fresh(&self, now: Duration, revalidate: Duration) -> bool {
         self.age(now) < micros(revalidate)
     }
 
-    /// Whether it is time to look: before the answer is too old if that takes time.
+    /// True if it is time for a look: if that takes long, before the answer is too old.
     pub(crate) fn is_due(&self, now: Duration, revalidate: Duration) -> bool {
         let after = match self.is_slow_to_check() {
             true => micros(revalidate) / 2,
@@ -249,7 +249,7 @@ impl Entry {
         self.age(now) >= after
     }
 
-    /// Whether the last look began so long before `then` that who asked at `then` has to have another.
+    /// True if the last look began longer than `most` before `then`, so that a request of that time needs another.
     pub(crate) fn is_older_than(&self, then: Duration, most: Duration) -> bool {
         self.age(then) > micros(most)
     }
@@ -258,7 +258,7 @@ impl Entry {
         micros(now).saturating_sub(self.checked.load(Ordering::Acquire))
     }
 
-    /// `now` is the time since the engine's epoch.
+    /// The freshness at `now`, a time since the engine's epoch.
     pub(crate) fn freshness(&self, now: Duration, revalidate: Duration) -> Freshness {
         if !self.is_due(now, revalidate) {
             return Freshness::Fresh;
@@ -276,17 +276,17 @@ impl Entry {
         self.slow_to_check.load(Ordering::Relaxed)
     }
 
-    /// What the last look was like.
+    /// Notes whether the last look had to wait.
     pub(crate) fn set_slow_to_check(&self, slowly: bool) {
         self.slow_to_check.store(slowly, Ordering::Relaxed);
     }
 
-    /// The look that began at `began` confirmed the entry.
+    /// Confirms the entry, by the look that began at `began`.
     pub(crate) fn confirm(&self, began: Duration) {
         self.checked.store(micros(began), Ordering::Release);
     }
 
-    /// The look is over, however it ended.
+    /// Ends the look, whatever it gave.
     pub(crate) fn end_check(&self) {
         self.checking.store(false, Ordering::Release);
     }

@@ -13,7 +13,7 @@ use crate::source::identity::has_grown;
 use crate::source::snapshot::{Cursor, ReadContext, steady};
 use crate::source::{Identity, Opened, Patience, View};
 
-/// What an event loop may read and hash without being missed, in bytes.
+/// The bytes that an event loop may read and hash without keeping others waiting.
 const AT_ONCE: u64 = 64 * 1024;
 
 /// The files that one attempt opens, each once: what was hashed and what is sent is one handle,
@@ -28,7 +28,7 @@ impl<'a> Handles<'a> {
         Handles::with(view, Vec::new())
     }
 
-    /// With those that an earlier attempt has opened.
+    /// The files that an earlier attempt has opened, and those to come.
     pub(crate) fn with(view: &'a dyn View, opened: Vec<(Vec<u8>, Opened)>) -> Self {
         Handles {
             view,
@@ -45,7 +45,7 @@ impl<'a> Handles<'a> {
         self.view
     }
 
-    /// The file by its name.
+    /// The name of the file, beside the others of its directory.
     pub(super) fn name_of<'b>(&'b self, file: &'b FoundFile) -> FileName<'b> {
         FileName {
             view: self.view,

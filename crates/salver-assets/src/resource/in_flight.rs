@@ -37,7 +37,7 @@ impl From<&LoadKey> for LoadKey {
     }
 }
 
-/// What a load gave, to all who wait for it.
+/// The result of a load, given to all requests that wait for it.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadResult {
     /// The resource as it is on disk, with the opened content of one representation if that is
@@ -46,8 +46,8 @@ pub(crate) enum LoadResult {
         entry: Arc<Entry>,
         opened: Option<Opened>,
     },
-    /// The resource as it was, for want of better: how it is could not be found out.
+    /// The resource as it was at an earlier look: its present state could not be found out.
     Stale(Arc<Entry>),
-    /// Nothing.
+    /// Why there is no resource.
     Failed(LoadError),
 }

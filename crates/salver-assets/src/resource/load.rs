@@ -1,6 +1,6 @@
-//! The part of an answer that touches files: look, compare with what is known, read or open.
+//! Loads: the part of an answer that touches files. They look, compare with what is known, and read or open.
 //!
-//! A [`Load`] is a value that anybody may perform: a loop that must not wait tries first, a thread
+//! A [`Load`] is a value that any thread may perform: a loop that must not wait tries first, a thread
 //! that may wait does the rest.
 
 use std::cell::{Cell, RefCell};
@@ -23,21 +23,21 @@ use crate::source::growth::Growth;
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
 use crate::source::{Identity, Opened, Patience, View};
 
-/// A file that changes between looking and reading is looked at again so often at once, and then
+/// The attempts at a file that changes between looking and reading that follow at once; further ones follow
 /// after pauses.
 const ATTEMPTS: usize = 5;
 
-/// So that a storage which contradicts itself does not keep a core busy.
+/// The pause between further attempts, so that a storage which contradicts itself keeps no core busy.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// An old answer is given again for so long beyond `revalidate` while a file never rests: one look takes as
+/// The time beyond `revalidate` for which an old answer is given while a file never rests: one look takes as
 /// long.
 const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(1));
 
-/// The same while looking fails.
+/// The time beyond `revalidate` for which an old answer is given while looking fails.
 const FAILING_FOR: Duration = Duration::from_secs(10);
 
-/// Work that has to be done before a request can be answered. Perform it and give the outcome to
+/// The work that has to be done before a request can be answered. Perform it and give the outcome to
 /// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who
 /// wait for it.
 pub struct Load {
@@ -46,22 +46,22 @@ pub struct Load {
     pub(crate) key: Key,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
-    /// What the cache has; `None` if nothing.
+    /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
-    /// Whose content is needed; `None` if none is.
+    /// The codings of which one's content is needed; `None` if none is.
     pub(crate) wanted: Option<AcceptEncoding>,
-    /// Whether it was begun because a sibling has become known: it begins no other.
+    /// True if it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
     pub(crate) retry: Box<RetryState>,
-    /// Whether looking would have had to wait.
+    /// True if looking would have had to wait.
     pub(crate) slow_to_check: bool,
 }
 
-/// The entry that a load is to confirm or replace. While it exists others know that somebody is
-/// looking.
+/// The entry that a load is to confirm or replace. While this exists other requests know that a look is
+/// under way.
 pub(crate) struct Previous {
     pub(crate) entry: Arc<Entry>,
-    /// Whether this look was announced at the entry.
+    /// True if this look was announced at the entry.
     pub(crate) announced: bool,
 }
 
@@ -73,17 +73,17 @@ impl Drop for Previous {
     }
 }
 
-/// What performing a load gave. Give it to [`Engine::finish`](crate::Engine::finish).
+/// The outcome of performing a load. Give it to [`Engine::finish`](crate::Engine::finish).
 pub struct Outcome {
     pub(crate) result: LoadResult,
-    /// When the look at the disk began.
+    /// The moment at which the look at the disk began.
     pub(crate) began: Duration,
-    /// What the storage said, if that is why it failed.
+    /// The error of the storage, if that is why it failed.
     pub(crate) cause: Option<Arc<io::Error>>,
 }
 
 impl Outcome {
-    /// For a load that cannot be performed, because there is no room in a queue, say.
+    /// The outcome of a load that cannot be performed, because there is no room in a queue, say.
     pub fn overloaded() -> Self {
         Outcome {
             result: LoadResult::Failed(LoadError::Overloaded),
@@ -93,36 +93,36 @@ impl Outcome {
     }
 }
 
-/// Says that a load would have had to wait and was not allowed to. Nothing is lost: perform it
+/// The refusal of a load that would have to wait and must not. Nothing is lost: perform it
 /// again where it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WouldWait {
-    /// Whether it was seen what is at the path, so that only the content is missing.
+    /// True if it is known what is at the path, so that only the content is missing.
     pub(crate) looked: bool,
 }
 
-/// Says that a file has to rest before it can be read, or keeps changing: perform the load again.
+/// The refusal of a load whose file has to rest before it can be read, or keeps changing: perform it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLater {
-    /// In so long.
+    /// The time after which to perform it again.
     pub after: Duration,
 }
 
-/// What a load has to remember between two attempts.
+/// The state of a load between two attempts.
 #[derive(Debug, Default)]
 pub(crate) struct RetryState {
-    /// When it was first attempted where it may wait, also as time since the engine's epoch.
+    /// The moment of the first attempt that may wait, also as time since the engine's epoch.
     since: Cell<Option<(Instant, Duration)>>,
     first_seen: FirstSeen,
-    /// What the attempts have seen of the file's growth.
+    /// The growth of the file, as the attempts have seen it.
     pub(super) growth: RefCell<Growth>,
     pub(super) paused: RefCell<Option<PausedAttempt>>,
 }
 
-/// What an attempt found that stopped because a file had not rested for long enough. The next goes on with it, unless
+/// The findings of an attempt that stopped because a file had not rested for long enough. The next goes on with them, unless
 /// the file has been written to: one that is replaced again and again would else never be found at rest.
 pub(super) struct PausedAttempt {
-    /// When it was looked.
+    /// The moment of the look.
     pub(super) began: Duration,
     pub(super) view: Arc<dyn View>,
     pub(super) file: FoundFile,
@@ -130,7 +130,7 @@ pub(super) struct PausedAttempt {
 }
 
 impl PausedAttempt {
-    /// Whether nobody has written to the files meanwhile, whatever has their names by now.
+    /// True if the files have not been written to meanwhile, whatever has their names by now.
     pub(super) fn is_still(&self) -> bool {
         let mut opened = self.opened.iter();
         opened.all(|(_, opened)| is_still(opened).unwrap_or(false))
@@ -165,7 +165,7 @@ impl Load {
         }
     }
 
-    /// The same where it may wait for a disk, but has better to do than to wait for whoever writes a file: as
+    /// Performs the load where it may wait for a disk, but not for a file to rest: as
     /// long as that may take, other loads need the thread.
     ///
     /// # Errors
@@ -174,13 +174,14 @@ impl Load {
         self.attempts(Patience::MayWait, now, &Cell::new(false))
     }
 
-    /// Gives the load up, if nobody waits for what it gives.
+    /// Gives the load up if no request waits for its result; else it stays.
     pub(crate) fn give_up(mut self) -> Option<Self> {
         self.ticket = self.ticket.give_up()?;
         Some(self)
     }
 
-    /// `looked` is set once it is known what is at the path.
+    /// Attempts the load again and again, as long as that makes sense without a pause. `looked` is set once it is
+    /// known what is at the path.
     fn attempts(
         &self,
         patience: Patience,
@@ -250,7 +251,7 @@ impl Load {
         })
     }
 
-    /// Says in the log why a request is answered by an error, for whoever can do something about it.
+    /// Logs why a request is answered by an error, for the operator.
     fn say_failure(&self, failure: LoadError, kept: bool, now: Duration, error: &io::Error) {
         let (log, (status, _)) = (&self.shared.log, failure.status());
         let what = match kept {
@@ -273,7 +274,7 @@ impl Load {
         }
     }
 
-    /// A file that is written without a pause has no state that could be sent; the last whole one
+    /// The result for a file that is written without a pause and has no state that could be sent. The last whole one
     /// is better than none, until that would be older than one look explains.
     fn unsettled(&self, now: Duration) -> LoadResult {
         let log = &self.shared.log;
@@ -319,7 +320,7 @@ impl Load {
         }
     }
 
-    /// Whether `entry` is a file and has in memory what is wanted of it.
+    /// True if `entry` is a file and has in memory what is wanted of it.
     fn is_served_by(&self, entry: &Entry) -> bool {
         let Resource::File(representations) = &entry.resource else {
             return false;
@@ -335,7 +336,7 @@ impl Load {
         self.mount
     }
 
-    /// Whether the load is to confirm an entry that may be used meanwhile.
+    /// True if the load is to confirm an entry that may be used meanwhile.
     pub fn confirms(&self) -> bool {
         self.previous.is_some()
     }

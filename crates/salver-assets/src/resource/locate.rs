@@ -1,4 +1,4 @@
-//! From a relative path to the file that could answer it: metadata only, nothing is read.
+//! Locating the file that could answer a relative path: by metadata only, nothing is read.
 
 use salver_semantics::coding::ContentCoding;
 
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::error::{Stop, is_absence};
 use crate::source::{Identity, Kind, Patience, View};
 
-/// What is at a path. Two lookups that give the same answer prove that nothing has changed.
+/// The result of a lookup. Two lookups with the same result prove that nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A file, or a directory's index.
@@ -22,12 +22,12 @@ pub(crate) enum Found {
 pub(crate) struct FoundFile {
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
-    /// As far as they could be looked at, in the order of the configuration.
+    /// The siblings that could be looked at, in the order of the configuration.
     pub(crate) siblings: Vec<(ContentCoding, Identity)>,
 }
 
 impl FoundFile {
-    /// Where the representation in `coding` lies.
+    /// The path of the representation in `coding`.
     pub(crate) fn path_of(&self, coding: ContentCoding) -> Vec<u8> {
         let mut path = self.path.clone();
         path.extend_from_slice(coding.extension().unwrap_or_default().as_bytes());
@@ -75,12 +75,12 @@ fn alone(path: Vec<u8>, identity: Identity) -> Found {
     })
 }
 
-/// Whether a name says that the file itself is coded.
+/// True if the file itself is coded, by its name.
 pub(crate) fn is_coded(name: &[u8]) -> bool {
     original(name).is_some()
 }
 
-/// The path of the file whose sibling has this path; `None` if it is nobody's.
+/// The path of the original of the sibling at this path; `None` if it has no coding's extension.
 pub(crate) fn original(path: &[u8]) -> Option<&[u8]> {
     ContentCoding::CODED
         .iter()

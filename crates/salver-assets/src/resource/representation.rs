@@ -1,4 +1,4 @@
-//! One representation of a resource: where it lies, how long it is, its coding, its validators
+//! A representation of a resource: its path, its length, its coding, its validators
 //! and the fields that go with it, as one value.
 
 use std::any::Any;
@@ -19,7 +19,7 @@ pub type Field = (&'static str, Bytes);
 /// The transports for which heads are rendered ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.x: bytes.
+    /// HTTP/1.x, whose heads are bytes.
     Http1,
     /// HTTP/2.
     Http2,
@@ -30,7 +30,7 @@ pub enum Protocol {
 }
 
 /// A head that is rendered at first use, once per protocol, and then kept with the fields.
-/// What a rendered head is, the driver knows.
+/// The type of a rendered head is the driver's.
 #[derive(Debug, Default)]
 pub struct RenderedHeads([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
 
@@ -59,7 +59,7 @@ impl RenderedHeads {
 pub(crate) struct Head {
     /// The fields, without `Date` and those of the connection.
     pub(crate) fields: Vec<Field>,
-    /// Their rendered forms.
+    /// The rendered forms of the fields.
     pub(crate) rendered: RenderedHeads,
 }
 
@@ -71,47 +71,47 @@ impl Head {
         }
     }
 
-    /// Bytes of memory, with room for a rendered form.
+    /// The bytes of memory that it takes, with room for a rendered form.
     fn weight(&self) -> usize {
         let field = |(name, value): &Field| 2 * (name.len() + value.len() + 4) + 40;
         std::mem::size_of::<Self>() + self.fields.iter().map(field).sum::<usize>() + 64
     }
 }
 
-/// What the head of an answer promises of the bytes that follow.
+/// The basis of an entity tag, and so what the tag promises of the bytes that are sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagBasis {
-    /// That they are of the content with this digest, which is its entity tag.
+    /// The digest of the content: the bytes are of content with this digest.
     Digest(Digest),
-    /// That they are of the version with this identity, which is its entity tag. Nothing could prove that of a
-    /// file which has changed.
+    /// The identity of the version, its length and times. Nothing could prove that the bytes are of it once the
+    /// file has changed.
     Identity,
-    /// Little: the entity tag is weak, for the file is being written. It may grow meanwhile, so that what has
+    /// The identity of a file that is being written: the tag is weak. The file may grow meanwhile, so that what has
     /// left is hashed, to be compared with what is in the file at the end.
-    Prefix,
+    WeakPrefix,
 }
 
-/// One representation.
+/// A representation (RFC 9110 section 3.2).
 #[derive(Debug)]
 pub(crate) struct Representation {
     pub(crate) coding: ContentCoding,
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
-    /// With its quotes; weak as long as it promises no more than a prefix.
+    /// The entity tag with its quotes.
     pub(crate) entity_tag: Bytes,
-    /// What its entity tag says of bytes that are sent under it.
+    /// The basis of the entity tag.
     pub(crate) tag_basis: TagBasis,
     pub(crate) last_modified: HttpDate,
-    /// Of a 200, and of a 206 but for the length.
+    /// The head of a 200, and of a 206 but for the length.
     pub(crate) head: Head,
-    /// Of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
+    /// The head of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
     pub(crate) not_modified: Head,
     /// Invariant: exactly `identity.length` bytes whose validators are these.
     pub(crate) content: Option<CachedContent>,
 }
 
 impl Representation {
-    /// `original` is the path of the file whose name decides the type.
+    /// A representation without its content. `original` is the path of the file whose name decides the type.
     pub(crate) fn new(
         coding: ContentCoding,
         path: Vec<u8>,
@@ -166,7 +166,7 @@ impl Representation {
         }
     }
 
-    /// The same representation with this content at hand, or none. Rendered heads are rendered
+    /// The same representation with this content, or none. Rendered heads are rendered
     /// again.
     pub(crate) fn with_content(&self, content: Option<CachedContent>) -> Self {
         Representation {
@@ -182,7 +182,7 @@ impl Representation {
         }
     }
 
-    /// Length in bytes.
+    /// The length in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.identity.length
     }
@@ -204,12 +204,12 @@ impl Representation {
     }
 }
 
-/// Every answer that depends on `Accept-Encoding` says so (RFC 9110 section 12.5.5).
+/// The `Vary` field of every answer that depends on `Accept-Encoding` (RFC 9110 section 12.5.5).
 pub(crate) fn vary() -> Field {
     ("Vary", Bytes::from_static(b"Accept-Encoding"))
 }
 
-/// Strong: of the content, or above the length to which content is hashed, of everything that
+/// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
 /// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
 /// 8.8.1). Each coding has its own (section 8.8.3.3).
 fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {

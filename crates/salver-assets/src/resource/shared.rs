@@ -1,4 +1,4 @@
-//! What all parts of one engine share.
+//! The state that all parts of one engine share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
     pub(crate) log: LogThrottle,
-    /// Whether the cache is left alone for now.
+    /// True while the cache is paused.
     pub(crate) paused: AtomicBool,
     /// Loads the resource at a path again; given by the engine, of which the parts below it know nothing.
     pub(crate) reload: fn(&Arc<Shared>, Key),
@@ -75,13 +75,13 @@ impl Shared {
         self.config.keep_up_to()
     }
 
-    /// Whether what answers `key` may be kept, its open files included. Whoever keeps something,
+    /// True if what answers `key` may be kept, its open files included. All code that keeps something,
     /// or uses what is kept, asks here.
     pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
         self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
     }
 
-    /// Tells the observer, if there is one and somebody listens to it.
+    /// Tells the observer of an event, if there is one and it listens.
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
         if let Some(observer) = &self.config.observer
             && observer.is_listening()
@@ -90,7 +90,7 @@ impl Shared {
         }
     }
 
-    /// What the way of a file's content depends on, before anything is known of its windows.
+    /// The situation of a file's content, before anything is known of its windows.
     /// `cached` is what [`is_cached`](Self::is_cached) says of its path.
     pub(crate) fn situation(&self, identity: &Identity, cached: bool) -> Situation {
         Situation {
@@ -105,7 +105,7 @@ impl Shared {
         }
     }
 
-    /// Whether so much content is in memory that no more is to be read whole: what the cache may keep, and a
+    /// True if so much content is in memory that no more is to be read whole: what the cache may keep, and a
     /// sixteenth of that for what it has let go of and clients have not.
     fn memory_is_full(&self) -> bool {
         let size = self.config.cache_size;
@@ -113,20 +113,20 @@ impl Shared {
         self.contents.bytes() > kept.saturating_add(size / 16)
     }
 
-    /// Whether the Cache-Control of `file`, in the tree of the mount of this number, takes a look at
+    /// True if the Cache-Control of `file`, in the tree of the mount of this number, takes a look at
     /// its directory, which may wait.
     pub(crate) fn is_in_doubt(&self, mount: usize, file: FileName<'_>) -> bool {
         file.is_in_doubt(&self.mounts.path_of(mount, file.path))
     }
 
-    /// That Cache-Control, of a file that was loaded at `now`.
+    /// The Cache-Control of a file that was loaded at `now`.
     pub(crate) fn cache_control(&self, mount: usize, file: FileName<'_>, now: Duration) -> Bytes {
         let path = self.mounts.path_of(mount, file.path);
         let cache_control = &self.config.cache_control;
         cache_control.of(&path, file, (&self.log, now))
     }
 
-    /// Closes the handles of what `old` offered and `new` does not.
+    /// Closes the handles of files that `old` has and `new` has not.
     pub(crate) fn close_replaced(&self, old: &Entry, new: &Entry) {
         let files = |entry: &Entry| match &entry.resource {
             Resource::File(representations) => representations.list.clone(),

@@ -36,7 +36,7 @@ pub(super) struct Subject {
     pub(super) coding: ContentCoding,
     /// The path and the identity of the original.
     pub(super) original: (Vec<u8>, Identity),
-    /// Whether its content may be kept.
+    /// True if its content may be kept.
     pub(super) cached: bool,
 }
 
@@ -93,7 +93,7 @@ impl Examination {
         }
     }
 
-    /// What the sibling decodes to; `None` if that is not to be found out now.
+    /// The digests of the sibling; `None` if they are not to be found out now.
     fn examine(&self, shared: &Arc<Shared>) -> Result<Option<Hashed>, Stop> {
         let Subject {
             mount,
@@ -175,7 +175,7 @@ impl Examination {
         shared.digests.get(of, ContentCoding::Identity)
     }
 
-    /// Whether `hashed` is the original's, as far as that is known by now.
+    /// True if `hashed` is the original's, as far as that is known by now.
     fn may_fit(&self, shared: &Shared, hashed: &Hashed) -> bool {
         let (original, of) = &self.subject.original;
         let known = self.view.known(original).map(|known| known.digest);

@@ -13,12 +13,12 @@ use crate::source::digest::{self, Hashed};
 use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Opened};
 
-/// Whether a sibling of this length saves anything.
+/// True if a sibling of this length saves anything.
 pub(crate) fn is_worth_it(sibling: &Identity, original: &Identity) -> bool {
     sibling.length < original.length && sibling.length > 0
 }
 
-/// Reads a sibling once for what it hashes and decodes to, and for its content if that is to be kept.
+/// Reads a sibling once for both of its digests, and for its content if that is to be kept.
 pub(crate) fn decode(
     shared: &Shared,
     opened: &Opened,
@@ -51,7 +51,7 @@ pub(crate) fn decode(
     Ok((hashed, content))
 }
 
-/// Says once why a sibling is not used: for whoever made it.
+/// Logs once why a sibling is not used, for the operator.
 pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why: &str) {
     let log = &shared.log;
     let now = shared.since_epoch(Instant::now());
@@ -60,7 +60,7 @@ pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why:
     }
 }
 
-/// A reader that fails once nobody wants to know any more.
+/// A reader that fails once its second field returns false: the result is no longer wanted.
 pub(crate) struct WhileWanted<'a, R>(pub(crate) &'a mut R, pub(crate) &'a dyn Fn() -> bool);
 
 impl<R: Read> Read for WhileWanted<'_, R> {

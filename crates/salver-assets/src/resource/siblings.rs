@@ -1,4 +1,4 @@
-//! The precompressed siblings of one file: which are there, and which hold what the file holds.
+//! The precompressed siblings of one file: those that exist, and those that decode to the file's content.
 //!
 //! A sibling is an offer to save bytes and never a reason to withhold its original: what cannot be looked
 //! at, opened, read or decoded, does not rest, hangs, or saves nothing, counts as absent. What has to wait
@@ -25,41 +25,41 @@ use crate::source::identity::may_change_unseen;
 use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Kind, Patience, View};
 
-/// A load waits for checks of its siblings for so long, and twice as long as it took itself: a disk that is
+/// The time that a load waits for checks of its siblings, besides twice the time that it took itself: a disk that is
 /// slow with everything is not slow with siblings.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// But no longer than this from when it has nothing else to do.
+/// The longest that a load waits for checks once it has nothing else to do.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Decoding to more takes longer than a moment, so a check does it.
+/// The length up to which a sibling is decoded by the load itself; beyond, a check does it.
 const DECODED_AT_ONCE: u64 = 1024 * 1024;
 
-/// What a load learns of the siblings of its file.
+/// The siblings of a load's file, as far as the load has learned about them.
 pub(crate) struct Siblings<'a> {
     shared: &'a Arc<Shared>,
     view: &'a Arc<dyn View>,
     mount: usize,
     context: ReadContext<'a>,
-    /// What is loaded again if a sibling fits that was not waited for.
+    /// The path that is loaded again if a sibling fits that was not waited for.
     key: Option<&'a Key>,
-    /// Whether content may be kept.
+    /// True if content may be kept.
     cached: bool,
     /// The checks that were begun to look.
     looks: Vec<(ContentCoding, Arc<OngoingCheck>)>,
-    /// What checks have read.
+    /// The content that checks have read.
     contents: Vec<(Identity, CachedContent)>,
 }
 
-/// What is to be thought of a sibling.
+/// The verdict on a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SiblingVerdict {
-    /// It holds the original; its own digest, if it is short enough to have one.
+    /// It decodes to the original; its own digest, if it is short enough to have one.
     Fits(Option<Digest>),
-    /// It does not.
-    Not,
-    /// Nobody knows yet: it is not offered, and the next look asks again.
-    Open,
+    /// It does not decode to the original.
+    Differs,
+    /// Not known yet: the sibling is not offered, and the next look asks again.
+    Unknown,
 }
 
 impl<'a> Siblings<'a> {
@@ -91,7 +91,7 @@ impl<'a> Siblings<'a> {
         self.shared
     }
 
-    /// Whether a look is under way.
+    /// True if a look is under way.
     pub(crate) fn are_awaited(&self) -> bool {
         !self.looks.is_empty()
     }
@@ -102,7 +102,7 @@ impl<'a> Siblings<'a> {
         contents.find_map(|(of, content)| (of == identity).then(|| content.clone()))
     }
 
-    /// Looks what is there. What would have to wait is begun, for [`found`](Self::found) to await.
+    /// Looks for the siblings. A look that would have to wait is begun, for [`found`](Self::found) to await.
     pub(crate) fn look(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
         let checks = self.shared.checks.are_performed();
         let patience = if checks {
@@ -140,7 +140,7 @@ impl<'a> Siblings<'a> {
         file.siblings.sort_by_key(|(coding, _)| place(coding));
     }
 
-    /// What is to be thought of each sibling of `file`, whose digest is `original` if it has one.
+    /// The verdict on each sibling of `file`, whose digest is `original` if it has one.
     pub(crate) fn judge(
         &mut self,
         files: &Handles<'_>,
@@ -193,8 +193,8 @@ impl<'a> Siblings<'a> {
         Ok(verdicts)
     }
 
-    /// Whether the offer can stay what it is although siblings of it are open. Their checks are begun, if
-    /// they are not under way, and nobody waits for them.
+    /// True if the representations can stay although the verdict on siblings is unknown. Their checks are begun, if
+    /// they are not under way, and not waited for.
     pub(crate) fn may_stay_undecided(&self, representations: &Representations) -> bool {
         if !self.shared.checks.are_performed() {
             return false;
@@ -217,7 +217,7 @@ impl<'a> Siblings<'a> {
         true
     }
 
-    /// What is known of a sibling without reading it.
+    /// The verdict on a sibling without reading it.
     fn known(
         &self,
         file: &FoundFile,
@@ -332,7 +332,7 @@ impl<'a> Siblings<'a> {
         sibling_check::begin(self.shared, self.view, subject)
     }
 
-    /// How long a check is waited for. One that began long ago hangs, most likely: it is not.
+    /// The moment until which a check is waited for. One that began long ago hangs, most likely, and is not.
     fn until(&self, check: &OngoingCheck) -> Instant {
         let own = self.context.since.elapsed();
         (check.began + MOMENT + 2 * own).min(Instant::now() + LONGEST)

@@ -1,4 +1,4 @@
-//! What the content of a file hashes to, as it is and decoded, remembered by its identity.
+//! Digests of files, of the bytes as they are and of what they decode to, remembered by identity.
 //!
 //! Entity tags are made of it, and a precompressed sibling is trusted because of it. A
 //! [`View`](crate::View) that [knows](crate::View::known) it beforehand spares the engine reading.
@@ -12,43 +12,44 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::sync::Lock;
 
-/// XXH3, 128 bits, without a seed: replicas of one tree agree.
+/// A digest of content: XXH3, 128 bits, without a seed, so that replicas of one tree agree.
 pub type Digest = u128;
 
-/// A generation has at most so many places, a power of two; a table fills seven eighths of them.
+/// The most places of a generation, a power of two; a table fills seven eighths of them.
 const PLACES: usize = 32 * 1024;
 
-/// Bytes of one place: key, value and the table's own byte.
+/// The bytes of one place: key, value and the table's own byte.
 const PLACE: usize = std::mem::size_of::<((Identity, ContentCoding), Hashed)>() + 1;
 
 /// The share of the cache's budget that digests may take.
 const SHARE: usize = 8;
 
-/// How much is decoded at a time.
+/// The bytes that are decoded at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// RFC 9659: a decoder of the `zstd` content coding need not take a window beyond 8 MiB.
+/// The window of Zstandard, as a power of two: by RFC 9659 a decoder of the `zstd`
+///  content coding need not take a window beyond 8 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// What is known of one version of one file.
+/// The digests of one version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownDigests {
-    /// Of the bytes as they are.
+    /// The digest of the bytes as they are.
     pub digest: Digest,
-    /// Of what they decode to, if they are taken for a content coding; `None` if they don't decode,
+    /// The digest of what they decode to as a content coding; `None` if they don't decode,
     /// or were not decoded.
     pub decoded: Option<Digest>,
 }
 
-/// What reading a file as one content coding gave.
+/// The result of reading a file as one content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hashed {
-    /// Of the bytes as they are.
+    /// The digest of the bytes as they are.
     pub(crate) digest: Digest,
     pub(crate) decoded: Decoded,
 }
 
-/// What a file decodes to.
+/// The result of decoding a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
     /// Content of this digest.
@@ -61,7 +62,7 @@ pub(crate) enum Decoded {
 }
 
 impl Hashed {
-    /// Of a file that is taken for no coding.
+    /// The digests of a file that is taken for no coding.
     pub(crate) fn plain(digest: Digest) -> Self {
         Hashed {
             digest,
@@ -69,12 +70,12 @@ impl Hashed {
         }
     }
 
-    /// Whether it is known what this is for an original of so many bytes.
+    /// True if this says anything of an original of so many bytes.
     pub(crate) fn is_of(&self, length: u64) -> bool {
         !matches!(self.decoded, Decoded::Beyond(limit) if length > limit)
     }
 
-    /// Whether this decodes to an original of so many bytes with this digest; `None` if that was not found
+    /// The verdict whether this decodes to an original of so many bytes with this digest; `None` if that was not found
     /// out.
     pub(crate) fn fits(&self, original: Digest, length: u64) -> Option<bool> {
         match self.decoded {
@@ -84,12 +85,12 @@ impl Hashed {
     }
 }
 
-/// Digests of files seen before, so that an entry which comes back need not be read again.
+/// A cache of the digests of files, so that an entry which comes back need not be read again.
 /// Two generations: when the young one is full it becomes the old one, and the old one goes.
 #[derive(Debug)]
 pub(crate) struct Digests {
     generations: Lock<Generations>,
-    /// Places of a generation.
+    /// The number of places of a generation.
     places: usize,
 }
 
@@ -102,7 +103,7 @@ struct Generations {
 }
 
 impl Digests {
-    /// For a cache with a budget of so many bytes.
+    /// A table for a cache with a budget of so many bytes.
     pub(crate) fn within(budget: usize) -> Self {
         let most = (budget / SHARE / 2 / PLACE).clamp(64, PLACES);
         Digests {
@@ -112,12 +113,12 @@ impl Digests {
         }
     }
 
-    /// Bytes that both generations take at most.
+    /// The bytes that both generations take at most.
     pub(crate) fn weight(&self) -> usize {
         2 * self.places * PLACE
     }
 
-    /// `coding` is the one that the file was taken for.
+    /// The digests of a file that was taken for `coding`.
     pub(crate) fn get(&self, identity: &Identity, coding: ContentCoding) -> Option<Hashed> {
         let key = (*identity, coding);
         let mut generations = self.generations.hold();
@@ -135,7 +136,7 @@ impl Digests {
             .put((*identity, coding), known, self.places);
     }
 
-    /// What is remembered of this version may be wrong.
+    /// Forgets the digests of this version, which may be wrong.
     pub(crate) fn forget(&self, identity: &Identity, coding: ContentCoding) {
         let key = (*identity, coding);
         let mut generations = self.generations.hold();
@@ -143,7 +144,7 @@ impl Digests {
         generations.old.remove(&key);
     }
 
-    /// So may everything.
+    /// Forgets all digests.
     pub(crate) fn clear(&self) {
         *self.generations.hold() = Generations::default();
     }
@@ -197,7 +198,7 @@ pub fn of_coded(
     Ok(KnownDigests { digest, decoded })
 }
 
-/// The same, and why it has no decoded digest.
+/// The digests of a coded file, with the reason if it has no decoded digest.
 pub(crate) fn hash_coded(
     reader: &mut impl Read,
     coding: ContentCoding,
@@ -269,7 +270,7 @@ fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Decoded {
     }
 }
 
-/// Hashes what passes, and keeps the file's own errors apart from the decoder's.
+/// A reader that hashes what passes, and keeps the file's own errors apart from the decoder's.
 struct Tap<'a, R> {
     reader: &'a mut R,
     hasher: Xxh3,

@@ -11,7 +11,7 @@ use crate::source::directory_log::DirectoryLog;
 use crate::source::{Metadata, Opened, Patience, Reader, Source, View, is_clean};
 use crate::sync::Lock;
 
-/// All files beneath one directory, and nothing outside of it.
+/// A [`Source`] of all files beneath one directory, and nothing outside of it.
 ///
 /// The directory's path is resolved anew from time to time: if it is a symbolic link that now
 /// leads elsewhere, the new tree is served.
@@ -25,7 +25,7 @@ pub struct DirectorySource {
     log: Arc<DirectoryLog>,
 }
 
-/// What a look may see of the past: a root that was another so long ago.
+/// The time for which a resolution of the root serves further looks.
 const RESOLVED_FOR: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -121,7 +121,8 @@ impl View for DirectoryView {
     }
 }
 
-/// The system would resolve dot segments, and take `a/` for a directory `a`.
+/// Refuses paths that are not [clean](is_clean): the system would resolve dot segments, and take `a/` for a
+/// directory `a`.
 fn clean(path: &[u8]) -> io::Result<()> {
     if is_clean(path) {
         Ok(())
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// As a deployment does: complete from the start.
+    /// Writes a file as a deployment does: complete from the start.
     fn put(root: &Path, path: &str, content: Option<&[u8]>) {
         let path = root.join(path);
         match content {

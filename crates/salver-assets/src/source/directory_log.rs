@@ -1,4 +1,4 @@
-//! What a directory says in the log: links that are refused, and that it has gone or is there again.
+//! The log lines of a directory: links that are refused, and that it has gone or is there again.
 //!
 //! To who asks both look as if there were nothing (404); who runs the server must learn why.
 
@@ -19,7 +19,7 @@ pub(crate) struct DirectoryLog {
     symlinks: Symlinks,
     log: LogThrottle,
     began: Instant,
-    /// Whether it was said that the directory has gone, and not yet that it is there again.
+    /// True if the log says that the directory has gone, and not yet that it is there again.
     has_gone: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ impl DirectoryLog {
         }
     }
 
-    /// What may not be followed is as if it were not there; that there is a link is said once for each
+    /// An error for a link that may not be followed: as if nothing were there. The log says it once for each
     /// path. Strangers choose those, but only of links that are there.
     pub(crate) fn hide_escapes(&self, path: &[u8], error: io::Error) -> io::Error {
         if !Directory::escapes(&error) {
@@ -54,7 +54,7 @@ impl DirectoryLog {
         io::ErrorKind::NotFound.into()
     }
 
-    /// Notes what looking for the directory itself gave.
+    /// Notes the result of looking for the directory itself.
     pub(crate) fn looked<T>(&self, found: &io::Result<T>) {
         match found {
             Ok(_) => {

@@ -1,4 +1,4 @@
-//! Files that are part of the program as a [`Source`].
+//! Files that are part of the program, as a [`Source`].
 
 use std::fmt;
 use std::io;
@@ -10,13 +10,13 @@ use crate::source::{EMBEDDED, KnownDigests, Metadata, Opened, Patience, Reader, 
 /// A file that is part of the program.
 #[derive(Clone, Copy)]
 pub struct EmbeddedFile {
-    /// Where it is in its tree: relative, `/` between segments.
+    /// Its path in the tree: relative, `/` between segments.
     pub path: &'static str,
     /// Its bytes.
     pub content: &'static [u8],
     /// Its `Last-Modified`, in seconds since 1970.
     pub modified_unix_seconds: i64,
-    /// What the bytes hash to: the engine believes it.
+    /// The digests of the bytes, which the engine believes.
     pub known: KnownDigests,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for EmbeddedFile {
     }
 }
 
-/// A tree of files that are part of the program; directories exist where files are beneath them.
+/// A [`Source`] of files that are part of the program; directories exist where files are beneath them.
 ///
 /// `salver-embed` makes it from a directory when the program is built, and
 /// [`embedded!`](crate::embedded) gives it. It costs nothing at the start: no file is looked at
@@ -188,7 +188,7 @@ const fn are_sorted(files: &[EmbeddedFile]) -> bool {
     true
 }
 
-/// What `<` says, which a constant cannot ask.
+/// The order of bytes (`<`), which a constant cannot ask for.
 const fn is_less(one: &[u8], other: &[u8]) -> bool {
     let (mut one, mut other) = (one, other);
     loop {

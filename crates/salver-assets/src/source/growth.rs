@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use crate::source::Identity;
 use crate::source::identity::{changed_within, has_grown};
 
-/// For so long a file has to be seen growing, and this often.
+/// The time for which a file has to be seen growing, and the number of times.
 const SEEN_FOR: Duration = Duration::from_millis(500);
 const SEEN_TIMES: u32 = 2;
 
-/// A file that was seen growing is taken for one that grows until it has rested for so long.
+/// The rest after which a file that was seen growing is no longer taken for one that grows.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
 
-/// What the looks of one load saw of a file, whatever passes between two of them.
+/// The growth of a file as the looks of one load saw it, whatever time passed between them.
 #[derive(Debug, Default)]
 pub(crate) struct Growth(Option<Sighting>);
 

@@ -4,14 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use crate::source::Identity;
 
-/// The coarsest tick with which kernels stamp file times is 10 ms: of two changes within one, only
+/// The coarsest tick of kernels' file times, 10 ms, and a little: of two changes within one, only
 /// the first can be seen.
 const TICK: Duration = Duration::from_millis(11);
 
-/// File systems with whole-second times cannot tell two changes within this apart.
+/// The time within which file systems with whole-second times cannot tell two changes apart.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// How long after the last change another one may look the same.
+/// The time after the last change in which another one may look the same.
 pub(crate) fn resolution(identity: &Identity) -> Duration {
     if identity.modified.nanoseconds == 0 && identity.changed.nanoseconds == 0 {
         COARSE
@@ -20,23 +20,24 @@ pub(crate) fn resolution(identity: &Identity) -> Duration {
     }
 }
 
-/// Whether an equal identity may still hide another change: the file system keeps whole seconds
+/// True if an equal identity may still hide another change: the file system keeps whole seconds
 /// and the last change is younger than its resolution.
 pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
     resolution(identity) == COARSE && changed_within(identity, COARSE)
 }
 
-/// Whether the file, in content or inode, changed less than `time` ago.
+/// True if the file, in content or inode, changed less than `time` ago.
 pub(crate) fn changed_within(identity: &Identity, time: Duration) -> bool {
     identity.changed.distance(SystemTime::now()) < time
 }
 
-/// The change time is left out: it also moves when the file loses its name or gets another.
+/// True if both identities are of the same content. The change time is left out: it also moves when the file
+/// loses its name or gets another.
 pub(crate) fn same_content(one: &Identity, other: &Identity) -> bool {
     one.length == other.length && one.modified == other.modified && one.inode == other.inode
 }
 
-/// Whether `now` may be `before` with something appended to it.
+/// True if `now` may be `before` with something appended to it.
 pub(crate) fn has_grown(before: &Identity, now: &Identity) -> bool {
     before.is_same_file(now) && now.length > before.length && now.modified >= before.modified
 }

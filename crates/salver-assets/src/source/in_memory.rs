@@ -1,4 +1,4 @@
-//! What trees in memory have in common: files by path, directories that follow from them.
+//! Trees in memory: files by path, and the directories that follow from them.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
 
 /// Files in memory, by path.
 pub(crate) trait Files {
-    /// Of all of them, and of their directories.
+    /// The device number of all files and directories.
     fn device(&self) -> u64;
 
     /// The file at `path`.
@@ -49,13 +49,13 @@ pub(crate) fn list(files: &impl Files, path: &[u8]) -> io::Result<Vec<Vec<u8>>> 
     Ok(names(files.beneath(path)))
 }
 
-/// The time of what has none.
+/// The time of files that have none.
 const NEVER: Timestamp = Timestamp {
     seconds: 0,
     nanoseconds: 0,
 };
 
-/// Of a file. No other may have this device and this inode: what is put in its place later is
+/// The metadata of a file. No other may have this device and this inode: what is put in its place later is
 /// another file, so that it never changes.
 pub(crate) fn file(device: u64, inode: u64, length: usize, modified_unix_seconds: i64) -> Metadata {
     let identity = Identity {
@@ -72,7 +72,7 @@ pub(crate) fn file(device: u64, inode: u64, length: usize, modified_unix_seconds
     Metadata { kind, identity }
 }
 
-/// Of a directory.
+/// The metadata of a directory.
 fn directory(device: u64) -> Metadata {
     let identity = Identity {
         device,
@@ -85,7 +85,7 @@ fn directory(device: u64) -> Metadata {
     Metadata { kind, identity }
 }
 
-/// What the paths of all files beneath the directory at `path` begin with.
+/// The prefix of the paths of all files beneath the directory at `path`.
 pub(crate) fn prefix(path: &[u8]) -> Vec<u8> {
     match path {
         b"" => Vec::new(),

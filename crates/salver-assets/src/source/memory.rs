@@ -1,4 +1,4 @@
-//! Files in memory as a [`Source`]: for tests, and for trees that a program makes itself.
+//! Files in memory, as a [`Source`]: for tests, and for trees that a program makes itself.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::source::{
 };
 use crate::sync::Lock;
 
-/// A tree of files in memory; directories exist where files are beneath them.
+/// A [`Source`] of files in memory; directories exist where files are beneath them.
 ///
 /// Content is sent as it lies here, whatever its length, and never copied. Up to
 /// [`cache_max_file`](crate::Config::cache_max_file) the engine's cache holds it, too, and counts it
@@ -59,7 +59,7 @@ impl MemorySource {
 
     /// Puts a file at `path` (relative, `/` between segments), replacing what was there.
     /// `modified_unix_seconds` becomes its `Last-Modified`. Hashes the content, which is then not
-    /// hashed when it is asked for. What is at no [clean](crate::source::is_clean) path is never
+    /// hashed when it is asked for. A file at a path that is not [clean](crate::source::is_clean) path is never
     /// found.
     pub fn insert(&self, path: &str, content: impl Into<Bytes>, modified_unix_seconds: i64) {
         let content = content.into();

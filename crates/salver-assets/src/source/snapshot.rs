@@ -1,4 +1,4 @@
-//! Reading one whole version of a file, although somebody may be writing to it.
+//! Reading one whole version of a file that may be written to at the same time.
 //!
 //! The kernel stamps the modification time when a write *begins*, so equal times before and after
 //! reading do not prove that no write was under way. What does: nobody had the file open for writing when
@@ -24,41 +24,41 @@ use crate::source::digest;
 use crate::source::identity::{has_grown, resolution, same_content};
 use crate::source::{Identity, Metadata, Opened, Patience, Reader};
 
-/// Truncation is the exception: file systems (ext4, for one) set the length first and the times when
-/// they have freed the blocks, which takes tens of milliseconds if the journal is busy. So times say
-/// nothing of an empty file; it must be seen empty for so long.
+/// The time for which an empty file must be seen empty. File systems (ext4, for one) set the length first and the times when
+/// they have freed the blocks, which takes tens of milliseconds if the journal is busy, so that times say
+/// nothing of a truncation.
 const EMPTY_FOR: Duration = Duration::from_millis(100);
 
-/// The same if it still has blocks. Most likely a truncation is stuck; but a few file systems count
+/// The same of an empty file that still has blocks. Most likely a truncation is stuck; but a few file systems count
 /// attributes, too.
 const EMPTY_WITH_BLOCKS_FOR: Duration = Duration::from_secs(1);
 
-/// How far back the last change must lie where nobody says whether somebody writes. Far less would do for the
+/// The rest that a file needs where the kernel does not say whether it is being written. Far less would do for the
 /// clock, but not for a writer: between two writes that belong together, or in the midst of one, it may lose
 /// its core for as long as a busy machine takes to give it back. A writer that rests for longer than this in
 /// the midst of a version cannot be told from one that is done: replacing by rename has no such limit.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// The same while somebody is known to have the file open for writing: a version that takes long to write is
-/// waited for. Logs stay open for as long as their program runs, so that it cannot be waited for the end.
+/// The rest that a file needs while it is open for writing: a version that takes long to write is
+/// waited for. Logs stay open for as long as their program runs, so their end cannot be waited for.
 const QUIET_WITH_WRITER: Duration = Duration::from_secs(1);
 
-/// A file that has not changed for so long is at rest, whoever has it open.
+/// The time after which a file that has not changed is at rest, even if it is open for writing.
 const AT_REST: Duration = Duration::from_secs(10);
 
-/// A load gives a file that never rests so much time.
+/// The time that a load gives a file that never rests.
 pub(crate) const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
-/// Since when files that did not rest have been what they are: for as long as a load is attempted. Between
-/// two attempts nobody waits, so that what was seen at the first has to be known at the next.
+/// The moments at which a load first saw the files that did not rest as they are. Between
+/// two attempts no thread waits, so what was seen at the first has to be known at the next.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen(RefCell<Vec<(Identity, Instant)>>);
 
-/// More files than one load reads: the original and a sibling of each coding.
+/// The most files that are remembered, more than one load reads: the original and a sibling of each coding.
 const MOST_FILES_SEEN: usize = 8;
 
 impl FirstSeen {
-    /// For how long a file is known to have been this version: no time at the first look.
+    /// The time for which a file is known to have been this version: none at the first look.
     pub(crate) fn age(&self, identity: &Identity) -> Duration {
         let mut seen = self.0.borrow_mut();
         if let Some((_, since)) = seen.iter().find(|(seen, _)| seen == identity) {
@@ -73,33 +73,33 @@ impl FirstSeen {
     }
 }
 
-/// How much a load may take upon itself.
+/// The circumstances of a read: what the load that asks for it may do, and what it has seen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadContext<'a> {
-    /// Whether it may wait.
+    /// The load's permission to wait.
     pub(crate) patience: Patience,
-    /// When the load began.
+    /// The moment at which the load began.
     pub(crate) since: Instant,
-    /// What earlier attempts have seen.
+    /// The files as earlier attempts have seen them.
     pub(crate) first_seen: &'a FirstSeen,
-    /// Whether the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes up to the
+    /// True if the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes up to the
     /// length that it was found with will do.
     pub(crate) grows: bool,
 }
 
 impl ReadContext<'_> {
-    /// Whether a file that never rests has been waited for long enough.
+    /// True if the time for a file that never rests is over.
     pub(crate) fn is_spent(self) -> bool {
         self.since.elapsed() >= SETTLE_LIMIT
     }
 
-    /// Whether a writer that does not end has been waited for long enough.
+    /// True if the time for a writer that does not end is over.
     fn is_half_spent(self) -> bool {
         self.since.elapsed() >= SETTLE_LIMIT / 2
     }
 }
 
-/// Runs `read` over the whole content, which has to belong to the version that was opened.
+/// The result of `read` over the whole content of the version that was opened.
 ///
 /// `read` gets a reader of exactly the file's length; a file that shrinks meanwhile gives it an
 /// early end, which this function notices. The file has to be [settled](settle).
@@ -117,9 +117,9 @@ pub(crate) fn steady<T>(
     Ok(value)
 }
 
-/// Whether an open file is one version by now: whoever changes it from then on changes its identity, too. If not, it
-/// is not waited for here: that would keep a thread from other files, which [`Stop::RetryAfter`] does not. One that
-/// grows need not rest.
+/// Confirms that an open file is one version: every change from then on changes its identity, too. One that is
+/// not is not waited for here: that would keep a thread from other files, which [`Stop::RetryAfter`] does not. One
+/// that grows need not rest.
 pub(crate) fn settle(opened: &Opened, context: ReadContext<'_>) -> Result<(), Stop> {
     let Reader::File(file) = &opened.reader else {
         return Ok(());
@@ -138,7 +138,7 @@ pub(crate) fn settle(opened: &Opened, context: ReadContext<'_>) -> Result<(), St
     })
 }
 
-/// Whether a file that grows still begins with what was read of it: nobody wrote to that meanwhile.
+/// True if a file that grows still begins with what was read of it: nothing of that was written to meanwhile.
 fn stayed(read: &Cursor<'_>, context: ReadContext<'_>) -> io::Result<bool> {
     let opened = read.opened;
     let (Some(before), Some(now)) = (&read.hasher, opened.reader.metadata()?) else {
@@ -151,7 +151,7 @@ fn stayed(read: &Cursor<'_>, context: ReadContext<'_>) -> io::Result<bool> {
     Ok(digest::of_reader(&mut again)? == before.digest128() && !again.ended_early)
 }
 
-/// For how long an open file still has to rest before what is read of it is one version.
+/// The rest that an open file still needs before what is read of it is one version.
 fn rest_needed(opened: &Opened, file: &File, context: ReadContext<'_>) -> io::Result<Duration> {
     let identity = &opened.metadata.identity;
     let now = SystemTime::now();
@@ -187,7 +187,7 @@ fn empty_for(file: &File) -> io::Result<Duration> {
     })
 }
 
-/// Whether an open file still is what it was when it was opened.
+/// True if an open file still is what it was when it was opened.
 pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     let Reader::File(file) = &opened.reader else {
         return Ok(true);
@@ -202,13 +202,13 @@ pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     Ok(before.changed == now.changed || file.metadata()?.nlink() == 0)
 }
 
-/// Reads an opened file from its start to the length it had when it was opened.
+/// A reader of an opened file from its start to the length it had when it was opened.
 pub(crate) struct Cursor<'a> {
     opened: &'a Opened,
     patience: Patience,
     offset: u64,
     ended_early: bool,
-    /// Of what was read, if it may have to be compared.
+    /// The hash of what was read, if it may have to be compared.
     hasher: Option<Box<Xxh3>>,
 }
 
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// As a driver that sleeps between two attempts.
+    /// Reads as a driver that sleeps between two attempts.
     fn once_at_rest(
         opened: &Opened,
         mut read: impl FnMut(&mut Cursor<'_>) -> io::Result<Vec<u8>>,

@@ -5,7 +5,7 @@ fn is_certain(path: &str) -> bool {
     of(path.as_bytes()) == Fingerprint::Certain
 }
 
-/// Whether the name counts beside these.
+/// True if the name counts beside these.
 fn counts(path: &str, beside: &str) -> bool {
     match of(path.as_bytes()) {
         Fingerprint::Absent => false,

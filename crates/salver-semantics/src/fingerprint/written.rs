@@ -100,7 +100,7 @@ fn is_numbered(text: &[u8]) -> bool {
     number >= 3 && matches!(between, [] | [b'-' | b'_']) || runs.any(is_year)
 }
 
-/// Whether a number ends or begins with a year.
+/// True if a number ends or begins with a year.
 fn is_year(digits: &[u8]) -> bool {
     let is = |four: Option<&[u8; 4]>| matches!(four, Some([b'1', b'9', ..] | [b'2', b'0', ..]));
     is(digits.first_chunk()) || is(digits.last_chunk())
@@ -227,7 +227,7 @@ fn is_formula(text: &[u8]) -> bool {
     true
 }
 
-/// Whether it could be spoken in one of the languages of Europe: vowels, and between them no more
+/// True if it could be spoken in one of the languages of Europe: vowels, and between them no more
 /// consonants than go together.
 fn is_word(word: &[u8]) -> bool {
     let word = word.to_ascii_lowercase();
@@ -254,7 +254,7 @@ fn is_vowel(byte: u8) -> bool {
     b"aeiouy".contains(&byte)
 }
 
-/// Whether a syllable begins so.
+/// True if a syllable begins so.
 fn is_onset(consonants: &[u8]) -> bool {
     const ONSETS: &[u8] =
         b"bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr mc ph pl pr ps pt qu rh \
@@ -262,7 +262,7 @@ fn is_onset(consonants: &[u8]) -> bool {
     consonants.len() == 1 || is_one_of(consonants, ONSETS)
 }
 
-/// Whether a syllable ends so.
+/// True if a syllable ends so.
 fn is_coda(consonants: &[u8]) -> bool {
     const CODAS: &[u8] = b"bs bt ch ck cs ct ds dd ff ft gg gh gn gs hm hn ht ks kt lb ld lf lg lk ll \
         lm ln lp ls lt lv mb mm mn mp ms nc nd nf ng nk nn ns nt nx nz ph pp ps pt rb rc rd rf rg rk \

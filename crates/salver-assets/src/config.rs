@@ -104,9 +104,9 @@ pub struct Config {
     /// Handles of files whose content is not kept in memory that stay open between requests, at
     /// most; one that nobody asks for is closed after 10 s. Default: 1,024.
     pub open_files: usize,
-    /// How long others may keep what they get, by path. Default: by the file's name.
+    /// The Cache-Control of answers, by path. Default: by the file's name.
     pub cache_control: CacheControl,
-    /// Who is told what the cache does. Default: nobody.
+    /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
     /// True if requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,

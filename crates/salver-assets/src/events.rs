@@ -115,7 +115,7 @@ pub enum ResourceKind {
 /// Called by the thread that did it, holding no lock, before the requests that wait
 /// for a load have its result: it must not wait for anything, and should be done in a moment.
 pub trait Observer: fmt::Debug + Send + Sync + 'static {
-    /// True if the observer wants to be told. Asked before each event, so that none is made for nobody.
+    /// True if the observer wants to be told. Asked before each event, so that none is made in vain.
     fn is_listening(&self) -> bool {
         true
     }

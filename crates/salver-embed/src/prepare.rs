@@ -1,4 +1,4 @@
-//! From the files of a directory to those of the program: read, hashed, and coded.
+//! Preparation of the files of a directory for the program: read, hashed, and coded.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -14,25 +14,25 @@ use crate::generate::GeneratedFile;
 use crate::store::Store;
 use crate::walk::{FileBytes, SourceDirectory};
 
-/// What is done with each file.
+/// The preparation that is the same for each file.
 pub(crate) struct Preparation<'a> {
     pub(crate) directory: &'a SourceDirectory,
     pub(crate) store: &'a Store,
-    /// Of which siblings are made.
+    /// The codings of which siblings are made.
     pub(crate) codings: &'a [ContentCoding],
     /// The modification time of all files, if not their own.
     pub(crate) modified_unix_seconds: Option<i64>,
 }
 
-/// What became of one file, or of all.
+/// The result for one file, or for all.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PreparedFiles {
     pub(crate) entries: Vec<GeneratedFile>,
-    /// Siblings that this build made.
+    /// The number of siblings that this build made.
     pub(crate) compressed: usize,
-    /// What the user should know of.
+    /// The warnings for the user.
     pub(crate) warnings: Vec<String>,
-    /// Bytes that the program has.
+    /// The bytes of all files in the program.
     pub(crate) bytes: u64,
 }
 

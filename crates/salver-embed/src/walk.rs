@@ -18,12 +18,12 @@ pub(crate) struct SourceDirectory {
     view: Arc<dyn View>,
 }
 
-/// What a walk found.
+/// The files that a walk found.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
     /// Relative, sorted by their bytes.
     pub(crate) files: Vec<String>,
-    /// What is served from no directory either, and why.
+    /// The files that no server would serve either, and why.
     pub(crate) passed_over: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ impl SourceDirectory {
         })
     }
 
-    /// What is said of the file at `path`, quoted.
+    /// The warning about the file at `path`, quoted.
     pub(crate) fn say(&self, path: &[u8], what: &str) -> String {
         format!("{:?}: passed over, {what}", self.within(path))
     }

@@ -1,4 +1,4 @@
-//! From a relative path to an open file, confined to one directory by the open itself.
+//! Opening files by relative paths, confined to one directory by the open itself.
 //!
 //! On Linux the kernel confines the walk (`openat2(2)` with `RESOLVE_BENEATH`), so that nothing
 //! which is swapped meanwhile can lead outside. Where the kernel lacks it, or a sandbox forbids
@@ -20,19 +20,19 @@ use rustix::io::Errno;
 use crate::locality::is_local;
 use crate::{Kind, Metadata, Patience};
 
-/// Which symbolic links a walk may follow.
+/// The symbolic links that a walk may follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symlinks {
     /// None, wherever in the path.
     None,
-    /// Those whose target, at every step, stays beneath the directory. Absolute targets do not.
+    /// Links whose target, at every step, stays beneath the directory. Absolute targets do not.
     #[default]
     Beneath,
     /// All. The directory is then not a confinement.
     Any,
 }
 
-/// Who walks the path.
+/// The resolver of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolver {
     /// The kernel where it can, else [`Resolver::Walk`].
@@ -57,7 +57,7 @@ pub struct Directory {
 pub struct OpenedFile {
     /// The handle.
     pub file: File,
-    /// What `fstat` says of the handle.
+    /// The metadata of the handle, by `fstat`.
     pub metadata: Metadata,
     /// True if its file system is known to need nobody outside of this machine: only then what is
     /// in the page cache can be read without waiting.
@@ -76,7 +76,7 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// As many as Linux follows (`path_resolution(7)`).
+/// The most links that a walk follows, as many as Linux does (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 
 /// `openat2` reports a rename that raced with the walk as EAGAIN (`openat2(2)`); such races end.
@@ -88,7 +88,7 @@ static OPENAT2: Openat2 = Openat2 {
     lacks: AtomicBool::new(false),
 };
 
-/// True if this process has to do without `openat2`.
+/// The availability of `openat2` to this process.
 #[cfg(target_os = "linux")]
 struct Openat2 {
     lacks: AtomicBool,
@@ -155,7 +155,7 @@ impl Directory {
         Metadata::of(&self.handle)
     }
 
-    /// What `path` names. Nothing is opened for reading: a FIFO or a device notices nothing.
+    /// The metadata of what `path` names. Nothing is opened for reading: a FIFO or a device notices nothing.
     ///
     /// `path` is relative and free of dot segments; empty names the directory itself.
     ///
@@ -265,7 +265,7 @@ impl Directory {
         code == Some(Errno::XDEV.raw_os_error()) || code == Some(Errno::LOOP.raw_os_error())
     }
 
-    /// What a file system that is not local gives, somebody may have to be asked for.
+    /// Refuses callers that must not wait where the file system is not local: a server may have to be asked.
     fn refuse_to_ask(&self, patience: Patience) -> io::Result<()> {
         if self.local {
             Ok(())
@@ -379,7 +379,7 @@ impl Directory {
     }
 }
 
-/// How far a lookup that must not wait may go: beyond a mount point somebody else may have to be
+/// The mounts that a lookup may cross: one that must not wait crosses none, for beyond a server may have to be
 /// asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mounts {
@@ -387,10 +387,10 @@ enum Mounts {
     Any,
 }
 
-/// Where a walk ended.
+/// The end of a walk.
 enum Place {
     Directory(OwnedFd),
-    /// No directory and no link; `parent` is `None` for the root.
+    /// Neither a directory nor a link; `parent` is `None` for the root.
     Entry {
         parent: Option<OwnedFd>,
         name: Vec<u8>,

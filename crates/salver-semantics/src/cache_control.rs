@@ -5,11 +5,11 @@ use crate::field::{is_token, list, trim_ows};
 use crate::fingerprint::{self, Fingerprint};
 use crate::media_type::content_type;
 
-/// For content that never changes under its name: a year, the longest that caches agree on, and
+/// The value for content that never changes under its name: a year, the longest that caches agree on, and
 /// `immutable` (RFC 8246), so that not even a reload asks again.
 pub const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// For all else: store it, but ask before each use. With a validator the answer is a short 304.
+/// The value for all else: store it, but ask before each use. With a validator the answer is a short 304.
 pub const NO_CACHE: &str = "no-cache";
 
 /// The Cache-Control for the file at `path`: [`IMMUTABLE`] if its name carries a fingerprint and it is
@@ -109,7 +109,7 @@ fn is_directive(directive: &[u8]) -> bool {
     }
 }
 
-/// RFC 9110 section 5.6.4, without the bytes beyond ASCII, which are obsolete.
+/// True for a quoted-string (RFC 9110 section 5.6.4) without the bytes beyond ASCII, which are obsolete.
 fn is_quoted_string(value: &[u8]) -> bool {
     let Some(mut rest) = value
         .strip_prefix(b"\"")

@@ -41,7 +41,7 @@ impl ContentCoding {
         }
     }
 
-    /// What a precompressed sibling's name ends with, with its dot; `None` for identity.
+    /// The extension of a precompressed sibling's name, with its dot; `None` for identity.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             ContentCoding::Identity => None,
@@ -62,7 +62,7 @@ impl ContentCoding {
     }
 }
 
-/// How much each coding is wanted. Eight bytes, made without allocating; equal values select
+/// The preference of a client among codings (Accept-Encoding). Eight bytes, made without allocating; equal values select
 /// equally.
 ///
 /// ```
@@ -169,7 +169,7 @@ struct Named {
 }
 
 impl Named {
-    /// `None` for a coding that Salver doesn't know.
+    /// The slot of a coding; `None` for one that Salver doesn't know.
     fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Weight>> {
         if name == b"*" {
             return Some(&mut self.any);
@@ -183,7 +183,7 @@ impl Named {
     }
 }
 
-/// `codings [ OWS ";" OWS "q=" qvalue ]` (RFC 9110 sections 12.4.2 and 12.5.3).
+/// A member of the list: `codings [ OWS ";" OWS "q=" qvalue ]` (RFC 9110 sections 12.4.2 and 12.5.3).
 fn member(text: &[u8]) -> Option<(&[u8], Weight)> {
     let mut parts = text.splitn(2, |&byte| byte == b';');
     let name = trim_ows(parts.next()?);

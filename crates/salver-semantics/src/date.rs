@@ -14,14 +14,14 @@
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HttpDate(i64);
 
-/// 0000-01-01T00:00:00Z.
+/// The earliest date, 0000-01-01T00:00:00Z.
 const EARLIEST: i64 = -62_167_219_200;
-/// 9999-12-31T23:59:59Z.
+/// The latest date, 9999-12-31T23:59:59Z.
 const LATEST: i64 = 253_402_300_799;
 const DAY: i64 = 86_400;
 
 impl HttpDate {
-    /// `seconds` since 1970-01-01T00:00:00Z, moved to the nearest end if outside of the years 0 to
+    /// The date `seconds` after 1970-01-01T00:00:00Z, moved to the nearest end if outside of the years 0 to
     /// 9999: a file system may hold any time, and every time must be printable.
     pub const fn from_unix_seconds(seconds: i64) -> Self {
         if seconds < EARLIEST {
@@ -33,7 +33,7 @@ impl HttpDate {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     pub const fn unix_seconds(self) -> i64 {
         self.0
     }
@@ -243,7 +243,7 @@ fn asctime(value: &[u8]) -> Option<Civil> {
     })
 }
 
-/// What is left to read of a date.
+/// The part of a date that is still to be read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -292,7 +292,7 @@ impl Reader<'_> {
     }
 }
 
-/// From Thursday, the day of 1970-01-01.
+/// The days of the week from Thursday on, the day of 1970-01-01.
 const WEEKDAYS: [&[u8]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
 const LONG_WEEKDAYS: [&[u8]; 7] = [
     b"Thursday",

@@ -1,4 +1,4 @@
-//! Does a file name carry a hash of the content? See
+//! Fingerprints: whether a file name carries a hash of the content. See
 //! [`is_fingerprinted`](crate::cache_control::is_fingerprinted).
 
 #[cfg(test)]
@@ -7,42 +7,42 @@ mod written;
 
 use written::{Looks, looks, looks_in_hex, numbers_in_hex};
 
-/// What a path says by itself.
+/// The fingerprint in a path, as far as the path says by itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fingerprint<'a> {
-    /// There is none.
+    /// No fingerprint.
     Absent,
-    /// These may be hashes: other names in the directory decide, by [`is_confirmed`].
+    /// Words that may be hashes: other names in the directory decide, by [`is_confirmed`].
     Doubtful(Vec<Mark<'a>>),
-    /// There is one.
+    /// A fingerprint, certainly.
     Certain,
 }
 
 /// A part of a name that may be a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark<'a> {
-    /// What stands before it, without the separator.
+    /// The part of the name before it, without the separator.
     stem: &'a [u8],
     /// A dot or a hyphen; `None` if nothing stands before it.
     separator: Option<u8>,
     hash: &'a [u8],
-    /// All that follows it.
+    /// The part of the name behind it.
     rest: &'a [u8],
     kind: Kind,
 }
 
-/// What build tools do with a file.
+/// The kind of a file, by what build tools do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// They make it: scripts, style sheets.
+    /// Made by them: scripts, style sheets.
     Code,
-    /// Code refers to it, so that they rename it: images, fonts.
+    /// Renamed by them, as code refers to it: images, fonts.
     Asset,
-    /// People name it: documents, music, archives.
+    /// Named by people: documents, music, archives.
     Other,
 }
 
-/// What the name at the end of `path` and the directories before it say.
+/// The fingerprint that the name at the end of `path` and the directories before it show.
 pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
     let at = path.iter().rposition(|&byte| byte == b'/');
     let (directories, name) = path.split_at(at.map_or(0, |at| at + 1));
@@ -116,11 +116,11 @@ pub(crate) fn is_confirmed<'a>(
     })
 }
 
-/// Of the names beside it, one in three has to carry a hash: people may write one or the other that
+/// The share of the names beside it that has to carry a hash, one in three: people may write one or the other that
 /// looks like one, but seldom that many in one directory.
 const LEAST_SHARE: usize = 3;
 
-/// Directories into which a build tool puts nothing but what it has named itself: Next.js, Nuxt,
+/// True for directories into which a build tool puts nothing but what it has named itself: Next.js, Nuxt,
 /// SvelteKit, Astro.
 fn is_reserved(directories: &[u8]) -> bool {
     const RESERVED: [&[u8]; 4] = [b"_next/static/", b"_nuxt/", b"_app/immutable/", b"_astro/"];
@@ -166,7 +166,7 @@ fn without_note(stem: &[u8]) -> Option<&[u8]> {
     (5..=8).contains(&note.len()).then_some(before)
 }
 
-/// How long a hash at the end of `stem` could be: the last word, if it is hexadecimal, or as many
+/// The lengths that a hash at the end of `stem` could have: the last word, if it is hexadecimal, or as many
 /// characters as build tools take of an alphabet that has the hyphen in it.
 fn lengths(stem: &[u8], is_reserved: bool) -> Vec<usize> {
     let is_separator = |byte: &u8| matches!(byte, b'.' | b'-');
@@ -177,10 +177,10 @@ fn lengths(stem: &[u8], is_reserved: bool) -> Vec<usize> {
     lengths
 }
 
-/// Vite, Rollup, esbuild, Bun.
+/// The length of hashes of Vite, Rollup, esbuild and Bun.
 const SHORT: usize = 8;
 
-/// Turbopack: thirteen of `0-9 a-z _ -`, in the directory that is Next.js's own.
+/// The length of hashes of Turbopack: thirteen of `0-9 a-z _ -`, in the directory that is Next.js's own.
 const TURBOPACK: usize = 13;
 
 fn mark<'a>(before: &'a [u8], length: usize, rest: &'a [u8], kind: Kind) -> Option<Mark<'a>> {
@@ -205,14 +205,14 @@ fn split_at_last_dot(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((stem, suffix.strip_prefix(b".")?))
 }
 
-/// Any extension will do, known or not; but a version number is none.
+/// True for any extension, known or not; but not for a version number.
 fn is_extension(suffix: &[u8]) -> bool {
     suffix.len() <= 11
         && suffix.iter().all(u8::is_ascii_alphanumeric)
         && suffix.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// What build tools put between the hash and the last extension: `.chunk.js`, `.js.map`.
+/// True for what build tools put between the hash and the last extension: `.chunk.js`, `.js.map`.
 fn is_infix(suffix: &[u8]) -> bool {
     const INFIXES: [&[u8]; 24] = [
         b"async", b"bundle", b"chunk", b"cjs", b"css", b"html", b"ico", b"js", b"json", b"lean",
@@ -258,7 +258,7 @@ impl Mark<'_> {
         }
     }
 
-    /// True if it may be a hash, if other names carry such hashes, too.
+    /// The looks of the word, as a hash that other names would have to confirm.
     fn looks(&self) -> Looks {
         match self.hash.len() {
             _ if self.kind == Kind::Other || self.ends_with_uuid() => Looks::Written,
@@ -268,7 +268,7 @@ impl Mark<'_> {
         }
     }
 
-    /// True if the names of images and fonts count, and how many different hashes there must be.
+    /// The evidence that is needed: whether the names of images and fonts count, and the number of different hashes.
     fn evidence(&self) -> (bool, usize) {
         match (self.kind, self.separator, self.looks()) {
             (_, None, _) => (false, 3),
@@ -323,7 +323,7 @@ fn is_series(one: &[u8], other: &[u8]) -> bool {
     equal * 2 >= one.len() || is_same_shape && !is_hex
 }
 
-/// Digits alone may be a date, letters alone a word.
+/// True for hexadecimal digits of both sorts: digits alone may be a date, letters alone a word.
 fn is_hex(text: &[u8]) -> bool {
     text.iter()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -336,7 +336,7 @@ fn is_base64url(text: &[u8]) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// How often letters follow digits, or digits letters.
+/// The number of changes from letters to digits, or from digits to letters.
 fn changes(text: &[u8]) -> usize {
     let is_digit = u8::is_ascii_digit;
     let pairs = text.iter().zip(text.iter().skip(1));
@@ -356,7 +356,7 @@ const LOWER: u8 = 4;
 const UPPER: u8 = 8;
 const SYMBOLS: u8 = 16;
 
-/// Which kinds of characters there are, as a set of bits.
+/// The classes of characters in the text, as a set of bits.
 fn classes(text: &[u8]) -> u8 {
     text.iter().fold(0, |all, byte| {
         all | match byte {

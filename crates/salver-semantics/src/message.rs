@@ -1,4 +1,4 @@
-//! What fields say of the message that they stand in, where all versions of HTTP mean the same by it.
+//! Fields about the message that they stand in, where all versions of HTTP mean the same by it.
 
 use crate::field::{is_token, list};
 

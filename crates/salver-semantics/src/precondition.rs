@@ -28,7 +28,7 @@ pub struct Preconditions<'a> {
     pub if_unmodified_since: Option<&'a [u8]>,
 }
 
-/// What the preconditions say about the answer.
+/// The verdict of the preconditions on the answer.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer as if there were no preconditions.

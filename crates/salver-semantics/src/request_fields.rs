@@ -26,7 +26,7 @@ pub struct RequestFields<'b> {
 }
 
 impl<'b> RequestFields<'b> {
-    /// Where the value of the field `name` is kept, in whatever case the name is; `None` if it is
+    /// The slot for the value of the field `name`, in whatever case the name is; `None` if it is
     /// none of these. The length goes first, so that most names are compared with nothing.
     #[inline]
     pub fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Cow<'b, [u8]>>> {

@@ -1,4 +1,4 @@
-//! How files are served, said once.
+//! The builder of [`Assets`]: all settings and their defaults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Builder {
         self
     }
 
-    /// What is cached is compared with the disk at most this long after the last time. Default: 1 s.
+    /// The longest time between two comparisons of a cached file with the disk. Default: 1 s.
     #[must_use]
     pub fn revalidate(mut self, after: Duration) -> Self {
         self.config.revalidate = after;
@@ -178,7 +178,7 @@ impl Builder {
         self
     }
 
-    /// Which symlinks are followed. Default: those whose target stays beneath the directory.
+    /// The symlinks that are followed. Default: those whose target stays beneath the directory.
     #[must_use]
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.symlinks = symlinks;

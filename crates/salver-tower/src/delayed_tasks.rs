@@ -1,4 +1,4 @@
-//! Loads of files that have to rest before they can be read. All of them wait on one thread of Tokio's pool for
+//! Delayed tasks: loads of files that have to rest before they can be read. All of them wait on one thread of Tokio's pool for
 //! blocking work, which is there only while there are any: a file that is being written would keep a
 //! thread of its own for seconds, and a program's runtime may have no timer.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Work that is begun at a time.
+/// A task that is begun at its time.
 type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -17,10 +17,10 @@ pub(crate) struct DelayedTasks {
 
 #[derive(Default)]
 struct Waiting {
-    /// By when it is to be begun; the number tells apart what is to be begun at one time.
+    /// The tasks by the moment at which they are to be begun; the number tells apart those of one moment.
     work: BTreeMap<(Instant, u64), Work>,
     number: u64,
-    /// True if a thread waits for the first.
+    /// True while a thread waits for the first.
     is_watched: bool,
 }
 
@@ -46,7 +46,7 @@ impl DelayedTasks {
         }
     }
 
-    /// Until nothing rests any more.
+    /// Begins tasks as they become due, until there are none.
     fn watch(&self) {
         let mut waiting = self.hold();
         loop {
@@ -86,7 +86,7 @@ impl std::fmt::Debug for DelayedTasks {
     }
 }
 
-/// What a thread is to watch; if the runtime drops it before one has begun to, nothing that rests is done.
+/// The watch that a thread is to take over; if the runtime drops it before, the tasks are dropped as well.
 struct Watch(Option<Arc<DelayedTasks>>);
 
 impl Drop for Watch {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A thousand that rest at the same time, where two threads are all there are.
+    /// A thousand tasks at the same time, where two threads are all there are.
     #[test]
     fn whatever_rests_takes_one_thread() {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! An engine, and where its loads are performed.
+//! The driver of the engines: requests are asked, loads are handed to a pool.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use salver_assets::{Engine, EngineReply, Now, Pending, Request, ResponsePlan};
 use crate::events::EventHub;
 use crate::load_pool::{LoadPool, check_sibling, now};
 
-/// See the module.
+/// An engine, and the pool that performs its loads.
 #[derive(Debug)]
 pub(crate) struct EngineHandle {
     pub(crate) engine: Engine,
     pub(crate) pool: LoadPool,
 }
 
-/// Whom all clones of one [`Assets`](crate::Assets) ask.
+/// The engines that all clones of one [`Assets`](crate::Assets) share.
 #[derive(Debug)]
 pub(crate) struct Engines {
-    /// For requests.
+    /// The engine for requests.
     pub(crate) serving: EngineHandle,
     /// The same engine, for the program's own reads.
     pub(crate) exact: EngineHandle,
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
     pub(crate) whole: EngineHandle,
-    /// Observes the first engine.
+    /// The observer of the first engine.
     pub(crate) events: Arc<EventHub>,
 }
 
@@ -49,7 +49,7 @@ impl Engines {
 }
 
 impl EngineHandle {
-    /// What can be answered now.
+    /// Asks the engine, without waiting.
     pub(crate) fn ask(&self, request: &Request<'_>) -> EngineReply {
         self.ask_at(request, now())
     }
@@ -61,7 +61,7 @@ impl EngineHandle {
             .ask(request, now, |load| self.pool.load(&self.engine, load))
     }
 
-    /// What is answered later.
+    /// Waits for an answer that comes later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
         let hand_over = |load| self.pool.load(&self.engine, load);
         self.engine.wait(request, pending, now, hand_over).await

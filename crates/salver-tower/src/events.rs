@@ -1,4 +1,4 @@
-//! What the cache does, for as many as want to know, and for nothing if nobody does.
+//! Events of the cache for any number of receivers, at no cost without one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use salver_assets::{Event, Observer};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-/// Events that are held for who is slow; what comes beyond pushes out the oldest.
+/// The events that wait for a slow receiver; each further one pushes out the oldest.
 const QUEUE: usize = 1024;
 
-/// Hands each event of an engine to all who listen.
+/// The hub that hands each event of an engine to all receivers.
 #[derive(Debug, Default)]
 pub(crate) struct EventHub {
-    /// Made when somebody wants to listen.
+    /// The channel, made for the first receiver.
     sender: OnceLock<broadcast::Sender<Event>>,
     listening: Arc<AtomicUsize>,
 }
@@ -44,10 +44,10 @@ impl Observer for EventHub {
     }
 }
 
-/// What the cache does, from the moment at which [`Assets::events`](crate::Assets::events) was
+/// A receiver of the cache's events, from the moment at which [`Assets::events`](crate::Assets::events) was
 /// called.
 ///
-/// The cache never waits for who listens: of 1,024 events that were not taken yet, a further one
+/// The cache never waits for a receiver: of 1,024 events that were not taken yet, a further one
 /// pushes out the oldest, and the next answer says how many were [`Missed`].
 #[derive(Debug)]
 pub struct Events {
@@ -83,10 +83,10 @@ impl Drop for Events {
     }
 }
 
-/// Who listens was slower than the cache: the oldest events were dropped.
+/// The loss of events: the receiver was slower than the cache, and the oldest were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// So many.
+    /// The number of events that were dropped.
     pub events: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Another service for what is not here.
+//! A fallback: another service for requests that are answered 404.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tower_service::Service;
 use crate::assets::Assets;
 use crate::body::Body;
 
-/// [`Assets`], and a service that is asked about what they do not have.
+/// [`Assets`] with a service that is asked where they answer 404.
 #[derive(Clone, Debug)]
 pub struct WithFallback<F> {
     assets: Assets,
@@ -19,7 +19,7 @@ pub struct WithFallback<F> {
 }
 
 impl Assets {
-    /// Asks `fallback` about what is not here (404), with the request as it came. As
+    /// Asks `fallback` where the answer is 404, with the request as it came. As
     /// `ServeDir::fallback`.
     pub fn fallback<F>(self, fallback: F) -> WithFallback<F> {
         WithFallback {

@@ -1,4 +1,4 @@
-//! Work that may wait for a disk, in Tokio's pool for that.
+//! The pool for loads: work that may wait for a disk, on Tokio's threads for blocking work.
 
 use std::future::Future;
 use std::io;
@@ -24,7 +24,7 @@ const FOR_REQUESTS: usize = 1024;
 /// takes no thread. More than so many at once make no disk faster.
 const FOR_READS: usize = 64;
 
-/// Performs loads, so many at once.
+/// A pool that performs a bounded number of loads at once.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPool {
     places: Arc<Semaphore>,
@@ -39,7 +39,7 @@ enum WhenFull {
 }
 
 impl LoadPool {
-    /// A client that is told to come back is better than a queue without end.
+    /// The pool for requests. A client that is told to come back is better than a queue without end.
     pub(crate) fn for_requests() -> Self {
         LoadPool {
             places: Arc::new(Semaphore::new(FOR_REQUESTS)),
@@ -48,7 +48,7 @@ impl LoadPool {
         }
     }
 
-    /// A program knows itself how much it asks for.
+    /// The pool for a program's own reads, whose number it knows itself.
     pub(crate) fn for_reads() -> Self {
         LoadPool {
             places: Arc::new(Semaphore::new(FOR_READS)),
@@ -74,7 +74,7 @@ impl LoadPool {
         }
     }
 
-    /// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
+    /// Performs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait. The place is
     /// free again whatever became of the load.
     fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
         let delayed = Arc::clone(&self.delayed);
@@ -82,7 +82,7 @@ impl LoadPool {
     }
 }
 
-/// Where it may wait for a disk; a file that has to rest first is waited for elsewhere.
+/// Performs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
 fn perform(delayed: &Arc<DelayedTasks>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
     match load.perform_without_sleeping(Instant::now()) {
         Ok(outcome) => {

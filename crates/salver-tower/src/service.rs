@@ -1,4 +1,4 @@
-//! A request to a response.
+//! The tower services: from a request to a response.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -48,7 +48,7 @@ impl Future for ResponseFuture {
 }
 
 impl Assets {
-    /// The answer to a request, whose content nobody looks at.
+    /// The answer to a request, whose content is not read.
     pub(crate) fn respond<B>(&self, asked: &Request<B>) -> ResponseFuture {
         let uri = asked.uri();
         let query = uri.query().map(str::as_bytes);

@@ -1,4 +1,4 @@
-//! Whole files, read once however many ask for them at the same moment.
+//! Whole files, read once for all calls at the same moment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Assets {
     }
 }
 
-/// Files of any directory, for a program that reads them itself: templates, say, or what users have
+/// A reader of the files of any directory, for a program that uses them itself: templates, say, or what users have
 /// uploaded. Nothing is kept: each read looks at the disk; but those that run at the same moment are
 /// one, and share its bytes.
 ///
@@ -113,7 +113,7 @@ impl SharedReader {
         self.0.read(path).await
     }
 
-    /// How many reads there were: [`loads`](Statistics::loads) is how often a file was read or looked
+    /// The numbers of reads: [`loads`](Statistics::loads) is how often a file was read or looked
     /// for, [`coalesced`](Statistics::coalesced) how many shared that.
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()

@@ -1,4 +1,4 @@
-//! Between the types of the `http` crate and those of the engine.
+//! Translation between the types of the `http` crate and those of the engine.
 
 use std::borrow::Cow;
 

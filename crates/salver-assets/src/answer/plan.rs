@@ -140,7 +140,7 @@ impl ResponsePlan {
         Self::made(status, fields, Content::Memory(text))
     }
 
-    /// As [`error`](Self::error), where another `Accept-Encoding` might have had another answer.
+    /// An [`error`](Self::error) where another `Accept-Encoding` might have had another answer.
     pub(crate) fn negotiated_error(status: u16, text: &str, mut more: Vec<Field>) -> Self {
         more.push(vary());
         Self::error(status, text, more)

@@ -76,7 +76,7 @@ pub enum Rule {
     View,
     /// `stat` says of a file that it is one, and how long.
     File,
-    /// What `open` says of a file is what `stat` says.
+    /// The metadata that `open` gives is that of `stat`.
     Opened,
     /// The bytes are right, from wherever they are read.
     Content,

@@ -41,7 +41,7 @@ impl DirectorySource {
         Self::open_with(path, symlinks, revalidate, Resolver::Kernel)
     }
 
-    /// As [`open`](Self::open), with a choice of who walks paths.
+    /// Opens `path` as [`open`](Self::open) does, with a choice of resolver.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -204,7 +204,7 @@ fn directories_of_build_tools_decide() {
     }
 }
 
-/// Of all possible hashes, how many in a hundred are found beside some others, each of its own file.
+/// The share of all possible hashes that are found beside some others, each of its own file.
 /// A fixed sequence, so that the number is the same on every run.
 #[test]
 fn nearly_every_hash_is_found() {

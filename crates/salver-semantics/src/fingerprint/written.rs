@@ -1,22 +1,22 @@
-//! Could a person have written it? Tells words, numbers and abbreviations from the letters and digits
+//! Text as people write it: telling words, numbers and abbreviations from the letters and digits
 //! of a hash.
 
 use super::Kind;
 
-/// How much a text looks like what people write.
+/// The looks of a text, from written by people to random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Looks {
     /// Words, a date, a number of something.
     Written,
-    /// Nothing that says much.
+    /// Odd, which says little.
     Odd,
-    /// Next to nothing of what people write is in it.
+    /// Noise: next to nothing of what people write is in it.
     Noise,
-    /// Nothing at all is.
+    /// Random: nothing of what people write is in it.
     Random,
 }
 
-/// How characters out of `A-Z a-z 0-9 _ -` look in the name of such a file. Of hashes in base64url about
+/// The looks of characters out of `A-Z a-z 0-9 _ -` in the name of such a file. Of hashes in base64url about
 /// one in fifty looks written, one in twenty no more than odd, and every other random.
 pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
     if is_numbered(text) {
@@ -76,7 +76,7 @@ pub(super) fn looks_in_hex(text: &[u8], kind: Kind) -> Looks {
     }
 }
 
-/// Runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`, as in
+/// The number of runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`, as in
 /// `5ca1ab1e`.
 pub(super) fn numbers_in_hex(text: &[u8]) -> usize {
     let runs = text.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
@@ -87,7 +87,7 @@ pub(super) fn numbers_in_hex(text: &[u8]) -> usize {
     .count()
 }
 
-/// Letters and a number, or a year with anything: `Xmas2025`, `BMW_2020`, `DSCN2345`, `IMG_0123`.
+/// True for letters and a number, or a year with anything: `Xmas2025`, `BMW_2020`, `DSCN2345`, `IMG_0123`.
 fn is_numbered(text: &[u8]) -> bool {
     let is_digit = u8::is_ascii_digit;
     let letters = text
@@ -106,7 +106,7 @@ fn is_year(digits: &[u8]) -> bool {
     is(digits.first_chunk()) || is(digits.last_chunk())
 }
 
-/// How much there is in it that people do not write: letters that cannot be spoken, one letter or
+/// The measure of what people do not write: letters that cannot be spoken, one letter or
 /// two here and there, several numbers, hyphens at the ends.
 fn oddity(text: &[u8]) -> usize {
     let (mut odd, mut words, mut short) = (0, 0, 0_usize);
@@ -142,19 +142,19 @@ fn is_words_and_a_number(text: &[u8]) -> bool {
     letters.count() + number.count() == text.len()
 }
 
-/// How many numbers there are.
+/// The number of numbers in the text.
 fn numbers(text: &[u8]) -> usize {
     runs(text)
         .filter(|run| run.first().is_some_and(u8::is_ascii_digit))
         .count()
 }
 
-/// Letters, digits and separators, each for as long as they go on.
+/// The runs of letters, of digits and of separators.
 fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.chunk_by(|one, next| class(*one) == class(*next))
 }
 
-/// Words, numbers, separators: `IMGPark_01` is `IMG`, `Park`, `_`, `01`.
+/// The words, numbers and separators: `IMGPark_01` is `IMG`, `Park`, `_`, `01`.
 fn tokens(text: &[u8]) -> Vec<&[u8]> {
     let mut tokens = Vec::new();
     for run in runs(text) {
@@ -178,7 +178,7 @@ fn first_word(letters: &[u8]) -> Option<usize> {
     })
 }
 
-/// Digits, letters, separators.
+/// The class of a character: digit, letter or separator.
 fn class(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => 0,
@@ -187,7 +187,7 @@ fn class(byte: u8) -> u8 {
     }
 }
 
-/// `SN74LS47`, `LM2576T5`, `STM32F42`, `DSCN2345`.
+/// True for part numbers: `SN74LS47`, `LM2576T5`, `STM32F42`, `DSCN2345`.
 fn is_part_number(text: &[u8]) -> bool {
     let runs: Vec<&[u8]> = runs(text).collect();
     match *runs {
@@ -205,7 +205,7 @@ fn is_part_number(text: &[u8]) -> bool {
     }
 }
 
-/// `CaCl2H2O`: symbols of elements, and numbers.
+/// True for formulas: `CaCl2H2O`, symbols of elements and numbers.
 fn is_formula(text: &[u8]) -> bool {
     const ELEMENTS: &[u8] = b"Ac Ag Al Am Ar As At Au B Ba Be Bi Br C Ca Cd Ce Cl Co Cr Cs Cu Dy Er Eu \
         F Fe Fr Ga Gd Ge H He Hf Hg Ho I In Ir K Kr La Li Lu Mg Mn Mo N Na Nb Nd Ne Ni Np O Os P Pa Pb \

@@ -13,7 +13,7 @@ use crate::source::{KnownDigests, Metadata, Opened, Patience, Reader, Source, Vi
 #[derive(Debug)]
 struct Wrong {
     right: MemorySource,
-    /// What `sub/b.txt` is for a source that rewrites files in place.
+    /// The file `sub/b.txt` of a source that rewrites files in place.
     in_place: Arc<File>,
     breaks: Option<Rule>,
 }

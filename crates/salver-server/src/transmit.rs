@@ -1,4 +1,4 @@
-//! The only file that sends content: from memory with as few calls as possible, from files
+//! Sending over TCP, the only file that does: from memory with as few calls as possible, from files
 //! without passing through memory where the bytes are at hand, through the loader where they are
 //! not.
 

@@ -188,7 +188,7 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            ticket: shared.flights.alone(LoadKey::of_path(Key::clone(&key))),
+            leader: shared.flights.alone(LoadKey::of_path(Key::clone(&key))),
             key,
             mount,
             relative,

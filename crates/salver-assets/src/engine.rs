@@ -321,10 +321,10 @@ impl Engine {
             loads: progress.loads + 1,
             ..progress
         };
-        let ticket = if shared.config.coalesce {
+        let leader = if shared.config.coalesce {
             match shared.flights.join(&wanted.key) {
-                Joined::First(ticket) => ticket,
-                Joined::Later(waiter) => {
+                Joined::First(leader) => leader,
+                Joined::Later(follower) => {
                     // Somebody is reading, and this was to be a look before it is too late.
                     let since_epoch = shared.since_epoch(now.instant);
                     let young = wanted.previous.as_ref().filter(|previous| {
@@ -336,7 +336,7 @@ impl Engine {
                     }
                     shared.counters.coalesced.add(1);
                     return Step::Wait(Pending {
-                        waiter,
+                        follower,
                         progress,
                         mount,
                     });
@@ -351,21 +351,21 @@ impl Engine {
             && let Some(entry) = self.loaded_meanwhile(&wanted, now)
         {
             drop(wanted);
-            ticket.land(LoadResult::Ready {
+            leader.land(LoadResult::Ready {
                 entry: Arc::clone(&entry),
                 opened: None,
             });
             return self.use_entry(request, path, &entry, None, now, progress);
         }
         let pending = Pending {
-            waiter: ticket.waiter(),
+            follower: leader.waiter(),
             progress,
             mount,
         };
         let accept = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
-            ticket,
+            leader,
             key: wanted.key.path,
             mount,
             relative,

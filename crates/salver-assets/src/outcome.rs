@@ -36,7 +36,7 @@ impl Engine {
         }
         // The look is over before anybody is told of it.
         drop(load.previous);
-        load.ticket.land(result);
+        load.leader.land(result);
     }
 
     /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.
@@ -45,7 +45,7 @@ impl Engine {
         let previous = load.previous.as_ref().map(|previous| &previous.entry);
         let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
         let cached = shared.is_cached(&load.key);
-        let is_wanted = || !load.ticket.is_outdated();
+        let is_wanted = || !load.leader.is_outdated();
         let mut leaving = Vec::new();
         if confirmed {
             entry.confirm(began);

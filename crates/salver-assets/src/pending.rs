@@ -5,13 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::coalesce::Waiter;
-use crate::resource::in_flight::{LoadKey, LoadResult};
+use crate::resource::in_flight::{LoadFollower, LoadKey, LoadResult};
 use crate::resource::load::Previous;
 
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {
-    pub(crate) waiter: Waiter<LoadResult>,
+    pub(crate) follower: LoadFollower,
     pub(crate) progress: RequestProgress,
     /// The number of the mount whose files it waits for.
     pub(crate) mount: usize,
@@ -55,7 +54,7 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LoadReady> {
         let progress = self.progress;
-        Pin::new(&mut self.waiter)
+        Pin::new(&mut self.follower)
             .poll(context)
             .map(|result| LoadReady { result, progress })
     }

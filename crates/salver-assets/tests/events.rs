@@ -137,7 +137,7 @@ fn content_that_is_read_later_is_no_change() {
     tree.write("f", "content");
     tree.write("long", vec![b'1'; 100_000]);
     let (site, notes) = observed(Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         hash_up_to: 0,
         ..config_of(Mount::tree("/", directory(&tree.path(""))))
     });

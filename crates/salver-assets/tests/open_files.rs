@@ -101,7 +101,7 @@ impl Tree {
             cache_max_file: 4,
             hash_up_to: 4,
             sendfile_from: 0,
-            restless: Duration::ZERO,
+            settle_time: Duration::ZERO,
             ..Config {
                 mounts: config_of(Mount::tree("/", Arc::new(source))).mounts,
                 ..config

@@ -35,7 +35,7 @@ fn site(tree: &Tree, far: bool, change: impl FnOnce(&mut Config)) -> (Site, Arc<
         state: Arc::clone(&state),
     };
     let mut config = Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         ..config_of(Mount::tree("/", Arc::new(disk)))
     };
     change(&mut config);

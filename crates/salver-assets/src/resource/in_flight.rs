@@ -5,7 +5,7 @@ use std::sync::Arc;
 use salver_semantics::ContentCoding;
 
 use crate::cache::policy::Key;
-use crate::coalesce::{Flights, Ticket};
+use crate::coalesce::{Flights, Ticket, Waiter};
 use crate::error::LoadError;
 use crate::resource::entry::Entry;
 use crate::source::Opened;
@@ -14,7 +14,10 @@ use crate::source::Opened;
 pub(crate) type LoadsInFlight = Flights<LoadKey, LoadResult>;
 
 /// The duty to perform one of them.
-pub(crate) type LoadTicket = Ticket<LoadKey, LoadResult>;
+pub(crate) type LoadLeader = Ticket<LoadKey, LoadResult>;
+
+/// A place among the requests that wait for a load.
+pub(crate) type LoadFollower = Waiter<LoadResult>;
 
 /// The key by which loads are shared: the path and, where content is wanted that is not kept, its coding. Such
 /// content is of use only to requests for the same coding; others would wait in vain, and then again.

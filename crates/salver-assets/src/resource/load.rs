@@ -16,7 +16,7 @@ use crate::cache::policy::Key;
 use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};
 use crate::resource::entry::{Entry, Resource};
-use crate::resource::in_flight::{LoadResult, LoadTicket};
+use crate::resource::in_flight::{LoadLeader, LoadResult};
 use crate::resource::locate::FoundFile;
 use crate::resource::shared::Shared;
 use crate::source::growth::Growth;
@@ -42,7 +42,7 @@ const FAILING_FOR: Duration = Duration::from_secs(10);
 /// wait for it.
 pub struct Load {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) ticket: LoadTicket,
+    pub(crate) leader: LoadLeader,
     pub(crate) key: Key,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
@@ -176,7 +176,7 @@ impl Load {
 
     /// Gives the load up if no request waits for its result; else it stays.
     pub(crate) fn give_up(mut self) -> Option<Self> {
-        self.ticket = self.ticket.give_up()?;
+        self.leader = self.leader.give_up()?;
         Some(self)
     }
 

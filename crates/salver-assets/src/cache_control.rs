@@ -23,7 +23,7 @@ const NAMES: usize = 256;
 /// section 5.2.2.5).
 const NO_STORE: &[u8] = b"no-store";
 
-type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
+type ValueRule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 
 /// Cache-Control by path. [`CacheControl::default`] goes by the file's name, and where that leaves a
 /// doubt by those beside it ([`is_fingerprinted`](salver_semantics::is_fingerprinted)):
@@ -34,7 +34,7 @@ type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 /// Errors (404 among them) and redirects are `no-cache` whatever a rule says: what is not there now
 /// may be there a moment later.
 #[derive(Clone, Default)]
-pub struct CacheControl(Option<Arc<Rule>>);
+pub struct CacheControl(Option<Arc<ValueRule>>);
 
 impl CacheControl {
     /// The value that `rule` returns, and the default where it returns `None`.

@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::answer::file_content::FileContent;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::config::MountMatch;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::path::{RequestPath, file_name};
 use crate::resource::check_table::SiblingCheck;
-use crate::resource::entry::{Entry, Resource};
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::LoadKey;
 use crate::resource::load::{Load, Previous};
 use crate::resource::locate::original;
-use crate::resource::shared::Shared;
 use crate::source::Patience;
 
 impl Engine {
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// Lets go of the open files and digests of removed entries; returns the number of entries.
-    fn let_go(&self, entries: Vec<Arc<Entry>>) -> usize {
+    fn let_go(&self, entries: Vec<Arc<CacheEntry>>) -> usize {
         let shared = &*self.shared;
         for entry in &entries {
             let Resource::File(representations) = &entry.resource else {
@@ -173,7 +173,7 @@ impl Engine {
 
     /// Loads what is kept at `key` again, where it may wait: its state on disk is the same, but something
     /// has become known of it.
-    pub(crate) fn load_again(shared: &Arc<Shared>, key: Key) {
+    pub(crate) fn load_again(shared: &Arc<EngineState>, key: CacheKey) {
         let engine = Engine {
             shared: Arc::clone(shared),
             exact: true,
@@ -188,7 +188,9 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            leader: shared.flights.alone(LoadKey::of_path(Key::clone(&key))),
+            leader: shared
+                .flights
+                .alone(LoadKey::of_path(CacheKey::clone(&key))),
             key,
             mount,
             relative,

@@ -10,18 +10,18 @@ use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer};
 use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, file_name, is_hidden};
 use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::{Method, Request};
-use crate::resource::entry::{Entry, Freshness, Resource};
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
 use crate::resource::representation::{Representation, TagBasis};
-use crate::resource::shared::Shared;
 use crate::source::Opened;
 
 /// The age of a load that a request may still join, if `revalidate` is shorter: else
@@ -43,7 +43,7 @@ pub struct Now {
 /// An engine decides how requests are answered. Cheap to clone; all clones are one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineState>,
     /// True if unknown paths are answered by 404 whatever a mount's fallback is.
     pub(crate) exact: bool,
 }
@@ -66,7 +66,11 @@ impl Engine {
     /// Which setting cannot be used, and why.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         Ok(Engine {
-            shared: Arc::new(Shared::new(config, Instant::now(), Engine::load_again)?),
+            shared: Arc::new(EngineState::new(
+                config,
+                Instant::now(),
+                Engine::load_again,
+            )?),
             exact: false,
         })
     }
@@ -181,7 +185,7 @@ impl Engine {
             false => None,
         };
         let (path_key, previous) = match entry {
-            None => (Key::from(key), None),
+            None => (CacheKey::from(key), None),
             Some(entry) => {
                 let since_epoch = shared.since_epoch(now.instant);
                 let announced = match entry.freshness(since_epoch, shared.config.revalidate) {
@@ -191,7 +195,10 @@ impl Engine {
                     Freshness::Revalidate => true,
                     Freshness::Wait => false,
                 };
-                (Key::clone(&entry.key), Some(Previous { entry, announced }))
+                (
+                    CacheKey::clone(&entry.key),
+                    Some(Previous { entry, announced }),
+                )
             }
         };
         let wanted = LoadRequest {
@@ -207,7 +214,7 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
-        entry: &Arc<Entry>,
+        entry: &Arc<CacheEntry>,
         opened: Option<&Opened>,
         now: Now,
         progress: RequestProgress,
@@ -274,7 +281,7 @@ impl Engine {
                         };
                         let wanted = LoadRequest {
                             key: LoadKey {
-                                path: Key::clone(&entry.key),
+                                path: CacheKey::clone(&entry.key),
                                 coding: (!kept).then_some(representation.coding),
                             },
                             previous: Some(previous),
@@ -379,7 +386,7 @@ impl Engine {
     }
 
     /// The fresh entry that serves what is wanted as well as a load would.
-    fn loaded_meanwhile(&self, wanted: &LoadRequest, now: Now) -> Option<Arc<Entry>> {
+    fn loaded_meanwhile(&self, wanted: &LoadRequest, now: Now) -> Option<Arc<CacheEntry>> {
         let shared = &*self.shared;
         let path = &*wanted.key.path;
         let entry = shared.memory.get(path).filter(|_| shared.is_cached(path))?;
@@ -465,7 +472,7 @@ mod tests {
         let path = RequestPath::parse(b"/a").unwrap();
         let check = |previous: Option<Previous>, needs_content: bool, enough: bool| {
             let wanted = LoadRequest {
-                key: LoadKey::of_path(Key::from(&b"/a"[..])),
+                key: LoadKey::of_path(CacheKey::from(&b"/a"[..])),
                 previous,
                 needs_content,
             };

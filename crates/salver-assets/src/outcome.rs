@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.
-    fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
+    fn keep(&self, load: &Load, entry: &Arc<CacheEntry>, opened: Option<&Opened>, began: Duration) {
         let shared = &*self.shared;
         let previous = load.previous.as_ref().map(|previous| &previous.entry);
         let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));

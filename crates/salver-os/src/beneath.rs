@@ -135,7 +135,7 @@ impl Directory {
             flags,
             resolver,
             // A handle that only names a directory asks nobody, wherever it lies.
-            Mounts::Any,
+            MountCrossing::Any,
             patience,
         )?;
         let local = is_local(&handle, patience)?;
@@ -167,8 +167,8 @@ impl Directory {
         if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             return match self.walk(path)? {
-                Place::Directory(handle) => Metadata::of(handle),
-                Place::Entry { metadata, .. } => Ok(metadata),
+                WalkEnd::Directory(handle) => Metadata::of(handle),
+                WalkEnd::Entry { metadata, .. } => Ok(metadata),
             };
         }
         #[cfg(target_os = "linux")]
@@ -192,11 +192,11 @@ impl Directory {
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             match self.walk(path)? {
-                Place::Directory(_) => return Err(not_a_file()),
-                Place::Entry { metadata, .. } if metadata.kind != Kind::File => {
+                WalkEnd::Directory(_) => return Err(not_a_file()),
+                WalkEnd::Entry { metadata, .. } if metadata.kind != Kind::File => {
                     return Err(not_a_file());
                 }
-                Place::Entry { parent, name, .. } => rustix::fs::openat(
+                WalkEnd::Entry { parent, name, .. } => rustix::fs::openat(
                     parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
                     OsStr::from_bytes(&name),
                     READ | OFlags::NOFOLLOW,
@@ -238,8 +238,10 @@ impl Directory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             match self.walk(path)? {
-                Place::Entry { .. } => return Err(Errno::NOTDIR.into()),
-                Place::Directory(handle) => rustix::fs::openat(&handle, ".", flags, Mode::empty())?,
+                WalkEnd::Entry { .. } => return Err(Errno::NOTDIR.into()),
+                WalkEnd::Directory(handle) => {
+                    rustix::fs::openat(&handle, ".", flags, Mode::empty())?
+                }
             }
         } else {
             self.open_at(path, flags, Patience::MayWait)?
@@ -293,18 +295,18 @@ impl Directory {
             Symlinks::Beneath => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Symlinks::Any => {
                 let (root, resolver) = (self.handle.as_fd(), self.resolver);
-                return unconfined(root, path, flags, resolver, Mounts::One, patience);
+                return unconfined(root, path, flags, resolver, MountCrossing::One, patience);
             }
         };
         let root = self.handle.as_fd();
-        match resolve(root, path, flags, confinement, Mounts::One, patience) {
+        match resolve(root, path, flags, confinement, MountCrossing::One, patience) {
             Err(error) if lacks_openat2(&error) => {
                 refuse_to_wait(patience)?;
                 match self.walk(path)? {
-                    Place::Directory(handle) => {
+                    WalkEnd::Directory(handle) => {
                         Ok(rustix::fs::openat(&handle, ".", flags, Mode::empty())?)
                     }
-                    Place::Entry { parent, name, .. } => Ok(rustix::fs::openat(
+                    WalkEnd::Entry { parent, name, .. } => Ok(rustix::fs::openat(
                         parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
                         OsStr::from_bytes(&name),
                         flags | OFlags::NOFOLLOW,
@@ -319,12 +321,12 @@ impl Directory {
     #[cfg(not(target_os = "linux"))]
     fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
         let (root, resolver) = (self.handle.as_fd(), self.resolver);
-        unconfined(root, path, flags, resolver, Mounts::One, patience)
+        unconfined(root, path, flags, resolver, MountCrossing::One, patience)
     }
 
     /// Follows `path` one component at a time; no step follows a link by itself, so whatever is
     /// swapped meanwhile can only make the walk fail.
-    fn walk(&self, path: &[u8]) -> io::Result<Place> {
+    fn walk(&self, path: &[u8]) -> io::Result<WalkEnd> {
         // Invariant: `stack` holds the directories from beneath the root to here; empty is the root.
         let mut stack: Vec<OwnedFd> = Vec::new();
         let mut links = 0;
@@ -363,7 +365,7 @@ impl Directory {
                 }
                 _ if rest.is_empty() => {
                     let metadata = Metadata::from_stat(&stat);
-                    return Ok(Place::Entry {
+                    return Ok(WalkEnd::Entry {
                         parent: stack.pop(),
                         name,
                         metadata,
@@ -373,8 +375,8 @@ impl Directory {
             }
         }
         match stack.pop() {
-            Some(handle) => Ok(Place::Directory(handle)),
-            None => Ok(Place::Directory(self.handle.try_clone()?)),
+            Some(handle) => Ok(WalkEnd::Directory(handle)),
+            None => Ok(WalkEnd::Directory(self.handle.try_clone()?)),
         }
     }
 }
@@ -382,13 +384,13 @@ impl Directory {
 /// The mounts that a lookup may cross: one that must not wait crosses none, for beyond a server may have to be
 /// asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mounts {
+enum MountCrossing {
     One,
     Any,
 }
 
 /// The end of a walk.
-enum Place {
+enum WalkEnd {
     Directory(OwnedFd),
     /// Neither a directory nor a link; `parent` is `None` for the root.
     Entry {
@@ -425,7 +427,7 @@ fn unconfined(
     path: &[u8],
     flags: OFlags,
     resolver: Resolver,
-    mounts: Mounts,
+    mounts: MountCrossing,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
@@ -450,13 +452,13 @@ fn resolve(
     path: &[u8],
     flags: OFlags,
     confinement: rustix::fs::ResolveFlags,
-    mounts: Mounts,
+    mounts: MountCrossing,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     if patience == Patience::MustNotWait {
         let mut resolve = confinement | ResolveFlags::CACHED;
-        if mounts == Mounts::One {
+        if mounts == MountCrossing::One {
             resolve |= ResolveFlags::NO_XDEV;
         }
         return match openat2(at, or_dot(path), flags, Mode::empty(), resolve) {

@@ -111,7 +111,7 @@ impl AcceptEncoding {
     /// empty value. Members that are malformed are skipped. Of a coding that is named twice (gzip
     /// and x-gzip are one) the lower weight counts, so that a refusal always holds.
     pub fn parse(value: Option<&[u8]>) -> Self {
-        let mut named = Named::default();
+        let mut named = StatedWeights::default();
         for (name, weight) in list(value.unwrap_or_default()).filter_map(member) {
             if let Some(slot) = named.slot(name) {
                 *slot = Some(slot.map_or(weight, |earlier| earlier.min(weight)));
@@ -160,7 +160,7 @@ impl AcceptEncoding {
 
 /// The weights that a field states.
 #[derive(Default)]
-struct Named {
+struct StatedWeights {
     any: Option<Weight>,
     identity: Option<Weight>,
     brotli: Option<Weight>,
@@ -168,7 +168,7 @@ struct Named {
     gzip: Option<Weight>,
 }
 
-impl Named {
+impl StatedWeights {
     /// The slot of a coding; `None` for one that Salver doesn't know.
     fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Weight>> {
         if name == b"*" {

@@ -162,7 +162,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 
 /// `day-name "," SP 2DIGIT SP month SP 4DIGIT SP time-of-day SP GMT`.
 fn imf_fixdate(value: &[u8]) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b", ")?;
     let day = reader.number(2)?;
@@ -185,7 +185,7 @@ fn imf_fixdate(value: &[u8]) -> Option<Civil> {
 
 /// `day-name-l "," SP 2DIGIT "-" month "-" 2DIGIT SP time-of-day SP GMT`.
 fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&LONG_WEEKDAYS)?;
     reader.literal(b", ")?;
     let day = reader.number(2)?;
@@ -219,7 +219,7 @@ fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
 
 /// `day-name SP month SP ( 2DIGIT / ( SP 1DIGIT ) ) SP time-of-day SP 4DIGIT`.
 fn asctime(value: &[u8]) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b" ")?;
     let month = reader.month()?;
@@ -244,9 +244,9 @@ fn asctime(value: &[u8]) -> Option<Civil> {
 }
 
 /// The part of a date that is still to be read.
-struct Reader<'a>(&'a [u8]);
+struct DateReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl DateReader<'_> {
     fn literal(&mut self, expected: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(expected)?;
         Some(())

@@ -28,12 +28,12 @@ pub(crate) struct Mark<'a> {
     hash: &'a [u8],
     /// The part of the name behind it.
     rest: &'a [u8],
-    kind: Kind,
+    kind: FileClass,
 }
 
 /// The kind of a file, by what build tools do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileClass {
     /// Made by them: scripts, style sheets.
     Code,
     /// Renamed by them, as code refers to it: images, fonts.
@@ -54,7 +54,7 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
             // Nothing but eight characters: so are many names.
             _ if mark.separator.is_none() && !is_reserved && !is_hex(mark.hash) => false,
             Looks::Written => false,
-            Looks::Odd => mark.kind == Kind::Code,
+            Looks::Odd => mark.kind == FileClass::Code,
             Looks::Noise | Looks::Random => true,
         };
         if mark.is_certain() || is_reserved && is_likely {
@@ -84,9 +84,9 @@ pub(crate) fn is_confirmed<'a>(
         let mut characters = 0;
         for name in beside.clone() {
             let counts = match kind(name) {
-                Kind::Code => true,
-                Kind::Asset => assets_count,
-                Kind::Other => false,
+                FileClass::Code => true,
+                FileClass::Asset => assets_count,
+                FileClass::Other => false,
             };
             let others = self::marks(name, false);
             // The file itself, and what is made of it, speak neither for nor against it.
@@ -108,7 +108,7 @@ pub(crate) fn is_confirmed<'a>(
         }
         let looks = mark.looks();
         let is_usual = hashes.len() == least && random * LEAST_SHARE >= all;
-        let is_rule = mark.kind == Kind::Code
+        let is_rule = mark.kind == FileClass::Code
             && looks >= Looks::Noise
             && alike == all
             && (random >= 1 || alike >= 1 && looks == Looks::Random);
@@ -183,7 +183,7 @@ const SHORT: usize = 8;
 /// The length of hashes of Turbopack: thirteen of `0-9 a-z _ -`, in the directory that is Next.js's own.
 const TURBOPACK: usize = 13;
 
-fn mark<'a>(before: &'a [u8], length: usize, rest: &'a [u8], kind: Kind) -> Option<Mark<'a>> {
+fn mark<'a>(before: &'a [u8], length: usize, rest: &'a [u8], kind: FileClass) -> Option<Mark<'a>> {
     let (stem, hash) = before.split_at_checked(before.len().checked_sub(length)?)?;
     let (stem, separator) = match stem {
         [] => (stem, None),
@@ -222,7 +222,7 @@ fn is_infix(suffix: &[u8]) -> bool {
     INFIXES.contains(&suffix)
 }
 
-fn kind(name: &[u8]) -> Kind {
+fn kind(name: &[u8]) -> FileClass {
     let mut extensions = name.rsplit(|&byte| byte == b'.');
     let extension =
         extensions.find(|extension| !matches!(*extension, b"br" | b"gz" | b"map" | b"zst"));
@@ -231,12 +231,12 @@ fn kind(name: &[u8]) -> Kind {
         .to_ascii_lowercase()
         .as_slice()
     {
-        b"js" | b"mjs" | b"cjs" | b"css" | b"wasm" => Kind::Code,
+        b"js" | b"mjs" | b"cjs" | b"css" | b"wasm" => FileClass::Code,
         b"avif" | b"eot" | b"gif" | b"ico" | b"jpeg" | b"jpg" | b"json" | b"mp4" | b"otf"
         | b"png" | b"svg" | b"ttf" | b"webm" | b"webmanifest" | b"webp" | b"woff" | b"woff2" => {
-            Kind::Asset
+            FileClass::Asset
         }
-        _ => Kind::Other,
+        _ => FileClass::Other,
     }
 }
 
@@ -249,11 +249,11 @@ impl Mark<'_> {
         let changes = changes(self.hash);
         match (self.hash.len(), self.kind) {
             // Twelve bytes, or sixteen, may be an identifier: of a record in a database, a UUID.
-            (24, Kind::Asset | Kind::Other) => false,
+            (24, FileClass::Asset | FileClass::Other) => false,
             (32, _) if is_like_uuid(self.hash) => false,
-            (20..=64, _) | (16..=19, Kind::Code | Kind::Asset) => changes >= 4,
+            (20..=64, _) | (16..=19, FileClass::Code | FileClass::Asset) => changes >= 4,
             // Dates, part numbers and words such as `5ca1ab1e` change seldom, or have few digits.
-            (8..=15, Kind::Code) => changes >= 4 && numbers_in_hex(self.hash) >= 2,
+            (8..=15, FileClass::Code) => changes >= 4 && numbers_in_hex(self.hash) >= 2,
             _ => false,
         }
     }
@@ -261,7 +261,7 @@ impl Mark<'_> {
     /// The looks of the word, as a hash that other names would have to confirm.
     fn looks(&self) -> Looks {
         match self.hash.len() {
-            _ if self.kind == Kind::Other || self.ends_with_uuid() => Looks::Written,
+            _ if self.kind == FileClass::Other || self.ends_with_uuid() => Looks::Written,
             8..=64 if is_hex(self.hash) => looks_in_hex(self.hash, self.kind),
             SHORT | TURBOPACK if is_base64url(self.hash) => looks(self.hash, self.kind),
             _ => Looks::Written,
@@ -272,9 +272,9 @@ impl Mark<'_> {
     fn evidence(&self) -> (bool, usize) {
         match (self.kind, self.separator, self.looks()) {
             (_, None, _) => (false, 3),
-            (Kind::Code, _, Looks::Random) => (false, 1),
-            (Kind::Code, _, Looks::Noise) => (false, 2),
-            (Kind::Code, _, _) => (false, 4),
+            (FileClass::Code, _, Looks::Random) => (false, 1),
+            (FileClass::Code, _, Looks::Noise) => (false, 2),
+            (FileClass::Code, _, _) => (false, 4),
             _ => (true, 2),
         }
     }
@@ -285,7 +285,7 @@ impl Mark<'_> {
             && self.separator == mark.separator
             && !is_series(self.hash, mark.hash)
             // One thing under many numbers is no build, but for scripts: `chunk-5QXXQZ7L.js`.
-            && (mark.kind == Kind::Code || (self.stem, self.rest) != (mark.stem, mark.rest))
+            && (mark.kind == FileClass::Code || (self.stem, self.rest) != (mark.stem, mark.rest))
             && self.looks() >= Looks::Noise
     }
 

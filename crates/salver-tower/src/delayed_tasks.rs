@@ -11,12 +11,12 @@ type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 pub(crate) struct DelayedTasks {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<TaskQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct TaskQueue {
     /// The tasks by the moment at which they are to be begun; the number tells apart those of one moment.
     work: BTreeMap<(Instant, u64), Work>,
     number: u64,
@@ -37,7 +37,7 @@ impl DelayedTasks {
             self.changed.notify_one();
         } else {
             drop(waiting);
-            let mut watch = Watch(Some(Arc::clone(self)));
+            let mut watch = WatchDuty(Some(Arc::clone(self)));
             tokio::task::spawn_blocking(move || {
                 if let Some(tasks) = watch.0.take() {
                     tasks.watch();
@@ -72,7 +72,7 @@ impl DelayedTasks {
         }
     }
 
-    fn hold(&self) -> MutexGuard<'_, Waiting> {
+    fn hold(&self) -> MutexGuard<'_, TaskQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,9 +87,9 @@ impl std::fmt::Debug for DelayedTasks {
 }
 
 /// The watch that a thread is to take over; if the runtime drops it before, the tasks are dropped as well.
-struct Watch(Option<Arc<DelayedTasks>>);
+struct WatchDuty(Option<Arc<DelayedTasks>>);
 
-impl Drop for Watch {
+impl Drop for WatchDuty {
     fn drop(&mut self) {
         if let Some(tasks) = &self.0 {
             let mut waiting = tasks.hold();

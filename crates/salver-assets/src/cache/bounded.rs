@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::cache::policy::{Key, MAX_USES, Policy};
+use crate::cache::policy::{CacheKey, MAX_USES, Policy};
 use crate::sync::Lock;
 
 /// A value that can be cached: it has a key, a weight and a counter of its uses.
 pub(crate) trait Cached {
-    fn key(&self) -> &Key;
+    fn key(&self) -> &CacheKey;
     /// The weight in the unit of the budget.
     fn weight(&self) -> usize;
     fn uses(&self) -> &UseCounter;
@@ -43,7 +43,7 @@ impl UseCounter {
     }
 }
 
-type Table<T> = papaya::HashMap<Key, Arc<T>, foldhash::fast::RandomState>;
+type Table<T> = papaya::HashMap<CacheKey, Arc<T>, foldhash::fast::RandomState>;
 
 /// A table of values by key whose weights stay within a budget.
 #[derive(Debug)]
@@ -73,12 +73,16 @@ impl<T: Cached> BoundedCache<T> {
 
     /// Caches a value in place of that of its key, and evicts what no longer fits (that can be
     /// the new one itself): returns the keys that were evicted.
-    pub(crate) fn insert(&self, kept: Arc<T>) -> Vec<Key> {
+    pub(crate) fn insert(&self, kept: Arc<T>) -> Vec<CacheKey> {
         self.insert_if(kept, || true)
     }
 
     /// The same if the value `is_wanted`, which is asked under the lock that removing takes as well.
-    pub(crate) fn insert_if(&self, kept: Arc<T>, is_wanted: impl FnOnce() -> bool) -> Vec<Key> {
+    pub(crate) fn insert_if(
+        &self,
+        kept: Arc<T>,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Vec<CacheKey> {
         let mut policy = self.policy.hold();
         if !is_wanted() {
             return Vec::new();
@@ -144,11 +148,11 @@ impl<T: Cached> BoundedCache<T> {
 struct InTable<'a, T>(&'a Table<T>);
 
 impl<T: Cached> crate::cache::policy::UseCounts for InTable<'_, T> {
-    fn uses(&self, key: &Key) -> u8 {
+    fn uses(&self, key: &CacheKey) -> u8 {
         self.0.pin().get(key).map_or(0, |kept| kept.uses().get())
     }
 
-    fn set_uses(&self, key: &Key, uses: u8) {
+    fn set_uses(&self, key: &CacheKey, uses: u8) {
         if let Some(kept) = self.0.pin().get(key) {
             kept.uses().set(uses);
         }
@@ -158,13 +162,13 @@ impl<T: Cached> crate::cache::policy::UseCounts for InTable<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::entry::{Entry, Resource};
+    use crate::resource::entry::{CacheEntry, Resource};
     use crate::sync::taken;
     use std::time::Duration;
 
-    fn entry(name: &str) -> Arc<Entry> {
-        let key: Key = Arc::from(name.as_bytes());
-        Arc::new(Entry::new(key, Resource::Missing, Duration::ZERO, 0))
+    fn entry(name: &str) -> Arc<CacheEntry> {
+        let key: CacheKey = Arc::from(name.as_bytes());
+        Arc::new(CacheEntry::new(key, Resource::Missing, Duration::ZERO, 0))
     }
 
     #[test]
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn readers_and_writers_at_once_keep_the_table_and_the_policy_in_step() {
-        let memory: BoundedCache<Entry> = BoundedCache::new(entry("/00").weight * 20);
+        let memory: BoundedCache<CacheEntry> = BoundedCache::new(entry("/00").weight * 20);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let memory = &memory;

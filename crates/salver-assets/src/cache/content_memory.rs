@@ -17,7 +17,7 @@ impl ContentMemory {
     /// Counts content until its last holder drops it.
     pub(crate) fn count(&self, content: Vec<u8>) -> Bytes {
         self.0.fetch_add(content.len(), Ordering::Relaxed);
-        Bytes::from_owner(Counted {
+        Bytes::from_owner(CountedContent {
             content,
             all: Arc::clone(&self.0),
         })
@@ -29,18 +29,18 @@ impl ContentMemory {
     }
 }
 
-struct Counted {
+struct CountedContent {
     content: Vec<u8>,
     all: Arc<AtomicUsize>,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedContent {
     fn as_ref(&self) -> &[u8] {
         &self.content
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedContent {
     fn drop(&mut self) {
         self.all.fetch_sub(self.content.len(), Ordering::Relaxed);
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::cache::bounded::{BoundedCache, Cached, UseCounter};
 use crate::cache::micros;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
 
@@ -24,16 +24,16 @@ const IDLE_FOR: Duration = Duration::from_secs(10);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-struct OpenFile {
-    key: Key,
+struct OpenHandle {
+    key: CacheKey,
     opened: Opened,
     uses: UseCounter,
     /// The moment of its last use, in microseconds since the engine's epoch.
     used: AtomicU64,
 }
 
-impl Cached for OpenFile {
-    fn key(&self) -> &Key {
+impl Cached for OpenHandle {
+    fn key(&self) -> &CacheKey {
         &self.key
     }
     fn weight(&self) -> usize {
@@ -48,7 +48,7 @@ impl Cached for OpenFile {
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     /// The files that stay open between requests.
-    kept: BoundedCache<OpenFile>,
+    kept: BoundedCache<OpenHandle>,
     /// All files that are open for answers.
     open: Lock<OpenList>,
     /// The most files that may be open.
@@ -119,8 +119,8 @@ impl OpenFiles {
         if !opened.local {
             return;
         }
-        let file = OpenFile {
-            key: Key::from(&key(&opened.metadata.identity)[..]),
+        let file = OpenHandle {
+            key: CacheKey::from(&key(&opened.metadata.identity)[..]),
             opened: opened.clone(),
             uses: UseCounter::default(),
             used: AtomicU64::new(micros(now)),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 /// An entry's key.
-pub(crate) type Key = Arc<[u8]>;
+pub(crate) type CacheKey = Arc<[u8]>;
 
 /// The highest count of uses; beyond it they are not told apart.
 pub(crate) const MAX_USES: u8 = 3;
@@ -38,7 +38,7 @@ enum Queue {
 /// A key in its queue. The neighbours are numbers of nodes.
 #[derive(Debug)]
 struct Node {
-    key: Key,
+    key: CacheKey,
     weight: usize,
     queue: Queue,
     before: Option<usize>,
@@ -57,7 +57,7 @@ struct Ends {
 #[derive(Debug)]
 pub(crate) struct Policy {
     budget: usize,
-    numbers: HashMap<Key, usize, foldhash::fast::RandomState>,
+    numbers: HashMap<CacheKey, usize, foldhash::fast::RandomState>,
     /// Invariant: one for each key in `numbers`, linked into its queue, and none besides: a key that is
     /// removed leaves nothing behind, however often keys come and go.
     nodes: Slab<Node>,
@@ -70,9 +70,9 @@ pub(crate) struct Policy {
 /// The counters of uses, which stand with the entries.
 pub(crate) trait UseCounts {
     /// The uses of the key since it was last asked about, up to [`MAX_USES`].
-    fn uses(&self, key: &Key) -> u8;
+    fn uses(&self, key: &CacheKey) -> u8;
     /// Sets the uses of the key.
-    fn set_uses(&self, key: &Key, uses: u8);
+    fn set_uses(&self, key: &CacheKey, uses: u8);
 }
 
 impl Policy {
@@ -100,10 +100,10 @@ impl Policy {
     /// Adds a key or changes its weight; returns the keys that have to leave, which may hold `key`.
     pub(crate) fn insert(
         &mut self,
-        key: &Key,
+        key: &CacheKey,
         weight: usize,
         entries: &impl UseCounts,
-    ) -> Vec<Key> {
+    ) -> Vec<CacheKey> {
         if let Some(node) = self.numbers.get(key).and_then(|&n| self.nodes.get_mut(n)) {
             let before = std::mem::replace(&mut node.weight, weight);
             let queue = node.queue;
@@ -128,12 +128,12 @@ impl Policy {
     }
 
     /// Changes the budget; returns the keys that have to leave.
-    pub(crate) fn limit(&mut self, budget: usize, entries: &impl UseCounts) -> Vec<Key> {
+    pub(crate) fn limit(&mut self, budget: usize, entries: &impl UseCounts) -> Vec<CacheKey> {
         self.budget = budget;
         self.evict_beyond_budget(entries)
     }
 
-    fn evict_beyond_budget(&mut self, entries: &impl UseCounts) -> Vec<Key> {
+    fn evict_beyond_budget(&mut self, entries: &impl UseCounts) -> Vec<CacheKey> {
         let mut leaving = Vec::new();
         while self.weight() > self.budget {
             match self.evict(entries) {
@@ -157,7 +157,7 @@ impl Policy {
         }
     }
 
-    fn evict(&mut self, entries: &impl UseCounts) -> Option<Key> {
+    fn evict(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         let small_has_too_much = self.small.weight > self.budget / SMALL_SHARE;
         if (small_has_too_much || self.main.oldest.is_none())
             && let Some(key) = self.evict_small(entries)
@@ -170,7 +170,7 @@ impl Policy {
 
     /// Evicts the oldest key of the small queue; keys that were used again move to main instead. `None` if
     /// the queue is empty, or had too many of those.
-    fn evict_small(&mut self, entries: &impl UseCounts) -> Option<Key> {
+    fn evict_small(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         for _ in 0..=SECOND_CHANCES {
             let (number, key) = self.oldest(Queue::Small)?;
             if entries.uses(&key) == 0 {
@@ -187,7 +187,7 @@ impl Policy {
 
     /// Evicts the oldest key of the main queue that was not used; used ones go to its end for one use
     /// less. `None` if the queue is empty.
-    fn evict_main(&mut self, entries: &impl UseCounts) -> Option<Key> {
+    fn evict_main(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         for _ in 0..SECOND_CHANCES {
             let (number, key) = self.oldest(Queue::Main)?;
             let uses = entries.uses(&key);
@@ -203,7 +203,7 @@ impl Policy {
         Some(key)
     }
 
-    fn oldest(&mut self, queue: Queue) -> Option<(usize, Key)> {
+    fn oldest(&mut self, queue: Queue) -> Option<(usize, CacheKey)> {
         let number = self.ends(queue).oldest?;
         Some((number, Arc::clone(&self.nodes.get(number)?.key)))
     }
@@ -250,7 +250,7 @@ impl Policy {
         *total = total.saturating_sub(weight);
     }
 
-    fn remember(&mut self, key: &Key) {
+    fn remember(&mut self, key: &CacheKey) {
         let hash = self.hash(key);
         if self.ghost_set.insert(hash) {
             self.ghosts.push_back(hash);
@@ -262,7 +262,7 @@ impl Policy {
         }
     }
 
-    fn hash(&self, key: &Key) -> u64 {
+    fn hash(&self, key: &CacheKey) -> u64 {
         self.numbers.hasher().hash_one(key)
     }
 }
@@ -274,19 +274,19 @@ mod tests {
 
     /// The uses by key, and the number of times that they were asked for.
     #[derive(Default)]
-    struct Table(RefCell<HashMap<Key, u8>>, Cell<usize>);
+    struct Table(RefCell<HashMap<CacheKey, u8>>, Cell<usize>);
 
     impl UseCounts for Table {
-        fn uses(&self, key: &Key) -> u8 {
+        fn uses(&self, key: &CacheKey) -> u8 {
             self.1.set(self.1.get() + 1);
             self.0.borrow().get(key).copied().unwrap_or(0)
         }
-        fn set_uses(&self, key: &Key, uses: u8) {
+        fn set_uses(&self, key: &CacheKey, uses: u8) {
             self.0.borrow_mut().insert(Arc::clone(key), uses);
         }
     }
 
-    fn key(number: usize) -> Key {
+    fn key(number: usize) -> CacheKey {
         Arc::from(&number.to_le_bytes()[..])
     }
 
@@ -306,7 +306,7 @@ mod tests {
 
         /// True if it was a hit.
         fn ask(&mut self, name: &str, weight: usize) -> bool {
-            let key: Key = Arc::from(name.as_bytes());
+            let key: CacheKey = Arc::from(name.as_bytes());
             if self.policy.numbers.contains_key(&key) {
                 let uses = self.uses.uses(&key);
                 self.uses.set_uses(&key, MAX_USES.min(uses + 1));
@@ -371,7 +371,7 @@ mod tests {
             model.ask(&format!("o{other}"), 1);
         });
         assert!(!model.ask("again", 1));
-        let key: Key = Arc::from(&b"again"[..]);
+        let key: CacheKey = Arc::from(&b"again"[..]);
         let number = model.policy.numbers[&key];
         assert_eq!(model.policy.nodes[number].queue, Queue::Main);
     }
@@ -380,7 +380,7 @@ mod tests {
     fn weights_change_in_place_and_what_is_too_heavy_leaves() {
         let mut model = Model::new(100);
         model.ask("a", 10);
-        let key: Key = Arc::from(&b"a"[..]);
+        let key: CacheKey = Arc::from(&b"a"[..]);
         assert!(model.policy.insert(&key, 90, &model.uses).is_empty());
         assert_eq!((model.policy.weight(), model.policy.len()), (90, 1));
         assert_eq!(
@@ -410,7 +410,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             model.ask(name, 1);
         }
-        let key: Key = Arc::from(&b"a"[..]);
+        let key: CacheKey = Arc::from(&b"a"[..]);
         model.policy.remove(&key);
         model.ask("a", 1);
         model.ask("d", 1);

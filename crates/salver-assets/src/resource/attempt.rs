@@ -10,7 +10,7 @@ use crate::cache::bounded::Cached;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::resource::build::{Original, build};
 use crate::resource::cached_content::CachedContent;
-use crate::resource::entry::{Entry, Resource};
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
 use crate::resource::load::{Load, PausedAttempt};
@@ -52,7 +52,7 @@ impl Load {
         };
         let files = Handles::with(&*view, opened);
         let mut is_whole = goes_on;
-        let result = self.land(&view, &mut found, &files, context, began, &mut is_whole);
+        let result = self.result_for(&view, &mut found, &files, context, began, &mut is_whole);
         if is_whole {
             looked.set(true);
         }
@@ -71,7 +71,7 @@ impl Load {
     }
 
     /// The result for the file that was found. `is_whole` says whether siblings have been looked for.
-    fn land(
+    fn result_for(
         &self,
         view: &Arc<dyn View>,
         found: &mut Found,
@@ -106,7 +106,7 @@ impl Load {
                     shared, self.mount, files, file, cached, context,
                 )?);
             }
-            siblings.found(file);
+            siblings.await_lookups(file);
         }
         *is_whole = true;
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
@@ -253,7 +253,7 @@ impl Load {
             .previous
             .as_ref()
             .map_or(0, |previous| previous.entry.uses().get());
-        let entry = Entry::new(Arc::clone(&self.key), resource, began, uses);
+        let entry = CacheEntry::new(Arc::clone(&self.key), resource, began, uses);
         LoadResult::Ready {
             entry: Arc::new(entry),
             opened,

@@ -6,11 +6,11 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
+use crate::resource::engine_state::EngineState;
 use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
 use crate::resource::representation::{Representation, TagBasis};
-use crate::resource::shared::Shared;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::Patience;
 use crate::source::digest::{self, Digest, Hashed};
@@ -29,7 +29,7 @@ pub(crate) struct Original {
 impl Original {
     /// Reads the file, of the mount of this number, if its digest is not known.
     pub(crate) fn read(
-        shared: &Shared,
+        shared: &EngineState,
         mount: usize,
         files: &Handles<'_>,
         file: &FoundFile,

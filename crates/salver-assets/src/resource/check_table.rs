@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::resource::cached_content::CachedContent;
 use crate::source::Identity;
 use crate::sync::Lock;
@@ -81,7 +81,7 @@ pub(super) struct CheckState {
     pub(super) content: Option<(Identity, CachedContent)>,
     ended: bool,
     waiting: Vec<Thread>,
-    left: Vec<Key>,
+    left: Vec<CacheKey>,
 }
 
 impl OngoingCheck {
@@ -90,7 +90,7 @@ impl OngoingCheck {
     pub(super) fn wait<T>(
         &self,
         until: Instant,
-        left: Option<&Key>,
+        left: Option<&CacheKey>,
         ready: impl Fn(&mut CheckState) -> Option<T>,
     ) -> Option<T> {
         loop {
@@ -106,7 +106,7 @@ impl OngoingCheck {
                 if let Some(key) = left.filter(|key| !state.left.contains(key))
                     && state.left.len() < MOST_LEFT
                 {
-                    state.left.push(Key::clone(key));
+                    state.left.push(CacheKey::clone(key));
                 }
                 return None;
             }
@@ -131,7 +131,7 @@ impl OngoingCheck {
     }
 
     /// Ends the check, with or without a verdict; returns the paths of the loads that no longer wait for it.
-    pub(super) fn end(&self) -> Vec<Key> {
+    pub(super) fn end(&self) -> Vec<CacheKey> {
         let mut left = Vec::new();
         self.advance(|state| {
             state.ended = true;

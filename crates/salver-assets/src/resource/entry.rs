@@ -8,7 +8,7 @@ use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::cache::bounded::{Cached, UseCounter};
 use crate::cache::micros;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::events::ResourceKind;
 use crate::resource::locate::{Found, FoundFile};
 use crate::resource::representation::Representation;
@@ -142,8 +142,8 @@ impl Resource {
 
 /// A resource in the cache, with the times and counts that change without it.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: Key,
+pub(crate) struct CacheEntry {
+    pub(crate) key: CacheKey,
     pub(crate) resource: Resource,
     /// The bytes that this costs, content and bookkeeping.
     pub(crate) weight: usize,
@@ -157,8 +157,8 @@ pub(crate) struct Entry {
     uses: UseCounter,
 }
 
-impl Cached for Entry {
-    fn key(&self) -> &Key {
+impl Cached for CacheEntry {
+    fn key(&self) -> &CacheKey {
         &self.key
     }
     fn weight(&self) -> usize {
@@ -180,8 +180,8 @@ pub(crate) enum Freshness {
     Wait,
 }
 
-impl Entry {
-    pub(crate) fn new(key: Key, resource: Resource, checked: Duration, uses: u8) -> Self {
+impl CacheEntry {
+    pub(crate) fn new(key: CacheKey, resource: Resource, checked: Duration, uses: u8) -> Self {
         let (small, content) = match &resource {
             Resource::File(representations) => {
                 let found =
@@ -198,7 +198,7 @@ impl Entry {
         };
         let small = BOOKKEEPING + std::mem::size_of::<Self>() + key.len() + small;
         let weight = content + small * SCATTERED_HALVES / 2;
-        Entry {
+        CacheEntry {
             key,
             resource,
             weight,
@@ -226,7 +226,7 @@ impl Entry {
         let representations = representations.with(list.collect());
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
-        Arc::new(Entry::new(
+        Arc::new(CacheEntry::new(
             key,
             Resource::File(representations),
             checked,
@@ -296,9 +296,9 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn entry(checked: u64) -> Entry {
+    fn entry(checked: u64) -> CacheEntry {
         let checked = Duration::from_millis(checked);
-        Entry::new(Arc::from(&b"/x"[..]), Resource::Missing, checked, 0)
+        CacheEntry::new(Arc::from(&b"/x"[..]), Resource::Missing, checked, 0)
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::io::Read;
 use crate::cache_control::FileName;
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
+use crate::resource::engine_state::EngineState;
 use crate::resource::locate::FoundFile;
-use crate::resource::shared::Shared;
 use crate::source::digest::{self, Digest};
 use crate::source::identity::has_grown;
 use crate::source::snapshot::{Cursor, ReadContext, steady};
@@ -86,7 +86,7 @@ impl<'a> Handles<'a> {
 
 /// The whole content of one version: what is in memory is shared, not copied.
 pub(crate) fn read(
-    shared: &Shared,
+    shared: &EngineState,
     opened: &Opened,
     context: ReadContext<'_>,
 ) -> Result<CachedContent, Stop> {
@@ -104,7 +104,7 @@ pub(crate) fn read(
 }
 
 pub(super) fn hash(
-    shared: &Shared,
+    shared: &EngineState,
     opened: &Opened,
     context: ReadContext<'_>,
 ) -> Result<Digest, Stop> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use salver_semantics::ContentCoding;
 
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::coalesce::{Flights, Ticket, Waiter};
 use crate::error::LoadError;
 use crate::resource::entry::Entry;
@@ -23,13 +23,13 @@ pub(crate) type LoadFollower = Waiter<LoadResult>;
 /// content is of use only to requests for the same coding; others would wait in vain, and then again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LoadKey {
-    pub(crate) path: Key,
+    pub(crate) path: CacheKey,
     pub(crate) coding: Option<ContentCoding>,
 }
 
 impl LoadKey {
     /// The key of a load whose result serves every request for the path.
-    pub(crate) fn of_path(path: Key) -> Self {
+    pub(crate) fn of_path(path: CacheKey) -> Self {
         LoadKey { path, coding: None }
     }
 }
@@ -46,11 +46,11 @@ pub(crate) enum LoadResult {
     /// The resource as it is on disk, with the opened content of one representation if that is
     /// not in memory.
     Ready {
-        entry: Arc<Entry>,
+        entry: Arc<CacheEntry>,
         opened: Option<Opened>,
     },
     /// The resource as it was at an earlier look: its present state could not be found out.
-    Stale(Arc<Entry>),
+    Stale(Arc<CacheEntry>),
     /// Why there is no resource.
     Failed(LoadError),
 }

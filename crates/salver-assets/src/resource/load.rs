@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use salver_semantics::AcceptEncoding;
 
 use crate::cache::bounded::Cached;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};
-use crate::resource::entry::{Entry, Resource};
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::{LoadLeader, LoadResult};
 use crate::resource::locate::FoundFile;
-use crate::resource::shared::Shared;
 use crate::source::growth::Growth;
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
 use crate::source::{Identity, Opened, Patience, View};
@@ -41,9 +41,9 @@ const FAILING_FOR: Duration = Duration::from_secs(10);
 /// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who
 /// wait for it.
 pub struct Load {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineState>,
     pub(crate) leader: LoadLeader,
-    pub(crate) key: Key,
+    pub(crate) key: CacheKey,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
     /// The entry that the cache has; `None` if nothing.
@@ -60,7 +60,7 @@ pub struct Load {
 /// The entry that a load is to confirm or replace. While this exists other requests know that a look is
 /// under way.
 pub(crate) struct Previous {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<CacheEntry>,
     /// True if this look was announced at the entry.
     pub(crate) announced: bool,
 }
@@ -303,7 +303,7 @@ impl Load {
 
     /// The old answer, if there is one that could be given again and `revalidate` is over for no longer than
     /// `time`.
-    fn answer_within(&self, time: Duration, now: Duration) -> Option<Arc<Entry>> {
+    fn answer_within(&self, time: Duration, now: Duration) -> Option<Arc<CacheEntry>> {
         let entry = &self.previous.as_ref()?.entry;
         let most = self.shared.config.revalidate.saturating_add(time);
         let may_be_given = self.is_served_by(entry) && !entry.is_older_than(now, most);
@@ -321,7 +321,7 @@ impl Load {
     }
 
     /// True if `entry` is a file and has in memory what is wanted of it.
-    fn is_served_by(&self, entry: &Entry) -> bool {
+    fn is_served_by(&self, entry: &CacheEntry) -> bool {
         let Resource::File(representations) = &entry.resource else {
             return false;
         };

@@ -18,8 +18,8 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::error::Stop;
 use crate::resource::check_table::{OngoingCheck, SiblingCheck};
+use crate::resource::engine_state::EngineState;
 use crate::resource::handles::Handles;
-use crate::resource::shared::Shared;
 use crate::resource::sibling_decode::{WhileWanted, decode, is_worth_it, say};
 use crate::source::digest::{Decoded, Hashed, of_reader};
 use crate::source::identity::{changed_within, may_change_unseen};
@@ -42,7 +42,7 @@ pub(super) struct Subject {
 
 /// The check of `subject`: the one that is under way already, or a new one; `None` if there are too many.
 pub(super) fn begin(
-    shared: &Arc<Shared>,
+    shared: &Arc<EngineState>,
     view: &Arc<dyn View>,
     subject: Subject,
 ) -> Option<Arc<OngoingCheck>> {
@@ -61,7 +61,7 @@ pub(super) fn begin(
 /// The work of a check. Dropping it ends the check without a verdict.
 struct Examination {
     /// Weak, so that a check keeps no engine alive that has no other user.
-    shared: Weak<Shared>,
+    shared: Weak<EngineState>,
     view: Arc<dyn View>,
     subject: Subject,
     check: Arc<OngoingCheck>,
@@ -94,7 +94,7 @@ impl Examination {
     }
 
     /// The digests of the sibling; `None` if they are not to be found out now.
-    fn examine(&self, shared: &Arc<Shared>) -> Result<Option<Hashed>, Stop> {
+    fn examine(&self, shared: &Arc<EngineState>) -> Result<Option<Hashed>, Stop> {
         let Subject {
             mount,
             path,
@@ -170,13 +170,13 @@ impl Examination {
         Ok(Some(hashed))
     }
 
-    fn of_original(&self, shared: &Shared) -> Option<Hashed> {
+    fn of_original(&self, shared: &EngineState) -> Option<Hashed> {
         let (_, of) = &self.subject.original;
         shared.digests.get(of, ContentCoding::Identity)
     }
 
     /// True if `hashed` is the original's, as far as that is known by now.
-    fn may_fit(&self, shared: &Shared, hashed: &Hashed) -> bool {
+    fn may_fit(&self, shared: &EngineState, hashed: &Hashed) -> bool {
         let (original, of) = &self.subject.original;
         let known = self.view.known(original).map(|known| known.digest);
         let known = known.or_else(|| self.of_original(shared).map(|known| known.digest));

@@ -8,7 +8,7 @@ use salver_semantics::coding::ContentCoding;
 use crate::error::Stop;
 use crate::log::quoted;
 use crate::resource::cached_content::CachedContent;
-use crate::resource::shared::Shared;
+use crate::resource::engine_state::EngineState;
 use crate::source::digest::{self, Hashed};
 use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Opened};
@@ -20,7 +20,7 @@ pub(crate) fn is_worth_it(sibling: &Identity, original: &Identity) -> bool {
 
 /// Reads a sibling once for both of its digests, and for its content if that is to be kept.
 pub(crate) fn decode(
-    shared: &Shared,
+    shared: &EngineState,
     opened: &Opened,
     coding: ContentCoding,
     length: u64,
@@ -52,7 +52,7 @@ pub(crate) fn decode(
 }
 
 /// Logs once why a sibling is not used, for the operator.
-pub(crate) fn say(shared: &Shared, path: &[u8], what: impl std::hash::Hash, why: &str) {
+pub(crate) fn say(shared: &EngineState, path: &[u8], what: impl std::hash::Hash, why: &str) {
     let log = &shared.log;
     let now = shared.since_epoch(Instant::now());
     if log.first(&log.siblings, now, (path, what, why)) {

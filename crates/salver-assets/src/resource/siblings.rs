@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::check_table::OngoingCheck;
+use crate::resource::engine_state::EngineState;
 use crate::resource::entry::Representations;
 use crate::resource::handles::Handles;
 use crate::resource::locate::FoundFile;
-use crate::resource::shared::Shared;
 use crate::resource::sibling_check::{self, Subject};
 use crate::resource::sibling_decode::{decode, is_worth_it, say};
 use crate::source::digest::{self, Decoded, Digest, Hashed};
@@ -37,16 +37,16 @@ const DECODED_AT_ONCE: u64 = 1024 * 1024;
 
 /// The siblings of a load's file, as far as the load has learned about them.
 pub(crate) struct Siblings<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<EngineState>,
     view: &'a Arc<dyn View>,
     mount: usize,
     context: ReadContext<'a>,
     /// The path that is loaded again if a sibling fits that was not waited for.
-    key: Option<&'a Key>,
+    key: Option<&'a CacheKey>,
     /// True if content may be kept.
     cached: bool,
     /// The checks that were begun to look.
-    looks: Vec<(ContentCoding, Arc<OngoingCheck>)>,
+    lookups: Vec<(ContentCoding, Arc<OngoingCheck>)>,
     /// The content that checks have read.
     contents: Vec<(Identity, CachedContent)>,
 }
@@ -64,11 +64,11 @@ pub(crate) enum SiblingVerdict {
 
 impl<'a> Siblings<'a> {
     pub(crate) fn new(
-        shared: &'a Arc<Shared>,
+        shared: &'a Arc<EngineState>,
         view: &'a Arc<dyn View>,
         mount: usize,
         context: ReadContext<'a>,
-        key: Option<&'a Key>,
+        key: Option<&'a CacheKey>,
         cached: bool,
     ) -> Self {
         Siblings {
@@ -82,18 +82,18 @@ impl<'a> Siblings<'a> {
             },
             key,
             cached,
-            looks: Vec::new(),
+            lookups: Vec::new(),
             contents: Vec::new(),
         }
     }
 
-    pub(crate) fn shared(&self) -> &'a Shared {
+    pub(crate) fn shared(&self) -> &'a EngineState {
         self.shared
     }
 
     /// True if a look is under way.
     pub(crate) fn are_awaited(&self) -> bool {
-        !self.looks.is_empty()
+        !self.lookups.is_empty()
     }
 
     /// The content of the sibling of this version, if a check has read it.
@@ -102,7 +102,7 @@ impl<'a> Siblings<'a> {
         contents.find_map(|(of, content)| (of == identity).then(|| content.clone()))
     }
 
-    /// Looks for the siblings. A look that would have to wait is begun, for [`found`](Self::found) to await.
+    /// Looks for the siblings. A look that would have to wait is begun, for [`await_lookups`](Self::await_lookups) to await.
     pub(crate) fn look(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
         let checks = self.shared.checks.are_performed();
         let patience = if checks {
@@ -120,7 +120,7 @@ impl<'a> Siblings<'a> {
                         return Err(Stop::WouldWait);
                     }
                     let check = self.begin(file, coding);
-                    self.looks.extend(check.map(|check| (coding, check)));
+                    self.lookups.extend(check.map(|check| (coding, check)));
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -129,8 +129,8 @@ impl<'a> Siblings<'a> {
     }
 
     /// Awaits the looks that were begun.
-    pub(crate) fn found(&mut self, file: &mut FoundFile) {
-        for (coding, check) in &self.looks {
+    pub(crate) fn await_lookups(&mut self, file: &mut FoundFile) {
+        for (coding, check) in &self.lookups {
             let looked = check.wait(self.until(check), self.key, |state| state.looked);
             let found = looked.flatten().map(|identity| (*coding, identity));
             file.siblings.extend(found);
@@ -186,8 +186,8 @@ impl<'a> Siblings<'a> {
                 *verdict = self.known(file, original, *coding, identity);
             }
         }
-        let looks = self.looks.iter().map(|(_, check)| check);
-        for check in looks.chain(checks.iter().map(|(_, check)| check)) {
+        let lookups = self.lookups.iter().map(|(_, check)| check);
+        for check in lookups.chain(checks.iter().map(|(_, check)| check)) {
             self.contents.extend(check.content());
         }
         Ok(verdicts)

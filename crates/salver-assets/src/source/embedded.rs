@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::source::in_memory::{self, Files};
+use crate::source::in_memory::{self, InMemoryFiles};
 use crate::source::{EMBEDDED, KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
 
 /// A file that is part of the program.
@@ -109,7 +109,7 @@ impl Source for EmbeddedSource {
     }
 }
 
-impl Files for EmbeddedSource {
+impl InMemoryFiles for EmbeddedSource {
     fn device(&self) -> u64 {
         EMBEDDED
     }

@@ -5,7 +5,7 @@ use std::io;
 use crate::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
 
 /// Files in memory, by path.
-pub(crate) trait Files {
+pub(crate) trait InMemoryFiles {
     /// The device number of all files and directories.
     fn device(&self) -> u64;
 
@@ -17,7 +17,7 @@ pub(crate) trait Files {
 }
 
 /// As [`View::stat`](crate::View::stat).
-pub(crate) fn stat(files: &impl Files, path: &[u8]) -> io::Result<Metadata> {
+pub(crate) fn stat(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Metadata> {
     if let Some((metadata, _)) = files.find(path) {
         return Ok(metadata);
     }
@@ -28,7 +28,7 @@ pub(crate) fn stat(files: &impl Files, path: &[u8]) -> io::Result<Metadata> {
 }
 
 /// As [`View::open`](crate::View::open).
-pub(crate) fn open(files: &impl Files, path: &[u8]) -> io::Result<Opened> {
+pub(crate) fn open(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Opened> {
     let Some((metadata, reader)) = files.find(path) else {
         stat(files, path)?;
         return Err(io::ErrorKind::InvalidInput.into());
@@ -42,7 +42,7 @@ pub(crate) fn open(files: &impl Files, path: &[u8]) -> io::Result<Opened> {
 }
 
 /// As [`View::list`](crate::View::list).
-pub(crate) fn list(files: &impl Files, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn list(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     if stat(files, path)?.kind != Kind::Directory {
         return Err(io::ErrorKind::NotADirectory.into());
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::source::digest;
-use crate::source::in_memory::{self, Files};
+use crate::source::in_memory::{self, InMemoryFiles};
 use crate::source::{
     KnownDigests, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
 };
@@ -21,11 +21,11 @@ use crate::sync::Lock;
 /// next request for it or until others need the room.
 #[derive(Debug)]
 pub struct MemorySource {
-    tree: Lock<Arc<Tree>>,
+    tree: Lock<Arc<MemoryTree>>,
 }
 
 #[derive(Clone, Debug)]
-struct Tree {
+struct MemoryTree {
     device: u64,
     files: BTreeMap<Vec<u8>, File>,
     versions: u64,
@@ -40,7 +40,7 @@ struct File {
 
 impl Default for MemorySource {
     fn default() -> Self {
-        let tree = Tree {
+        let tree = MemoryTree {
             device: new_device(),
             files: BTreeMap::new(),
             versions: 0,
@@ -90,18 +90,18 @@ impl MemorySource {
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Tree)) {
+    fn change(&self, change: impl FnOnce(&mut MemoryTree)) {
         change(Arc::make_mut(&mut *self.tree.hold()));
     }
 }
 
 impl Source for MemorySource {
     fn view(&self, _: Patience) -> io::Result<Arc<dyn View>> {
-        Ok(Arc::<Tree>::clone(&self.tree.hold()))
+        Ok(Arc::<MemoryTree>::clone(&self.tree.hold()))
     }
 }
 
-impl Files for Tree {
+impl InMemoryFiles for MemoryTree {
     fn device(&self) -> u64 {
         self.device
     }
@@ -121,7 +121,7 @@ impl Files for Tree {
     }
 }
 
-impl View for Tree {
+impl View for MemoryTree {
     fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
         in_memory::stat(self, path)
     }

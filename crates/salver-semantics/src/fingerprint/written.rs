@@ -1,7 +1,7 @@
 //! Text as people write it: telling words, numbers and abbreviations from the letters and digits
 //! of a hash.
 
-use super::Kind;
+use super::FileClass;
 
 /// The looks of a text, from written by people to random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub(super) enum Looks {
 
 /// The looks of characters out of `A-Z a-z 0-9 _ -` in the name of such a file. Of hashes in base64url about
 /// one in fifty looks written, one in twenty no more than odd, and every other random.
-pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
+pub(super) fn looks(text: &[u8], kind: FileClass) -> Looks {
     if is_numbered(text) {
         return Looks::Written;
     }
@@ -26,7 +26,7 @@ pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
     let has_digit = has(u8::is_ascii_digit);
     let (odd, noise, random) = match (has(u8::is_ascii_uppercase), has(u8::is_ascii_lowercase)) {
         (false, false) => return Looks::Written,
-        (true, false) if kind != Kind::Code && is_part_number(text) => return Looks::Written,
+        (true, false) if kind != FileClass::Code && is_part_number(text) => return Looks::Written,
         (true, false) => (1, 1, 2),
         // Abbreviations run together are everyday names of files: `charconv`, `mksysnum`.
         (false, true) if !has_digit => (text.len(), usize::MAX, usize::MAX),
@@ -47,14 +47,14 @@ pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
 
 /// The same for digits with letters from `a` to `f`, which may be a word, a date, a number of
 /// people's making: `cafe2024`, `2feb2026`, `a1234567`, `ade7753a`.
-pub(super) fn looks_in_hex(text: &[u8], kind: Kind) -> Looks {
+pub(super) fn looks_in_hex(text: &[u8], kind: FileClass) -> Looks {
     let is_digits = |run: &[u8]| run.first().is_some_and(u8::is_ascii_digit);
     let runs: Vec<&[u8]> = text
         .chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit())
         .collect();
     let spells = |run: &[u8]| run.len() >= 3 && is_word(run);
     // Nobody gives a script a serial number.
-    let is_serial = |run: &[u8]| kind != Kind::Code && run.len() >= 4;
+    let is_serial = |run: &[u8]| kind != FileClass::Code && run.len() >= 4;
     let (spells, is_serial) = match *runs {
         [letters, digits] | [digits, letters] if is_digits(digits) => {
             (spells(letters), is_serial(digits) && letters.len() <= 2)

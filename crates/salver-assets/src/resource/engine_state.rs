@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::cache::bounded::BoundedCache;
 use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
-use crate::cache::policy::Key;
+use crate::cache::policy::CacheKey;
 use crate::cache_control::FileName;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::counters::Counters;
@@ -17,7 +17,7 @@ use crate::error::LoadError;
 use crate::events::Event;
 use crate::log::LogThrottle;
 use crate::resource::check_table::SiblingChecks;
-use crate::resource::entry::{Entry, Resource};
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
 use crate::source::Identity;
 use crate::source::digest::Digests;
@@ -25,10 +25,10 @@ use crate::source::identity::changed_within;
 use crate::strategy::{Residency, Situation, Transport};
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct EngineState {
     pub(crate) config: Config,
     pub(crate) mounts: Mounts,
-    pub(crate) memory: BoundedCache<Entry>,
+    pub(crate) memory: BoundedCache<CacheEntry>,
     pub(crate) open_files: OpenFiles,
     pub(crate) flights: LoadsInFlight,
     pub(crate) digests: Digests,
@@ -40,20 +40,20 @@ pub(crate) struct Shared {
     /// True while the cache is paused.
     pub(crate) paused: AtomicBool,
     /// Loads the resource at a path again; given by the engine, of which the parts below it know nothing.
-    pub(crate) reload: fn(&Arc<Shared>, Key),
+    pub(crate) reload: fn(&Arc<EngineState>, CacheKey),
     epoch: Instant,
 }
 
-impl Shared {
+impl EngineState {
     pub(crate) fn new(
         config: Config,
         epoch: Instant,
-        reload: fn(&Arc<Shared>, Key),
+        reload: fn(&Arc<EngineState>, CacheKey),
     ) -> Result<Self, ConfigError> {
         // One budget for both: what the digests may take is not the entries'.
         let digests = Digests::within(config.cache_size);
         let budget = config.cache_size.saturating_sub(digests.weight());
-        Ok(Shared {
+        Ok(EngineState {
             mounts: Mounts::new(&config.mounts)?,
             memory: BoundedCache::new(budget),
             open_files: OpenFiles::new(config.open_files),
@@ -127,8 +127,8 @@ impl Shared {
     }
 
     /// Closes the handles of files that `old` has and `new` has not.
-    pub(crate) fn close_replaced(&self, old: &Entry, new: &Entry) {
-        let files = |entry: &Entry| match &entry.resource {
+    pub(crate) fn close_replaced(&self, old: &CacheEntry, new: &CacheEntry) {
+        let files = |entry: &CacheEntry| match &entry.resource {
             Resource::File(representations) => representations.list.clone(),
             Resource::Directory | Resource::Missing => Vec::new(),
         };

@@ -1,5 +1,5 @@
-//! Caches within a budget: entries by path and bytes, open files by number, and the order in which either
-//! are evicted.
+//! Caches within a budget: entries by path and bytes, open files by number, and the order in which either are
+//! evicted.
 
 use std::time::Duration;
 

@@ -65,8 +65,8 @@ impl CacheControl {
         CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
     }
 
-    /// The value for the file that `path` leads to. A rule's value that is none is logged, at
-    /// this time. May wait if [`FileName::is_in_doubt`].
+    /// The value for the file that `path` leads to. A rule's value that is none is logged, at this
+    /// time. May wait if [`FileName::is_in_doubt`].
     pub(crate) fn of(
         &self,
         path: &[u8],

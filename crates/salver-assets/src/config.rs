@@ -86,11 +86,11 @@ pub struct Config {
     /// True if anything is kept in memory, of mounts that do not say
     /// [otherwise](Mount::without_cache). Default: yes.
     pub cache: bool,
-    /// The time for which a cached answer is given after its last comparison with the disk began; a later request
-    /// waits for the next. Default: 1 s.
+    /// The time for which a cached answer is given after its last comparison with the disk began; a later
+    /// request waits for the next. Default: 1 s.
     pub revalidate: Duration,
-    /// True if files and directories whose name begins with a dot are served (`.well-known`
-    /// always is). Default: no.
+    /// True if files and directories whose name begins with a dot are served (`.well-known` always
+    /// is). Default: no.
     pub dotfiles: bool,
     /// The longest file whose entity tag is a hash of its content, in bytes; beyond, it is made
     /// of length and times. Default: 16 MiB.
@@ -98,8 +98,8 @@ pub struct Config {
     /// The time after a change in which a file may well change again while it is sent, so that its
     /// bytes are copied first: see [`strategy`](crate::strategy). Default: 10 s.
     pub settle_time: Duration,
-    /// The length in bytes from which on content that is not kept in memory is sent by `sendfile` where
-    /// the transport can, instead of being read. Default: 32 KiB.
+    /// The length in bytes from which on content that is not kept in memory is sent by `sendfile` where the
+    /// transport can, instead of being read. Default: 32 KiB.
     pub sendfile_from: u64,
     /// Handles of files whose content is not kept in memory that stay open between requests, at
     /// most; one that nobody asks for is closed after 10 s. Default: 1,024.

@@ -1,5 +1,4 @@
-//! Control of a running engine: invalidate, pause, hold fewer
-//! files, and read the statistics.
+//! Control of a running engine: invalidate, pause, hold fewer files, and read the statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,8 +38,7 @@ impl Engine {
         }
     }
 
-    /// Invalidates everything that is cached, open files and digests
-    /// included.
+    /// Invalidates everything that is cached, open files and digests included.
     ///
     /// Here and below: a request that comes afterwards looks at the disk. What is being loaded
     /// at the moment still answers those who wait for it already, and nobody else: it is not kept.
@@ -54,10 +52,10 @@ impl Engine {
         shared.tell(|| Event::Cleared { entries });
     }
 
-    /// Invalidates what is cached of the file or directory at `path`, in all its roles: the file that
-    /// is a directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded
-    /// sibling of another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The
-    /// next request for any of them looks at the disk.
+    /// Invalidates what is cached of the file or directory at `path`, in all its roles: the file that is a
+    /// directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded sibling of
+    /// another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The next request for
+    /// any of them looks at the disk.
     ///
     /// A file that appears at other paths, too (in two mounts, by a link), has to be named at each.
     pub fn invalidate(&self, path: &RequestPath<'_>) {
@@ -75,8 +73,8 @@ impl Engine {
         });
     }
 
-    /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands
-    /// for `/blog` as well.
+    /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands for
+    /// `/blog` as well.
     pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) {
         let shared = &*self.shared;
         let prefix = prefix.as_bytes();
@@ -110,8 +108,8 @@ impl Engine {
     }
 
     /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request looks
-    /// at the disk and reads what it sends, as on a mount [without a
-    /// cache](crate::Mount::without_cache). Requests at the same moment still share a load.
+    /// at the disk and reads what it sends, as on a mount [without a cache](crate::Mount::without_cache).
+    /// Requests at the same moment still share a load.
     ///
     /// What is cached stays where it is, for [`resume_cache`](Self::resume_cache); it can be
     /// invalidated meanwhile, and [`clear`](Self::clear) frees its memory.
@@ -121,8 +119,8 @@ impl Engine {
         }
     }
 
-    /// Uses the cache again after a pause. Its entries are compared with the disk as ever: what was last looked
-    /// at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
+    /// Uses the cache again after a pause. Its entries are compared with the disk as ever: what was last
+    /// looked at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
     pub fn resume_cache(&self) {
         if self.shared.paused.swap(false, Ordering::Relaxed) {
             self.shared.tell(|| Event::Resumed);
@@ -213,8 +211,8 @@ impl Engine {
         self.shared.config.mounts.len()
     }
 
-    /// Closes a file that content was to be sent from and that is no longer what it was. Nothing must have been
-    /// sent of it. Begin again with the request; a load will look at the disk.
+    /// Closes a file that content was to be sent from and that is no longer what it was. Nothing must have
+    /// been sent of it. Begin again with the request; a load will look at the disk.
     pub fn close_file(&self, content: &FileContent) {
         self.shared.open_files.forget(&content.identity);
     }

@@ -85,10 +85,10 @@ impl Engine {
         }
     }
 
-    /// The answer that `load`'s request may have without a look at the disk: that of
-    /// the entry which the load is to confirm, if it is still young enough. For a driver whose
-    /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
-    /// performed and [finished](Self::finish) all the same.
+    /// The answer that `load`'s request may have without a look at the disk: that of the entry
+    /// which the load is to confirm, if it is still young enough. For a driver whose attempt to
+    /// [perform](Load::perform) the load without waiting failed; the load has to be performed and
+    /// [finished](Self::finish) all the same.
     pub fn stale_while_loading(
         &self,
         request: &Request<'_>,
@@ -112,8 +112,8 @@ impl Engine {
         }
     }
 
-    /// True if the file that an answer is to be sent from was changed in place since it was
-    /// opened. Then it is no longer kept open.
+    /// True if the file that an answer is to be sent from was changed in place since it was opened.
+    /// Then it is no longer kept open.
     fn is_outdated(&self, plan: &ResponsePlan) -> bool {
         let file = match &plan.content {
             Content::File(file) => Some(file),

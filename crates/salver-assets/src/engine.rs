@@ -24,8 +24,8 @@ use crate::resource::load::{Load, Previous};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::source::Opened;
 
-/// The age of a load that a request may still join, if `revalidate` is shorter: else
-/// requests at one moment could not share one.
+/// The age of a load that a request may still join, if `revalidate` is shorter: else requests at
+/// one moment could not share one.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The loads after which a request is answered at the latest; each but the last was overtaken by a change.
@@ -52,8 +52,8 @@ pub struct Engine {
 pub enum Step {
     /// Carry this plan out.
     Respond(ResponsePlan),
-    /// Have this load performed and [finished](Engine::finish) - whatever becomes of the
-    /// request -, await the [`Pending`] and [resume](Engine::resume).
+    /// Have this load performed and [finished](Engine::finish) - whatever becomes of the request -,
+    /// await the [`Pending`] and [resume](Engine::resume).
     Load(Load, Pending),
     /// Another request's load will do: await and [resume](Engine::resume).
     Wait(Pending),
@@ -75,8 +75,8 @@ impl Engine {
         })
     }
 
-    /// The same engine for asking about files and not on behalf of a browser: unknown paths
-    /// are 404 also where a mount has a [fallback](crate::Mount::with_fallback).
+    /// The same engine for asking about files and not on behalf of a browser: unknown paths are 404
+    /// also where a mount has a [fallback](crate::Mount::with_fallback).
     pub fn exact(&self) -> Self {
         Engine {
             shared: Arc::clone(&self.shared),

@@ -1,5 +1,5 @@
-//! Events of the cache, for an observer: to log them, to test by them, to tell browsers to
-//! reload. Hits are no events: the [counters](crate::Statistics) have them.
+//! Events of the cache, for an observer: to log them, to test by them, to tell browsers to reload.
+//! Hits are no events: the [counters](crate::Statistics) have them.
 
 use std::fmt;
 use std::io;
@@ -112,8 +112,8 @@ pub enum ResourceKind {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Called by the thread that did it, holding no lock, before the requests that wait
-/// for a load have its result: it must not wait for anything, and should be done in a moment.
+/// Called by the thread that did it, holding no lock, before the requests that wait for a load have
+/// its result: it must not wait for anything, and should be done in a moment.
 pub trait Observer: fmt::Debug + Send + Sync + 'static {
     /// True if the observer wants to be told. Asked before each event, so that none is made in vain.
     fn is_listening(&self) -> bool {

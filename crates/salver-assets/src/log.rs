@@ -18,13 +18,13 @@ pub(crate) const PATHS: u64 = 4;
 /// be said.
 const FILES: u64 = 64;
 
-/// A limit on a kind of log line that can be due very often: a few in a minute.
-/// What would be a line each time costs a look at the clock and an atomic read then.
+/// A limit on a kind of log line that can be due very often: a few in a minute. What would be a
+/// line each time costs a look at the clock and an atomic read then.
 #[derive(Debug)]
 pub struct LogLimit {
     most: u64,
-    /// The moment at which the present minute began, in milliseconds of the caller's clock and plus one, above the
-    /// number of lines said in it; 0 is never.
+    /// The moment at which the present minute began, in milliseconds of the caller's clock and plus one,
+    /// above the number of lines said in it; 0 is never.
     state: AtomicU64,
 }
 
@@ -110,8 +110,8 @@ impl Default for LogThrottle {
 }
 
 impl LogThrottle {
-    /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too
-    /// many. A thing that is not logged may be another time.
+    /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too many. A
+    /// thing that is not logged may be another time.
     pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
         let hash = self.hasher.hash_one(thing);
         let mut said = self.said.hold();

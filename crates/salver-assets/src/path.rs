@@ -99,8 +99,8 @@ impl<'a> RequestPath<'a> {
     }
 }
 
-/// True if a relative path has a segment that begins with a dot, other than `.well-known`
-/// (RFC 8615) in first place: such are not served unless [asked for](crate::Config::dotfiles).
+/// True if a relative path has a segment that begins with a dot, other than `.well-known` (RFC
+/// 8615) in first place: such are not served unless [asked for](crate::Config::dotfiles).
 pub fn is_hidden(relative: &[u8]) -> bool {
     let mut segments = relative.split(|&byte| byte == b'/');
     let first = segments.next().unwrap_or_default();
@@ -148,8 +148,8 @@ fn encode(bytes: &[u8], safe: &[u8], out: &mut String) {
     }
 }
 
-/// True if the path has no escape, no empty segment, no segment that begins with a dot and no NUL. `raw` begins
-/// with `/`.
+/// True if the path has no escape, no empty segment, no segment that begins with a dot and no NUL. `raw`
+/// begins with `/`.
 fn is_clean(raw: &[u8]) -> bool {
     let mut rest = raw;
     while let Some(chunk) = rest.first_chunk() {
@@ -172,8 +172,8 @@ fn is_clean(raw: &[u8]) -> bool {
     }
 }
 
-/// True if one of the last eight of these bytes is an escape, NUL, or the begin of a segment that is
-/// empty or begins with a dot. They are looked at as one word.
+/// True if one of the last eight of these bytes is an escape, NUL, or the begin of a segment that is empty or
+/// begins with a dot. They are looked at as one word.
 fn is_unclean_chunk(chunk: &[u8; 9]) -> bool {
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])

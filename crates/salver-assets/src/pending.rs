@@ -42,8 +42,8 @@ pub(crate) struct LoadRequest {
 }
 
 impl Pending {
-    /// The number of the mount whose files are waited for, in the order of the configuration: they may all
-    /// be slow together.
+    /// The number of the mount whose files are waited for, in the order of the configuration: they may all be
+    /// slow together.
     pub fn mount(&self) -> usize {
         self.mount
     }

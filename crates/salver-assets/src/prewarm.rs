@@ -32,9 +32,9 @@ const HEADS: u64 = 8192;
 /// The `Accept-Encoding` of a browser; the smallest coding is chosen.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
-/// The time for which files that are not at rest are waited for, all together, once the others are loaded: empty
-/// files, which must be seen empty for a while, and files that were written just now. A file that is written all the time
-/// is left to the first request for it.
+/// The time for which files that are not at rest are waited for, all together, once the others are loaded:
+/// empty files, which must be seen empty for a while, and files that were written just now. A file that is
+/// written all the time is left to the first request for it.
 const REST_WITHIN: Duration = Duration::from_millis(250);
 
 /// The most files that are not at rest which are tried again.

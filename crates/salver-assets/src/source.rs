@@ -76,9 +76,9 @@ pub trait View: Send + Sync {
         Ok(names)
     }
 
-    /// The digests of the file at `path`, if the source has them without reading it.
-    /// The engine believes it: it becomes the entity tag, and a precompressed sibling whose
-    /// `decoded` is the original's digest is sent in its place.
+    /// The digests of the file at `path`, if the source has them without reading it. The engine
+    /// believes it: it becomes the entity tag, and a precompressed sibling whose `decoded` is the
+    /// original's digest is sent in its place.
     ///
     /// Default: `None`, and the engine reads what it needs to know.
     fn known(&self, path: &[u8]) -> Option<KnownDigests> {
@@ -95,8 +95,8 @@ pub fn is_clean(path: &[u8]) -> bool {
         || segments.all(|segment| !matches!(segment, b"" | b"." | b"..") && !segment.contains(&0))
 }
 
-/// A new device number that no device has: for the [`Identity`] of files that
-/// lie on none, so that no two sources have the same.
+/// A new device number that no device has: for the [`Identity`] of files that lie on none, so that
+/// no two sources have the same.
 pub fn new_device() -> u64 {
     // Those of the system are small.
     static NEXT: AtomicU64 = AtomicU64::new(EMBEDDED - 1);

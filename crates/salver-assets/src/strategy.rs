@@ -41,8 +41,8 @@ pub enum Residency {
     Resident,
     /// Some of the window is not there, and it has not been prefetched.
     Cold,
-    /// Not known: it was not looked at, looking could wait (file systems that are not
-    /// local), or what was prefetched did not stay.
+    /// Not known: it was not looked at, looking could wait (file systems that are not local), or
+    /// what was prefetched did not stay.
     Unknown,
 }
 
@@ -78,8 +78,8 @@ pub struct Situation {
     pub keep_up_to: u64,
     /// The length from which on content that is not in memory is not read whole.
     pub sendfile_from: u64,
-    /// True if the file changed moments ago, so that it may well change again while it is sent, and pages that
-    /// the kernel sends would show that.
+    /// True if the file changed moments ago, so that it may well change again while it is sent, and pages
+    /// that the kernel sends would show that.
     pub changes_now: bool,
     /// True if so much content is in memory that no more is read whole.
     pub memory_is_full: bool,
@@ -89,8 +89,8 @@ pub struct Situation {
     pub transport: Transport,
 }
 
-/// The length in bytes up to which a file that is being changed is read whole, even if it is not kept:
-/// what is in memory can no longer change before it has left.
+/// The length in bytes up to which a file that is being changed is read whole, even if it is not kept: what
+/// is in memory can no longer change before it has left.
 pub const STEADY_UP_TO: u64 = 1024 * 1024;
 
 /// The way for a situation; see the table at the [module](self).

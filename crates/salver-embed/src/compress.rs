@@ -48,8 +48,8 @@ pub(crate) fn is_worth_it(length: usize, coded: usize) -> bool {
     coded.saturating_add((length / 20).max(64)) <= length
 }
 
-/// The length in bytes below which files are compressed without trying: it costs nothing, and a quick try says
-/// little about them.
+/// The length in bytes below which files are compressed without trying: it costs nothing, and a quick try
+/// says little about them.
 const TRY_FROM: usize = 4096;
 
 /// True if the bytes are compressed already, whatever the name says.

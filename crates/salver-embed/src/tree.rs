@@ -78,9 +78,9 @@ impl Tree {
         self
     }
 
-    /// Writes into `OUT_DIR` what `embedded!` includes, and tells Cargo when to do so again: when
-    /// something in the directory has changed, or `SOURCE_DATE_EPOCH`. A file that a server would not show
-    /// either is named in a warning.
+    /// Writes into `OUT_DIR` what `embedded!` includes, and tells Cargo when to do so again: when something
+    /// in the directory has changed, or `SOURCE_DATE_EPOCH`. A file that a server would not show either is
+    /// named in a warning.
     ///
     /// # Errors
     /// If it is not called by a build script, the directory or a file in it cannot be read, a name

@@ -100,11 +100,11 @@ impl Openat2 {
         self.lacks.load(Ordering::Relaxed)
     }
 
-    /// True if `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6.
-    /// EPERM may: a sandbox that does not know the call; or somebody denies this one file (a scanner that
-    /// listens to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must
-    /// not have all of them walked to for as long as the process lives: a walk may always wait. So then
-    /// the call is asked about what needs no permission: `probe` returns what that gave.
+    /// True if `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6. EPERM
+    /// may: a sandbox that does not know the call; or somebody denies this one file (a scanner that listens
+    /// to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must not have
+    /// all of them walked to for as long as the process lives: a walk may always wait. So then the call is
+    /// asked about what needs no permission: `probe` returns what that gave.
     fn lacks(&self, error: &io::Error, probe: impl FnOnce() -> Option<Errno>) -> bool {
         let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
         let lacks = is(Errno::NOSYS)
@@ -381,8 +381,8 @@ impl Directory {
     }
 }
 
-/// The mounts that a lookup may cross: one that must not wait crosses none, for beyond a server may have to be
-/// asked.
+/// The mounts that a lookup may cross: one that must not wait crosses none, for beyond a server may have to
+/// be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MountCrossing {
     One,

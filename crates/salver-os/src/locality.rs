@@ -1,4 +1,5 @@
-//! The locality of file systems: whether they answer from this machine alone, or may ask a server for each call.
+//! The locality of file systems: whether they answer from this machine alone, or may ask a server for each
+//! call.
 //!
 //! `RESOLVE_CACHED`, `RWF_NOWAIT` and a full page cache keep a call from waiting for a disk. They
 //! do not keep an `open` or `fstat` from asking the server of a network file system or the process

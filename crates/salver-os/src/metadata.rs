@@ -129,7 +129,8 @@ impl Metadata {
         Ok(Self::with_attributes(file, Patience::MayWait)?.0)
     }
 
-    /// The metadata of an open file, with its attributes; without waiting it is that of [`at_hand`](Self::at_hand).
+    /// The metadata of an open file, with its attributes; without waiting it is that of
+    /// [`at_hand`](Self::at_hand).
     ///
     /// # Errors
     /// What `fstat(2)` or `statx(2)` gives.

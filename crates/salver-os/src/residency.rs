@@ -57,8 +57,8 @@ pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     }
 }
 
-/// True if no page is missing, of those that are still being read neither; `None` if the kernel does
-/// not tell.
+/// True if no page is missing, of those that are still being read neither; `None` if the kernel does not
+/// tell.
 #[cfg(target_os = "linux")]
 fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
     use std::os::fd::AsRawFd;
@@ -103,8 +103,8 @@ fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
     (result == 0).then_some(answer.cached >= pages)
 }
 
-/// The page size from libc, which was told by the kernel at the start: rustix looks for it in memory that it should
-/// not touch under valgrind.
+/// The page size from libc, which was told by the kernel at the start: rustix looks for it in memory that it
+/// should not touch under valgrind.
 #[cfg(target_os = "linux")]
 fn page_size() -> Option<u64> {
     // SAFETY: the call takes no pointer and answers from what libc knows.

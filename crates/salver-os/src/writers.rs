@@ -46,9 +46,10 @@ mod linux {
     /// `F_SETSIG`, the same on every architecture.
     const SET_SIGNAL: libc::c_int = 10;
 
-    /// The lock under which the kernel is asked. A process that breaks a lease has the kernel send its holder a signal: SIGIO, which ends a process that does not
-    /// expect it, unless another is chosen for the open file. Giving the lease back undoes the choice, for all
-    /// who share the open file: so nobody may ask between another's choice and his end.
+    /// The lock under which the kernel is asked. A process that breaks a lease has the kernel send its holder
+    /// a signal: SIGIO, which ends a process that does not expect it, unless another is chosen for the open
+    /// file. Giving the lease back undoes the choice, for all who share the open file: so nobody may ask
+    /// between another's choice and his end.
     static ASKING: Mutex<()> = Mutex::new(());
 
     pub(super) fn writers(file: &File) -> Writers {

@@ -32,8 +32,8 @@ pub fn cache_control<E>(
     Ok(value)
 }
 
-/// True if a name says that the content can't change under it: it carries a hash of the content,
-/// as build tools put it there, before the extensions and after a dot or a hyphen.
+/// True if a name says that the content can't change under it: it carries a hash of the content, as
+/// build tools put it there, before the extensions and after a dot or a hyphen.
 ///
 /// A hash that is missed costs a revalidation; a word that is taken for one is stale for a year. So
 /// in doubt the answer is no. There is no doubt
@@ -84,9 +84,9 @@ pub fn is_fingerprinted<E>(
     }
 }
 
-/// True if `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
-/// with `=` and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or
-/// not; nothing but printable ASCII, space and tab is one.
+/// True if `value` can stand in a Cache-Control field: one directive or more, each a token, alone or with `=`
+/// and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or not; nothing but
+/// printable ASCII, space and tab is one.
 ///
 /// ```
 /// use salver_semantics::is_cache_control;

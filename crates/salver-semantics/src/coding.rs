@@ -62,8 +62,8 @@ impl ContentCoding {
     }
 }
 
-/// The preference of a client among codings (Accept-Encoding). Eight bytes, made without allocating; equal values select
-/// equally.
+/// The preference of a client among codings (Accept-Encoding). Eight bytes, made without allocating; equal
+/// values select equally.
 ///
 /// ```
 /// use salver_semantics::{AcceptEncoding, ContentCoding};

@@ -26,8 +26,8 @@ fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// True if `value` is a field value as it stands in a message: without controls but HTAB, and without
-/// white space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
+/// True if `value` is a field value as it stands in a message: without controls but HTAB, and without white
+/// space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
 pub fn is_value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_text = |&byte: &u8| byte >= 0x20 && byte != 0x7f || byte == b'\t';
@@ -102,8 +102,8 @@ impl<'a> Iterator for List<'a> {
     }
 }
 
-/// The weight of a preference: a qvalue in thousandths, 0 to 1000
-/// (RFC 9110 section 12.4.2). Zero means "not acceptable".
+/// The weight of a preference: a qvalue in thousandths, 0 to 1000 (RFC 9110 section 12.4.2). Zero
+/// means "not acceptable".
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(u16);
 

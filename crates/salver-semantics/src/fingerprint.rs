@@ -116,8 +116,8 @@ pub(crate) fn is_confirmed<'a>(
     })
 }
 
-/// The share of the names beside it that has to carry a hash, one in three: people may write one or the other that
-/// looks like one, but seldom that many in one directory.
+/// The share of the names beside it that has to carry a hash, one in three: people may write one or the other
+/// that looks like one, but seldom that many in one directory.
 const LEAST_SHARE: usize = 3;
 
 /// True for directories into which a build tool puts nothing but what it has named itself: Next.js, Nuxt,
@@ -268,7 +268,8 @@ impl Mark<'_> {
         }
     }
 
-    /// The evidence that is needed: whether the names of images and fonts count, and the number of different hashes.
+    /// The evidence that is needed: whether the names of images and fonts count, and the number of different
+    /// hashes.
     fn evidence(&self) -> (bool, usize) {
         match (self.kind, self.separator, self.looks()) {
             (_, None, _) => (false, 3),

@@ -1,4 +1,5 @@
-//! A guard against floods: how much a client may ask for on one connection without letting it lead to anything.
+//! A guard against floods: how much a client may ask for on one connection without letting it lead to
+//! anything.
 
 /// A bucket of what led to nothing on one connection: requests that were cancelled or malformed, frames
 /// that change nothing. It refills with time, and with every answer that the client took whole: whoever

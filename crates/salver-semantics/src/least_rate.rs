@@ -46,7 +46,8 @@ impl RateCredit {
         RateCredit(rate.patience)
     }
 
-    /// Takes note of time that has passed, and bytes that were taken in it; `false` once the patience is used up.
+    /// Takes note of time that has passed, and bytes that were taken in it; `false` once the patience is used
+    /// up.
     pub fn pass(&mut self, rate: &LeastRate, time: Duration, taken: u64) -> bool {
         let earned = match (taken, rate.bytes_per_second) {
             (0, _) => Duration::ZERO,
@@ -58,7 +59,8 @@ impl RateCredit {
         !self.0.is_zero()
     }
 
-    /// Does what [`pass`](Self::pass) does for a credit that begins with the first call, whose time is before it.
+    /// Does what [`pass`](Self::pass) does for a credit that begins with the first call, whose time is before
+    /// it.
     pub fn pass_or_begin(
         credit: &mut Option<Self>,
         rate: &LeastRate,

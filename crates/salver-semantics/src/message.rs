@@ -22,8 +22,8 @@ pub fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// True if Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet
-/// (RFC 9110 section 10.1.1).
+/// True if Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet (RFC
+/// 9110 section 10.1.1).
 ///
 /// ```
 /// use salver_semantics::message::expects_continue;
@@ -60,8 +60,8 @@ pub fn is_of_connection(name: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// True if `name` is one of a field in HTTP/2 and HTTP/3: a token without capitals (RFC 9113 section
-/// 8.2.1, RFC 9114 section 4.2).
+/// True if `name` is one of a field in HTTP/2 and HTTP/3: a token without capitals (RFC 9113 section 8.2.1,
+/// RFC 9114 section 4.2).
 pub fn is_lowercase_name(name: &[u8]) -> bool {
     is_token(name) && !name.iter().any(u8::is_ascii_uppercase)
 }

@@ -89,8 +89,8 @@ fn matches<'a>(
             .is_some_and(|current| entity_tags(value).any(|tag| equal(&tag, &current)))
 }
 
-/// True if the current representation was modified after the date; `None` where that can't be
-/// said: no field, no valid date (two lines of it are none), no modification date.
+/// True if the current representation was modified after the date; `None` where that can't be said:
+/// no field, no valid date (two lines of it are none), no modification date.
 fn modified_since(value: Option<&[u8]>, current: &Validators<'_>, now: HttpDate) -> Option<bool> {
     let date = HttpDate::parse(trim_ows(value?), now)?;
     Some(current.last_modified? > date)

@@ -10,8 +10,8 @@ use crate::field::{list, trim_ows};
 /// Every range is half-open, not empty and within the length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeOutcome {
-    /// The field is ignored as if it were absent: another unit, a syntax error, more than the limits allow, or
-    /// nothing that a 206 could express.
+    /// The field is ignored as if it were absent: another unit, a syntax error, more than the limits allow,
+    /// or nothing that a 206 could express.
     Ignore,
     /// 416 (Range Not Satisfiable).
     Unsatisfiable,
@@ -22,8 +22,8 @@ pub enum RangeOutcome {
     Multiple(Vec<Range<u64>>),
 }
 
-/// The limits within which a Range field is honoured: a field of some hundred bytes must not cost an answer of
-/// a thousand parts (RFC 9110 section 17.15).
+/// The limits within which a Range field is honoured: a field of some hundred bytes must not cost an answer
+/// of a thousand parts (RFC 9110 section 17.15).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct RangeLimits {
     /// A field with more range-specs than this is ignored. Default 100.
@@ -31,8 +31,8 @@ pub struct RangeLimits {
     /// A field that needs more parts than this, after merging, is ignored. Default 32.
     pub max_parts: usize,
     /// The least gap in bytes: ranges with a smaller one than this are merged into one, because a part of its
-    /// own costs about as much (RFC 9110 section 15.3.7.2). Ranges that overlap or touch always
-    /// are. Default 0: nobody gets bytes that were not asked for.
+    /// own costs about as much (RFC 9110 section 15.3.7.2). Ranges that overlap or touch always are. Default
+    /// 0: nobody gets bytes that were not asked for.
     pub merge_gap: u64,
 }
 

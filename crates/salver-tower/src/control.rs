@@ -46,9 +46,9 @@ impl Assets {
             .map_err(std::io::Error::other)
     }
 
-    /// Invalidates what is cached of one file or directory: the next request looks at the disk. That
-    /// goes for all its roles: `blog/index.html` is `blog/`, `app.js.br` belongs to `app.js`, and
-    /// nothing may have been there before.
+    /// Invalidates what is cached of one file or directory: the next request looks at the disk. That goes for
+    /// all its roles: `blog/index.html` is `blog/`, `app.js.br` belongs to `app.js`, and nothing may have
+    /// been there before.
     ///
     /// A request that waits for a load already gets its result; that is not kept, and no request that comes
     /// afterwards gets it. The same holds for [`invalidate_prefix`](Self::invalidate_prefix) and
@@ -72,8 +72,8 @@ impl Assets {
     }
 
     /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request is
-    /// answered from disk, and requests at the same moment still share a load. For as long as a
-    /// deployment rewrites files in place, say, or to see what the cache is worth.
+    /// answered from disk, and requests at the same moment still share a load. For as long as a deployment
+    /// rewrites files in place, say, or to see what the cache is worth.
     ///
     /// What is cached stays in memory for [`resume`](Self::resume); [`clear`](Self::clear) frees it,
     /// and it can be invalidated meanwhile. All clones are paused.
@@ -114,9 +114,9 @@ impl Assets {
         self.engines().serving.engine.statistics()
     }
 
-    /// The events of the cache from now on: what it loads, finds changed, invalidates; which loads failed
-    /// and why. Hits are no events, but [counted](Self::statistics). A program can log them, test by
-    /// them, or tell browsers to reload:
+    /// The events of the cache from now on: what it loads, finds changed, invalidates; which loads failed and
+    /// why. Hits are no events, but [counted](Self::statistics). A program can log them, test by them, or
+    /// tell browsers to reload:
     ///
     /// ```
     /// use salver_tower::{Assets, Event};

@@ -1,6 +1,6 @@
-//! Delayed tasks: loads of files that have to rest before they can be read. All of them wait on one thread of Tokio's pool for
-//! blocking work, which is there only while there are any: a file that is being written would keep a
-//! thread of its own for seconds, and a program's runtime may have no timer.
+//! Delayed tasks: loads of files that have to rest before they can be read. All of them wait on one thread of
+//! Tokio's pool for blocking work, which is there only while there are any: a file that is being written
+//! would keep a thread of its own for seconds, and a program's runtime may have no timer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -39,7 +39,8 @@ impl std::error::Error for Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The name cannot be that of a file: it leads out of the directory, or holds a NUL. The disk was not asked.
+    /// The name cannot be that of a file: it leads out of the directory, or holds a NUL. The disk was not
+    /// asked.
     Name(PathError),
     /// There is no such file, or it is not served.
     NotFound,

@@ -6,8 +6,8 @@
 //! are no assets; from then on every failure is an answer (404, 503, 500), and the service itself never
 //! fails.
 //!
-//! Programs also [read](Assets::read) whole files - one read however many ask, [`SharedReader`] does that
-//! for any directory -, [send single ones](Assets::file) from a handler or as a [`FileService`], load
+//! Programs also [read](Assets::read) whole files - one read however many ask, [`SharedReader`] does that for
+//! any directory -, [send single ones](Assets::file) from a handler or as a [`FileService`], load
 //! [ahead](Assets::prewarm_prefix), [let go](Assets::invalidate) of what they have changed,
 //! [pause](Assets::pause) the cache, and [hear](Assets::events) what it does.
 //!

@@ -74,8 +74,8 @@ impl LoadPool {
         }
     }
 
-    /// Performs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait. The place is
-    /// free again whatever became of the load.
+    /// Performs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait.
+    /// The place is free again whatever became of the load.
     fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
         let delayed = Arc::clone(&self.delayed);
         tokio::task::spawn_blocking(move || perform(&delayed, engine, load, place));

@@ -56,8 +56,8 @@ impl Assets {
     }
 }
 
-/// A reader of the files of any directory, for a program that uses them itself: templates, say, or what users have
-/// uploaded. Nothing is kept: each read looks at the disk; but those that run at the same moment are
+/// A reader of the files of any directory, for a program that uses them itself: templates, say, or what users
+/// have uploaded. Nothing is kept: each read looks at the disk; but those that run at the same moment are
 /// one, and share its bytes.
 ///
 /// It knows nothing of the web: no index stands for a directory, no coded sibling for a file, and

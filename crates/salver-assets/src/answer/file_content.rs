@@ -1,5 +1,5 @@
-//! Content that lies in an open file: reading it with and without waiting, and proving that it
-//! is still what the head says.
+//! Content that lies in an open file: reading it with and without waiting, and proving that it is
+//! still what the head says.
 
 use std::fs::File;
 use std::io;
@@ -25,8 +25,8 @@ pub struct FileContent {
     pub file: Arc<File>,
     /// The bytes to be sent; not empty.
     pub range: Range<u64>,
-    /// The version of the file for which the head was made: if it no longer is while its bytes leave, these have to be
-    /// proved ([`read`](Self::read)).
+    /// The version of the file for which the head was made: if it no longer is while its bytes leave, these
+    /// have to be proved ([`read`](Self::read)).
     pub identity: Identity,
     /// True if what the page cache holds of the file can be had without waiting.
     pub local: bool,
@@ -112,8 +112,9 @@ enum FileState {
 
 impl FileContent {
     /// True if the file still is what it was when the head was made. A file that lost its name is, and one
-    /// whose change time moved with its names, mode or owner; a file that was changed in place is not, whatever
-    /// its modification time says. Who must not wait gets what the kernel knows without asking a file server.
+    /// whose change time moved with its names, mode or owner; a file that was changed in place is not,
+    /// whatever its modification time says. Who must not wait gets what the kernel knows without asking a
+    /// file server.
     ///
     /// # Errors
     /// What `statx(2)` gives.

@@ -124,8 +124,8 @@ impl ResponsePlan {
         }
     }
 
-    /// An error: an answer with a short text. It is not to be stored.
-    /// `more` are fields besides those of the text.
+    /// An error: an answer with a short text. It is not to be stored. `more` are fields besides
+    /// those of the text.
     pub fn error(status: u16, text: &str, more: Vec<Field>) -> Self {
         let text = Bytes::from(format!("{status} {text}\n"));
         let mut fields: Vec<Field> = vec![

@@ -1,5 +1,5 @@
-//! Selecting the answer among the representations of a resource: negotiation, preconditions, ranges, in
-//! the order of RFC 9110 section 13.2.
+//! Selecting the answer among the representations of a resource: negotiation, preconditions, ranges, in the
+//! order of RFC 9110 section 13.2.
 
 use std::fmt::Write;
 use std::ops::Range;

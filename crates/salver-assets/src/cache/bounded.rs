@@ -71,8 +71,8 @@ impl<T: Cached> BoundedCache<T> {
         self.table.pin().get(key).cloned()
     }
 
-    /// Caches a value in place of that of its key, and evicts what no longer fits (that can be
-    /// the new one itself): returns the keys that were evicted.
+    /// Caches a value in place of that of its key, and evicts what no longer fits (that can be the
+    /// new one itself): returns the keys that were evicted.
     pub(crate) fn insert(&self, kept: Arc<T>) -> Vec<CacheKey> {
         self.insert_if(kept, || true)
     }

@@ -24,9 +24,9 @@ const SMALL_SHARE: usize = 10;
 /// The hashes that the ghost queue remembers at least, however few entries there are.
 const MIN_GHOSTS: usize = 64;
 
-/// The most keys that an eviction passes over in each queue. Each was used since it was seen last, so
-/// that there are no more of them than hits; but if all were, one insert would go round the whole queue,
-/// under the lock that all inserts take. Who comes after so many leaves although it was used.
+/// The most keys that an eviction passes over in each queue. Each was used since it was seen last, so that
+/// there are no more of them than hits; but if all were, one insert would go round the whole queue, under the
+/// lock that all inserts take. Who comes after so many leaves although it was used.
 const SECOND_CHANCES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +185,8 @@ impl Policy {
         None
     }
 
-    /// Evicts the oldest key of the main queue that was not used; used ones go to its end for one use
-    /// less. `None` if the queue is empty.
+    /// Evicts the oldest key of the main queue that was not used; used ones go to its end for one use less.
+    /// `None` if the queue is empty.
     fn evict_main(&mut self, entries: &impl UseCounts) -> Option<CacheKey> {
         for _ in 0..SECOND_CHANCES {
             let (number, key) = self.oldest(Queue::Main)?;

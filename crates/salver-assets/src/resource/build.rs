@@ -18,8 +18,8 @@ use crate::source::identity::{changed_within, may_change_unseen};
 use crate::source::snapshot::ReadContext;
 use crate::strategy::{Way, way};
 
-/// An original that was read or looked up: its digest, if it is short enough to be hashed at once, and its content if
-/// that was read and may be kept.
+/// An original that was read or looked up: its digest, if it is short enough to be hashed at once, and its
+/// content if that was read and may be kept.
 #[derive(Debug, Default)]
 pub(crate) struct Original {
     digest: Option<Digest>,
@@ -73,8 +73,8 @@ impl Original {
     }
 }
 
-/// Builds the representations of `file`, of the mount of this number. Content that happened to be read, or that
-/// `previous` holds and that is still right, comes with it.
+/// Builds the representations of `file`, of the mount of this number. Content that happened to be read, or
+/// that `previous` holds and that is still right, comes with it.
 pub(crate) fn build(
     siblings: &mut Siblings<'_>,
     mount: usize,

@@ -1,7 +1,7 @@
 //! The table of checks of siblings that wait for a thread or run, and the loads that wait for them.
 //!
-//! There is one check of each sibling, and so many in all. A sibling whose check finds no place is checked at a
-//! later look: until then it counts as absent.
+//! There is one check of each sibling, and so many in all. A sibling whose check finds no place is checked at
+//! a later look: until then it counts as absent.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::resource::cached_content::CachedContent;
 use crate::source::Identity;
 use crate::sync::Lock;
 
-/// The checks that may wait or run at once: three for each thread of a driver, and more. One mount has no more
-/// of them than it leaves to others.
+/// The checks that may wait or run at once: three for each thread of a driver, and more. One mount has no
+/// more of them than it leaves to others.
 const MOST: usize = 512;
 
-/// The slow checks that one mount may have before it gets no more: its disk hangs, and there is nothing to wait
-/// for.
+/// The slow checks that one mount may have before it gets no more: its disk hangs, and there is nothing to
+/// wait for.
 const MOST_SLOW: usize = 8;
 
 /// The age from which on a check is slow.
@@ -29,8 +29,8 @@ const SLOW: Duration = Duration::from_secs(1);
 const MOST_LEFT: usize = 16;
 
 /// A check to be performed where it may wait; see
-/// [`Engine::hand_sibling_checks_to`](crate::Engine::hand_sibling_checks_to). One that is dropped instead
-/// is done at a later look.
+/// [`Engine::hand_sibling_checks_to`](crate::Engine::hand_sibling_checks_to). One that is dropped instead is
+/// done at a later look.
 pub struct SiblingCheck {
     mount: usize,
     perform: Box<dyn FnOnce() + Send>,
@@ -50,8 +50,8 @@ impl SiblingCheck {
         self.mount
     }
 
-    /// Looks at the sibling, and decodes it if that has not been done. May wait for as long as the storage likes,
-    /// and read both files whole.
+    /// Looks at the sibling, and decodes it if that has not been done. May wait for as long as the storage
+    /// likes, and read both files whole.
     pub fn perform(self) {
         (self.perform)();
     }
@@ -85,8 +85,8 @@ pub(super) struct CheckState {
 }
 
 impl OngoingCheck {
-    /// Waits until `ready` returns a value or the check has ended, but not beyond `until`: then `left` is loaded
-    /// again if the sibling turns out to fit.
+    /// Waits until `ready` returns a value or the check has ended, but not beyond `until`: then `left` is
+    /// loaded again if the sibling turns out to fit.
     pub(super) fn wait<T>(
         &self,
         until: Instant,
@@ -174,8 +174,8 @@ impl SiblingChecks {
         self.hand_over.hold().is_some()
     }
 
-    /// The check of the sibling at `path`: the one in the table, or the one that `make` makes; `None` if there are
-    /// too many.
+    /// The check of the sibling at `path`: the one in the table, or the one that `make` makes; `None` if
+    /// there are too many.
     pub(super) fn begin(
         &self,
         mount: usize,

@@ -75,8 +75,8 @@ impl EngineState {
         self.config.keep_up_to()
     }
 
-    /// True if what answers `key` may be kept, its open files included. All code that keeps something,
-    /// or uses what is kept, asks here.
+    /// True if what answers `key` may be kept, its open files included. All code that keeps something, or
+    /// uses what is kept, asks here.
     pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
         self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
     }
@@ -90,8 +90,8 @@ impl EngineState {
         }
     }
 
-    /// The situation of a file's content, before anything is known of its windows.
-    /// `cached` is what [`is_cached`](Self::is_cached) says of its path.
+    /// The situation of a file's content, before anything is known of its windows. `cached` is what
+    /// [`is_cached`](Self::is_cached) says of its path.
     pub(crate) fn situation(&self, identity: &Identity, cached: bool) -> Situation {
         Situation {
             length: identity.length,
@@ -113,8 +113,8 @@ impl EngineState {
         self.contents.bytes() > kept.saturating_add(size / 16)
     }
 
-    /// True if the Cache-Control of `file`, in the tree of the mount of this number, takes a look at
-    /// its directory, which may wait.
+    /// True if the Cache-Control of `file`, in the tree of the mount of this number, takes a look at its
+    /// directory, which may wait.
     pub(crate) fn is_in_doubt(&self, mount: usize, file: FileName<'_>) -> bool {
         file.is_in_doubt(&self.mounts.path_of(mount, file.path))
     }

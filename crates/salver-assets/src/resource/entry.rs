@@ -17,9 +17,9 @@ use crate::resource::representation::Representation;
 const BOOKKEEPING: usize = 320;
 
 /// The cost of small blocks, in halves of their lengths: many threads make them, they are given back in
-/// another order, and what lies between them stays with the process, as does what the allocator
-/// keeps for each thread. Measured over a tree of 1,000,000 files and a budget of 64 MiB (`make
-/// huge`): at twice their lengths the process took 5.7 MB more than the budget.
+/// another order, and what lies between them stays with the process, as does what the allocator keeps for
+/// each thread. Measured over a tree of 1,000,000 files and a budget of 64 MiB (`make huge`): at twice their
+/// lengths the process took 5.7 MB more than the budget.
 const SCATTERED_HALVES: usize = 5;
 
 /// The state of one path at the moment of the last look.
@@ -42,8 +42,8 @@ pub(crate) struct Representations {
     pub(crate) list: Vec<Arc<Representation>>,
     /// Coding and length of each, side by side: choosing reads no representation but the chosen.
     choices: Vec<(ContentCoding, u64)>,
-    /// True if an equal identity may hide a change, or a tag is weak for a while: then the next look builds it
-    /// again.
+    /// True if an equal identity may hide a change, or a tag is weak for a while: then the next look builds
+    /// it again.
     pub(crate) look_again: bool,
     /// True if the verdict on some sibling is not known yet.
     pub(crate) undecided: bool,
@@ -81,8 +81,8 @@ impl Representations {
         )
     }
 
-    /// A copy without the representation in this coding, which could not be read. The next look asks
-    /// about it again.
+    /// A copy without the representation in this coding, which could not be read. The next look asks about it
+    /// again.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
         let others = self.list.iter().filter(|r| r.coding != coding);
         Representations {
@@ -249,7 +249,8 @@ impl CacheEntry {
         self.age(now) >= after
     }
 
-    /// True if the last look began longer than `most` before `then`, so that a request of that time needs another.
+    /// True if the last look began longer than `most` before `then`, so that a request of that time needs
+    /// another.
     pub(crate) fn is_older_than(&self, then: Duration, most: Duration) -> bool {
         self.age(then) > micros(most)
     }

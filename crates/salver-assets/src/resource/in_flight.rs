@@ -19,8 +19,8 @@ pub(crate) type LoadLeader = Ticket<LoadKey, LoadResult>;
 /// A place among the requests that wait for a load.
 pub(crate) type LoadFollower = Waiter<LoadResult>;
 
-/// The key by which loads are shared: the path and, where content is wanted that is not kept, its coding. Such
-/// content is of use only to requests for the same coding; others would wait in vain, and then again.
+/// The key by which loads are shared: the path and, where content is wanted that is not kept, its coding.
+/// Such content is of use only to requests for the same coding; others would wait in vain, and then again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LoadKey {
     pub(crate) path: CacheKey,
@@ -43,8 +43,8 @@ impl From<&LoadKey> for LoadKey {
 /// The result of a load, given to all requests that wait for it.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadResult {
-    /// The resource as it is on disk, with the opened content of one representation if that is
-    /// not in memory.
+    /// The resource as it is on disk, with the opened content of one representation if that is not
+    /// in memory.
     Ready {
         entry: Arc<CacheEntry>,
         opened: Option<Opened>,

@@ -1,7 +1,7 @@
 //! Loads: the part of an answer that touches files. They look, compare with what is known, and read or open.
 //!
-//! A [`Load`] is a value that any thread may perform: a loop that must not wait tries first, a thread
-//! that may wait does the rest.
+//! A [`Load`] is a value that any thread may perform: a loop that must not wait tries first, a thread that
+//! may wait does the rest.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -38,8 +38,7 @@ const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(
 const FAILING_FOR: Duration = Duration::from_secs(10);
 
 /// The work that has to be done before a request can be answered. Perform it and give the outcome to
-/// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who
-/// wait for it.
+/// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who wait for it.
 pub struct Load {
     pub(crate) shared: Arc<EngineState>,
     pub(crate) leader: LoadLeader,
@@ -57,8 +56,8 @@ pub struct Load {
     pub(crate) slow_to_check: bool,
 }
 
-/// The entry that a load is to confirm or replace. While this exists other requests know that a look is
-/// under way.
+/// The entry that a load is to confirm or replace. While this exists other requests know that a look is under
+/// way.
 pub(crate) struct Previous {
     pub(crate) entry: Arc<CacheEntry>,
     /// True if this look was announced at the entry.
@@ -93,8 +92,8 @@ impl Outcome {
     }
 }
 
-/// The refusal of a load that would have to wait and must not. Nothing is lost: perform it
-/// again where it may.
+/// The refusal of a load that would have to wait and must not. Nothing is lost: perform it again
+/// where it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WouldWait {
     /// True if it is known what is at the path, so that only the content is missing.
@@ -119,8 +118,9 @@ pub(crate) struct RetryState {
     pub(super) paused: RefCell<Option<PausedAttempt>>,
 }
 
-/// The findings of an attempt that stopped because a file had not rested for long enough. The next goes on with them, unless
-/// the file has been written to: one that is replaced again and again would else never be found at rest.
+/// The findings of an attempt that stopped because a file had not rested for long enough. The next goes on
+/// with them, unless the file has been written to: one that is replaced again and again would else never be
+/// found at rest.
 pub(super) struct PausedAttempt {
     /// The moment of the look.
     pub(super) began: Duration,
@@ -165,8 +165,8 @@ impl Load {
         }
     }
 
-    /// Performs the load where it may wait for a disk, but not for a file to rest: as
-    /// long as that may take, other loads need the thread.
+    /// Performs the load where it may wait for a disk, but not for a file to rest: as long as that
+    /// may take, other loads need the thread.
     ///
     /// # Errors
     /// [`RetryLater`] if a file has not been at rest for long enough.
@@ -180,8 +180,8 @@ impl Load {
         Some(self)
     }
 
-    /// Attempts the load again and again, as long as that makes sense without a pause. `looked` is set once it is
-    /// known what is at the path.
+    /// Attempts the load again and again, as long as that makes sense without a pause. `looked` is set once
+    /// it is known what is at the path.
     fn attempts(
         &self,
         patience: Patience,
@@ -274,8 +274,8 @@ impl Load {
         }
     }
 
-    /// The result for a file that is written without a pause and has no state that could be sent. The last whole one
-    /// is better than none, until that would be older than one look explains.
+    /// The result for a file that is written without a pause and has no state that could be sent. The last
+    /// whole one is better than none, until that would be older than one look explains.
     fn unsettled(&self, now: Duration) -> LoadResult {
         let log = &self.shared.log;
         let is_first = |what: &str| log.first(&log.unsettled, now, (&self.key, what));

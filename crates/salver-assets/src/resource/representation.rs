@@ -1,5 +1,5 @@
-//! A representation of a resource: its path, its length, its coding, its validators
-//! and the fields that go with it, as one value.
+//! A representation of a resource: its path, its length, its coding, its validators and the fields
+//! that go with it, as one value.
 
 use std::any::Any;
 use std::sync::OnceLock;
@@ -29,8 +29,8 @@ pub enum Protocol {
     Library,
 }
 
-/// A head that is rendered at first use, once per protocol, and then kept with the fields.
-/// The type of a rendered head is the driver's.
+/// A head that is rendered at first use, once per protocol, and then kept with the fields. The type
+/// of a rendered head is the driver's.
 #[derive(Debug, Default)]
 pub struct RenderedHeads([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
 
@@ -83,11 +83,11 @@ impl Head {
 pub(crate) enum TagBasis {
     /// The digest of the content: the bytes are of content with this digest.
     Digest(Digest),
-    /// The identity of the version, its length and times. Nothing could prove that the bytes are of it once the
-    /// file has changed.
+    /// The identity of the version, its length and times. Nothing could prove that the bytes are of it once
+    /// the file has changed.
     Identity,
-    /// The identity of a file that is being written: the tag is weak. The file may grow meanwhile, so that what has
-    /// left is hashed, to be compared with what is in the file at the end.
+    /// The identity of a file that is being written: the tag is weak. The file may grow meanwhile, so that
+    /// what has left is hashed, to be compared with what is in the file at the end.
     WeakPrefix,
 }
 
@@ -166,8 +166,7 @@ impl Representation {
         }
     }
 
-    /// The same representation with this content, or none. Rendered heads are rendered
-    /// again.
+    /// The same representation with this content, or none. Rendered heads are rendered again.
     pub(crate) fn with_content(&self, content: Option<CachedContent>) -> Self {
         Representation {
             coding: self.coding,

@@ -1,5 +1,5 @@
-//! The check of one precompressed sibling by a thread of its own, so that its original waits for it a
-//! moment at most.
+//! The check of one precompressed sibling by a thread of its own, so that its original waits for it a moment
+//! at most.
 //!
 //! ```text
 //!                begin            a thread performs it, or it is dropped
@@ -9,7 +9,8 @@
 //!                                             what is kept there is loaded again if the sibling fits
 //! ```
 //!
-//! A file system may take as long as it likes for a sibling, or for ever: see the [table](super::check_table).
+//! A file system may take as long as it likes for a sibling, or for ever: see the
+//! [table](super::check_table).
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;

@@ -1,9 +1,9 @@
 //! The precompressed siblings of one file: those that exist, and those that decode to the file's content.
 //!
-//! A sibling is an offer to save bytes and never a reason to withhold its original: what cannot be looked
-//! at, opened, read or decoded, does not rest, hangs, or saves nothing, counts as absent. What has to wait
-//! is done by [checks](crate::resource::sibling_check) side by side, and beside the reading of the original, which
-//! then waits for them a moment at most.
+//! A sibling is an offer to save bytes and never a reason to withhold its original: what cannot be looked at,
+//! opened, read or decoded, does not rest, hangs, or saves nothing, counts as absent. What has to wait is
+//! done by [checks](crate::resource::sibling_check) side by side, and beside the reading of the original,
+//! which then waits for them a moment at most.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ use crate::source::identity::may_change_unseen;
 use crate::source::snapshot::{ReadContext, steady};
 use crate::source::{Identity, Kind, Patience, View};
 
-/// The time that a load waits for checks of its siblings, besides twice the time that it took itself: a disk that is
-/// slow with everything is not slow with siblings.
+/// The time that a load waits for checks of its siblings, besides twice the time that it took itself: a disk
+/// that is slow with everything is not slow with siblings.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The longest that a load waits for checks once it has nothing else to do.
@@ -102,7 +102,8 @@ impl<'a> Siblings<'a> {
         contents.find_map(|(of, content)| (of == identity).then(|| content.clone()))
     }
 
-    /// Looks for the siblings. A look that would have to wait is begun, for [`await_lookups`](Self::await_lookups) to await.
+    /// Looks for the siblings. A look that would have to wait is begun, for
+    /// [`await_lookups`](Self::await_lookups) to await.
     pub(crate) fn look(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
         let checks = self.shared.checks.are_performed();
         let patience = if checks {
@@ -193,8 +194,8 @@ impl<'a> Siblings<'a> {
         Ok(verdicts)
     }
 
-    /// True if the representations can stay although the verdict on siblings is unknown. Their checks are begun, if
-    /// they are not under way, and not waited for.
+    /// True if the representations can stay although the verdict on siblings is unknown. Their checks are
+    /// begun, if they are not under way, and not waited for.
     pub(crate) fn may_stay_undecided(&self, representations: &Representations) -> bool {
         if !self.shared.checks.are_performed() {
             return false;

@@ -96,8 +96,8 @@ pub enum Rule {
     Listing,
     /// Every method, where nothing is, says `NotFound` or `NotADirectory`.
     Absent,
-    /// Every method says the same at paths with dot or empty segments, at absolute ones, with a slash at the end and
-    /// with NUL.
+    /// Every method says the same at paths with dot or empty segments, at absolute ones, with a slash at the
+    /// end and with NUL.
     Unclean,
     /// A caller that must not wait gets the same, or `WouldBlock`.
     NotWaiting,

@@ -36,8 +36,8 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 pub struct KnownDigests {
     /// The digest of the bytes as they are.
     pub digest: Digest,
-    /// The digest of what they decode to as a content coding; `None` if they don't decode,
-    /// or were not decoded.
+    /// The digest of what they decode to as a content coding; `None` if they don't decode, or were
+    /// not decoded.
     pub decoded: Option<Digest>,
 }
 
@@ -75,8 +75,8 @@ impl Hashed {
         !matches!(self.decoded, Decoded::Beyond(limit) if length > limit)
     }
 
-    /// The verdict whether this decodes to an original of so many bytes with this digest; `None` if that was not found
-    /// out.
+    /// The verdict whether this decodes to an original of so many bytes with this digest; `None` if that was
+    /// not found out.
     pub(crate) fn fits(&self, original: Digest, length: u64) -> Option<bool> {
         match self.decoded {
             Decoded::To(decoded) => Some(decoded == original),
@@ -85,8 +85,8 @@ impl Hashed {
     }
 }
 
-/// A cache of the digests of files, so that an entry which comes back need not be read again.
-/// Two generations: when the young one is full it becomes the old one, and the old one goes.
+/// A cache of the digests of files, so that an entry which comes back need not be read again. Two
+/// generations: when the young one is full it becomes the old one, and the old one goes.
 #[derive(Debug)]
 pub(crate) struct Digests {
     generations: Lock<Generations>,

@@ -30,8 +30,8 @@ struct Sighting {
 }
 
 impl Growth {
-    /// Records one look at the file and returns whether it is taken for one that grows. `known` is the identity
-    /// under which it was known to grow before the load.
+    /// Records one look at the file and returns whether it is taken for one that grows. `known` is the
+    /// identity under which it was known to grow before the load.
     pub(crate) fn look(&mut self, known: Option<&Identity>, identity: &Identity) -> bool {
         if let Some(known) = known
             && (known == identity || has_grown(known, identity))

@@ -20,8 +20,8 @@ pub(crate) fn resolution(identity: &Identity) -> Duration {
     }
 }
 
-/// True if an equal identity may still hide another change: the file system keeps whole seconds
-/// and the last change is younger than its resolution.
+/// True if an equal identity may still hide another change: the file system keeps whole seconds and
+/// the last change is younger than its resolution.
 pub(crate) fn may_change_unseen(identity: &Identity) -> bool {
     resolution(identity) == COARSE && changed_within(identity, COARSE)
 }

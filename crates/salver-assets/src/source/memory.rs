@@ -58,9 +58,8 @@ impl MemorySource {
     }
 
     /// Puts a file at `path` (relative, `/` between segments), replacing what was there.
-    /// `modified_unix_seconds` becomes its `Last-Modified`. Hashes the content, which is then not
-    /// hashed when it is asked for. A file at a path that is not [clean](crate::source::is_clean) path is never
-    /// found.
+    /// `modified_unix_seconds` becomes its `Last-Modified`. Hashes the content, which is then not hashed when
+    /// it is asked for. A file at a path that is not [clean](crate::source::is_clean) path is never found.
     pub fn insert(&self, path: &str, content: impl Into<Bytes>, modified_unix_seconds: i64) {
         let content = content.into();
         let known = KnownDigests {

@@ -24,19 +24,20 @@ use crate::source::digest;
 use crate::source::identity::{has_grown, resolution, same_content};
 use crate::source::{Identity, Metadata, Opened, Patience, Reader};
 
-/// The time for which an empty file must be seen empty. File systems (ext4, for one) set the length first and the times when
-/// they have freed the blocks, which takes tens of milliseconds if the journal is busy, so that times say
-/// nothing of a truncation.
+/// The time for which an empty file must be seen empty. File systems (ext4, for one) set the length first and
+/// the times when they have freed the blocks, which takes tens of milliseconds if the journal is busy, so
+/// that times say nothing of a truncation.
 const EMPTY_FOR: Duration = Duration::from_millis(100);
 
-/// The same of an empty file that still has blocks. Most likely a truncation is stuck; but a few file systems count
-/// attributes, too.
+/// The same of an empty file that still has blocks. Most likely a truncation is stuck; but a few file systems
+/// count attributes, too.
 const EMPTY_WITH_BLOCKS_FOR: Duration = Duration::from_secs(1);
 
-/// The rest that a file needs where the kernel does not say whether it is being written. Far less would do for the
-/// clock, but not for a writer: between two writes that belong together, or in the midst of one, it may lose
-/// its core for as long as a busy machine takes to give it back. A writer that rests for longer than this in
-/// the midst of a version cannot be told from one that is done: replacing by rename has no such limit.
+/// The rest that a file needs where the kernel does not say whether it is being written. Far less would do
+/// for the clock, but not for a writer: between two writes that belong together, or in the midst of one, it
+/// may lose its core for as long as a busy machine takes to give it back. A writer that rests for longer than
+/// this in the midst of a version cannot be told from one that is done: replacing by rename has no such
+/// limit.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// The rest that a file needs while it is open for writing: a version that takes long to write is
@@ -49,8 +50,8 @@ const AT_REST: Duration = Duration::from_secs(10);
 /// The time that a load gives a file that never rests.
 pub(crate) const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
-/// The moments at which a load first saw the files that did not rest as they are. Between
-/// two attempts no thread waits, so what was seen at the first has to be known at the next.
+/// The moments at which a load first saw the files that did not rest as they are. Between two
+/// attempts no thread waits, so what was seen at the first has to be known at the next.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen(RefCell<Vec<(Identity, Instant)>>);
 
@@ -82,8 +83,8 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) since: Instant,
     /// The files as earlier attempts have seen them.
     pub(crate) first_seen: &'a FirstSeen,
-    /// True if the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes up to the
-    /// length that it was found with will do.
+    /// True if the file is taken for one that only grows ([`growth`](crate::source::growth)): then its bytes
+    /// up to the length that it was found with will do.
     pub(crate) grows: bool,
 }
 
@@ -117,9 +118,9 @@ pub(crate) fn steady<T>(
     Ok(value)
 }
 
-/// Confirms that an open file is one version: every change from then on changes its identity, too. One that is
-/// not is not waited for here: that would keep a thread from other files, which [`Stop::RetryAfter`] does not. One
-/// that grows need not rest.
+/// Confirms that an open file is one version: every change from then on changes its identity, too. One that
+/// is not is not waited for here: that would keep a thread from other files, which [`Stop::RetryAfter`] does
+/// not. One that grows need not rest.
 pub(crate) fn settle(opened: &Opened, context: ReadContext<'_>) -> Result<(), Stop> {
     let Reader::File(file) = &opened.reader else {
         return Ok(());

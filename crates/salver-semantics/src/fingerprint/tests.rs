@@ -204,8 +204,8 @@ fn directories_of_build_tools_decide() {
     }
 }
 
-/// The share of all possible hashes that are found beside some others, each of its own file.
-/// A fixed sequence, so that the number is the same on every run.
+/// The share of all possible hashes that are found beside some others, each of its own file. A
+/// fixed sequence, so that the number is the same on every run.
 #[test]
 fn nearly_every_hash_is_found() {
     let check = |alphabet: &str, length: usize, others: usize, least: usize| {

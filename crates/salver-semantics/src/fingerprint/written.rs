@@ -1,5 +1,5 @@
-//! Text as people write it: telling words, numbers and abbreviations from the letters and digits
-//! of a hash.
+//! Text as people write it: telling words, numbers and abbreviations from the letters and digits of
+//! a hash.
 
 use super::FileClass;
 
@@ -76,8 +76,8 @@ pub(super) fn looks_in_hex(text: &[u8], kind: FileClass) -> Looks {
     }
 }
 
-/// The number of runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`, as in
-/// `5ca1ab1e`.
+/// The number of runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`,
+/// as in `5ca1ab1e`.
 pub(super) fn numbers_in_hex(text: &[u8]) -> usize {
     let runs = text.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
     runs.filter(|run| {
@@ -106,8 +106,8 @@ fn is_year(digits: &[u8]) -> bool {
     is(digits.first_chunk()) || is(digits.last_chunk())
 }
 
-/// The measure of what people do not write: letters that cannot be spoken, one letter or
-/// two here and there, several numbers, hyphens at the ends.
+/// The measure of what people do not write: letters that cannot be spoken, one letter or two here
+/// and there, several numbers, hyphens at the ends.
 fn oddity(text: &[u8]) -> usize {
     let (mut odd, mut words, mut short) = (0, 0, 0_usize);
     for token in tokens(text) {

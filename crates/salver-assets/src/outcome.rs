@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cache::bounded::Cached;
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::resource::entry::Entry;
+use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::LoadResult;
 use crate::resource::load::{Load, Outcome};
 use crate::source::Opened;

@@ -7,7 +7,7 @@ use salver_semantics::ContentCoding;
 use crate::cache::policy::CacheKey;
 use crate::coalesce::{Flights, Ticket, Waiter};
 use crate::error::LoadError;
-use crate::resource::entry::Entry;
+use crate::resource::entry::CacheEntry;
 use crate::source::Opened;
 
 /// The loads that are under way.

@@ -6,10 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::answer::plan::{Content, Piece, ResponsePlan};
+use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
 use crate::pending::{LoadReady, Pending};
 use crate::request::Request;
-use crate::resource::load::Load;
+use crate::resource::entry::Resource;
+use crate::resource::load::{Load, WouldWait};
+use crate::resource::representation::Representation;
 use crate::source::Patience;
 
 /// The reply of an engine that was [asked](Engine::ask).

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cache::bounded::Cached;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::resource::entry::CacheEntry;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use case::{Case, HASHED, LENGTHS, Seen, WAYS, Way};
+use case::{Case, HASHED, LENGTHS, LINES, Seen, WAYS, Way};
 use common::client::Client;
 use common::{Running, Site, memory_kib, settings};
 use quic::Served;

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::AcceptEncoding;
 
-use crate::cache::bounded::Cached;
 use crate::cache::policy::CacheKey;
 use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};

@@ -262,7 +262,10 @@ fn meanwhile(tree: &Tree, path: &str) -> Option<String> {
         .perform(Patience::MustNotWait, now.instant)
         .err()
         .unwrap();
-    let plan = tree.site.engine.meanwhile(&request, &load, would_wait, now);
+    let plan = tree
+        .site
+        .engine
+        .stale_while_loading(&request, &load, would_wait, now);
     tree.site.perform(load);
     plan.map(|plan| seen(&plan).text())
 }

@@ -73,4 +73,27 @@ mod tests {
         };
         assert!(!has_grown(&before, &other));
     }
+
+    #[test]
+    fn whole_second_times_are_trusted_only_when_old() {
+        let mut identity = identity(0, 0);
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let seconds = i64::try_from(now.as_secs()).unwrap();
+        let mut check = |age: i64, nanoseconds: u32, expected: bool| {
+            identity.modified = Timestamp {
+                seconds: seconds - age,
+                nanoseconds: 0,
+            };
+            identity.changed = Timestamp {
+                seconds: seconds - age,
+                nanoseconds,
+            };
+            assert_eq!(may_change_unseen(&identity), expected);
+        };
+        check(0, 0, true);
+        check(100, 0, false);
+        check(0, 5, false);
+    }
 }

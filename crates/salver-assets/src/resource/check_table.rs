@@ -33,14 +33,20 @@ const MOST_LEFT: usize = 16;
 /// done at a later look.
 pub struct SiblingCheck {
     mount: usize,
+    path: Vec<u8>,
     perform: Box<dyn FnOnce() + Send>,
 }
 
 impl SiblingCheck {
-    /// A check that touches the files of `mount` when it is performed.
-    pub(super) fn new(mount: usize, perform: impl FnOnce() + Send + 'static) -> Self {
+    /// A check of the sibling at `path` that touches the files of `mount` when it is performed.
+    pub(super) fn new(
+        mount: usize,
+        path: Vec<u8>,
+        perform: impl FnOnce() + Send + 'static,
+    ) -> Self {
         SiblingCheck {
             mount,
+            path,
             perform: Box::new(perform),
         }
     }
@@ -61,6 +67,7 @@ impl fmt::Debug for SiblingCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SiblingCheck")
             .field("mount", &self.mount)
+            .field("path", &self.path.escape_ascii().to_string())
             .finish_non_exhaustive()
     }
 }

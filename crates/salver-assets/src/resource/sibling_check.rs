@@ -55,7 +55,7 @@ pub(super) fn begin(
             subject,
             check,
         };
-        SiblingCheck::new(mount, move || examination.perform())
+        SiblingCheck::new(mount, path.clone(), move || examination.perform())
     })
 }
 

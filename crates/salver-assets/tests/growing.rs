@@ -26,12 +26,12 @@ const LENGTH: usize = 300_000;
 /// Beyond this a file is not hashed.
 const HASHED: u64 = 1_000_000;
 
-fn site(tree: &Tree, restless: Duration) -> Site {
+fn site(tree: &Tree, settle_time: Duration) -> Site {
     Site::new(Config {
         cache_max_file: 0,
         sendfile_from: 0,
         hash_up_to: HASHED,
-        restless,
+        settle_time,
         ..config_of(Mount::tree("/", directory(&tree.path(""))))
     })
 }

@@ -10,7 +10,8 @@ use crate::answer::{Answer, Fed, Keep};
 use crate::error::BenchError;
 use crate::message::message;
 use crate::streams;
-use crate::streams::session::{Failed, How, Opener, Session};
+use crate::streams::opened::{Failed, How};
+use crate::streams::session::{Opener, Session};
 use crate::tls;
 use crate::transport::{Dialer, Http};
 

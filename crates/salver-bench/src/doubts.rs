@@ -1,8 +1,9 @@
 //! Why the figures of a load must not be believed, in a sentence each.
 
-use crate::load::{Load, exact};
+use std::time::Duration;
+
 use crate::model::{ClientCost, ServerCost};
-use crate::tally::Tally;
+use crate::tally::{Tally, exact};
 
 /// A thread of the client that is on a CPU for more of the time than this is the bottleneck.
 const BUSIEST: f64 = 0.95;
@@ -12,7 +13,7 @@ const LATE_SHARE: f64 = 0.01;
 
 /// Why the figures must not be believed.
 pub(crate) fn invalid(
-    load: &Load,
+    duration: Duration,
     tally: &Tally,
     client: &ClientCost,
     server: Option<&ServerCost>,
@@ -44,7 +45,7 @@ pub(crate) fn invalid(
         ));
     }
     if exact(tally.backlog) > LATE_SHARE * exact(tally.due) && tally.late_sends < tally.backlog {
-        let asked = exact(tally.due) / load.duration.as_secs_f64();
+        let asked = exact(tally.due) / duration.as_secs_f64();
         reasons.push(format!(
             "the server is slower than the rate: asked for {asked:.0} requests per second, it \
              answered {:.0}, and {} were waiting at the end; latency would grow for as long as \

@@ -19,7 +19,7 @@ use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
 use crate::serving::{self, Place};
 use crate::survey;
-use crate::tally::Tally;
+use crate::tally::{Tally, exact};
 use crate::thread::Thread;
 use crate::transport::Http;
 use crate::workload::Workload;
@@ -416,7 +416,7 @@ fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> M
             false => Verified::Framing,
         },
         invalid: invalid(
-            load,
+            load.duration,
             &tally,
             &client,
             server.as_ref(),
@@ -449,9 +449,4 @@ fn allow_files(connections: usize) -> Result<(), BenchError> {
          it (ulimit -n {need}) or ask for fewer",
         limits.maximum.unwrap_or_default()
     )))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
-pub(crate) fn exact(number: u64) -> f64 {
-    number as f64
 }

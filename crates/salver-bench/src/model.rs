@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::transport::Http;
+use crate::http_version::Http;
 
 /// The number of this schema, which every document carries.
 pub const SCHEMA: u32 = 1;

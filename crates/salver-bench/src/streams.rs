@@ -14,6 +14,7 @@ mod alarm;
 mod http2;
 mod http3;
 mod lane;
+pub(crate) mod opened;
 pub(crate) mod session;
 
 use std::cell::{Cell, RefCell};
@@ -35,7 +36,8 @@ use crate::ledger::{Ledger, RETRY, TICK, Timeline};
 use crate::tally::Tally;
 use alarm::Alarm;
 use lane::Lane;
-use session::{Opened, Opener, Session};
+use opened::Opened;
+use session::{Opener, Session};
 
 /// Connections that are opened at a time, so that a server's backlog does not overflow.
 const OPENING: usize = 64;

@@ -89,3 +89,9 @@ impl Tally {
         codings
     }
 }
+
+/// A number of requests as a float.
+#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
+pub(crate) fn exact(number: u64) -> f64 {
+    number as f64
+}

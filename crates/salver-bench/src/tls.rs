@@ -13,8 +13,9 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{CertificateError, ClientConfig, CommonState, RootCertStore, WantsVerifier};
 
 use crate::error::BenchError;
+use crate::http_version::Http;
 use crate::model::{Certificate, Tls};
-use crate::transport::{Http, Trust};
+use crate::trust::Trust;
 use verifiers::{AnyCertificate, NamedCertificates};
 
 /// The settings of a client that trusts like this and speaks this version of HTTP.

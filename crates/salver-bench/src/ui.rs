@@ -10,6 +10,7 @@ mod job;
 mod page;
 mod routes;
 mod saved;
+mod secret;
 mod state;
 
 use std::fmt;
@@ -18,11 +19,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use guard::Secret;
 pub use job::{
     CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Runner, Wanted,
 };
 pub use saved::{Listing, MOST_LISTED, RunFiles, RunId, Saved, SkippedFile, Summary};
+pub use secret::Secret;
 pub use state::{Handle, Phase, Status};
 
 use state::State;

@@ -232,7 +232,7 @@ impl Search {
         input: &'b [u8],
         head: &mut RequestHead<'b>,
     ) -> Result<(usize, bool), ParseError> {
-        let (lines, rest) = request::skip_empty_lines(input);
+        let (lines, rest) = request_line::skip_empty_lines(input);
         let skipped = input.len() - rest.len();
         if lines > 0 {
             self.searched = 0;

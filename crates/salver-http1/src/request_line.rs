@@ -179,6 +179,17 @@ fn any_version(input: &[u8]) -> Part<'_, Version> {
     }
 }
 
+/// The number of empty lines at the beginning of `input`, and what follows them.
+pub(crate) fn skip_empty_lines(input: &[u8]) -> (usize, &[u8]) {
+    let mut lines = 0;
+    let mut rest = input;
+    while let [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] = rest {
+        lines += 1;
+        rest = tail;
+    }
+    (lines, rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -493,11 +493,5 @@ enum Closed {
     Ended,
 }
 
-/// The stream that a priority of RFC 7540 depends on.
-fn depends_on(payload: &[u8]) -> Option<u32> {
-    let bytes = payload.first_chunk()?;
-    Some(u32::from_be_bytes(*bytes) & MOST)
-}
-
 #[cfg(test)]
 mod tests;

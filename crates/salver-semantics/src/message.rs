@@ -1,4 +1,4 @@
-//! What fields say of the message that they stand in, where all versions of HTTP mean the same by it.
+//! Fields about the message that they stand in, where all versions of HTTP mean the same by it.
 
 use crate::field::{is_token, list};
 
@@ -22,8 +22,8 @@ pub fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Whether Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet
-/// (RFC 9110 section 10.1.1).
+/// True if Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet (RFC
+/// 9110 section 10.1.1).
 ///
 /// ```
 /// use salver_semantics::message::expects_continue;
@@ -40,7 +40,7 @@ pub fn expects_continue(value: &[u8]) -> Option<bool> {
     all.then_some(any)
 }
 
-/// Whether a field is one of the connection, which HTTP/2 and HTTP/3 have none of (RFC 9113 section
+/// True if a field is one of the connection, which HTTP/2 and HTTP/3 have none of (RFC 9113 section
 /// 8.2.2, RFC 9114 section 4.2). `name` is in small letters.
 ///
 /// ```
@@ -60,13 +60,13 @@ pub fn is_of_connection(name: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// Whether `name` is one of a field in HTTP/2 and HTTP/3: a token without capitals (RFC 9113 section
-/// 8.2.1, RFC 9114 section 4.2).
+/// True if `name` is one of a field in HTTP/2 and HTTP/3: a token without capitals (RFC 9113 section 8.2.1,
+/// RFC 9114 section 4.2).
 pub fn is_lowercase_name(name: &[u8]) -> bool {
     is_token(name) && !name.iter().any(u8::is_ascii_uppercase)
 }
 
-/// Whether a request for this scheme can be meant for a server of the web (RFC 9110 section 4.2).
+/// True if a request for this scheme can be meant for a server of the web (RFC 9110 section 4.2).
 ///
 /// ```
 /// use salver_semantics::message::is_web_scheme;

@@ -79,7 +79,7 @@ pub(crate) fn ask(
         return Asked::Later(Box::pin(within(time, request.method, work)));
     }
     match ask_engine(shared, request, now) {
-        salver_assets::Asked::Plan(plan) => {
+        salver_assets::EngineReply::Ready(plan) => {
             match handlers.and_then(|handlers| handlers.other(is_read(request), &plan)) {
                 None => Asked::Plan(plan),
                 Some(_) => {
@@ -88,7 +88,7 @@ pub(crate) fn ask(
                 }
             }
         }
-        salver_assets::Asked::Later(pending) => {
+        salver_assets::EngineReply::Pending(pending) => {
             let case = case(request);
             let Some(place) = shared.common.awaited.begin(pending.mount()) else {
                 return Asked::Plan(case.without_content_for_head(crowded()));
@@ -106,7 +106,7 @@ pub(crate) fn ask(
     }
 }
 
-fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::Asked {
+fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::EngineReply {
     let common = &*shared.common;
     common.engine.ask(request, now, |load| {
         common.loader.load(&common.engine, load);
@@ -195,7 +195,7 @@ impl Case {
     /// A handler is at fault.
     fn failed(&self, how: &str) -> ResponsePlan {
         let common = &self.shared.common;
-        if common.said.handlers_fail.now(common.uptime()) {
+        if common.said.handlers_fail.permits(common.uptime()) {
             tracing::error!("{how}: answering 500 (said at most once a minute)");
         }
         let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
@@ -212,8 +212,8 @@ impl Case {
     /// What the files say.
     async fn files(&self, request: &Request<'_>) -> ResponsePlan {
         match ask_engine(&self.shared, request, self.shared.clock.now()) {
-            salver_assets::Asked::Plan(plan) => plan,
-            salver_assets::Asked::Later(pending) => {
+            salver_assets::EngineReply::Ready(plan) => plan,
+            salver_assets::EngineReply::Pending(pending) => {
                 match self.shared.common.awaited.begin(pending.mount()) {
                     Some(_place) => self.wait(request, pending).await,
                     None => self.without_content_for_head(crowded()),

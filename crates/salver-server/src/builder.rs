@@ -17,6 +17,13 @@ use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
 use crate::settings::{Settings, TlsSettings};
 
+impl Server {
+    /// A server from what a program says of it: directories, handlers, addresses.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 /// Makes a [`Server`]; each method says what holds without it.
 #[must_use = "a builder does nothing until it builds"]
 pub struct Builder {
@@ -39,7 +46,7 @@ enum Place {
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Builder {
             config: None,
             settings: Settings::default(),

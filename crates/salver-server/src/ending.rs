@@ -45,7 +45,7 @@ pub(crate) async fn linger<S: Stream>(shared: Rc<Loop>, mut stream: S, deadline:
 /// Says in the log why an answer was cut short, if the operator could do something about it.
 pub(crate) fn report(common: &Common, error: &io::Error) {
     match error.kind() {
-        io::ErrorKind::TimedOut if common.said.peers_stall.now(common.uptime()) => {
+        io::ErrorKind::TimedOut if common.said.peers_stall.permits(common.uptime()) => {
             tracing::info!(
                 "a client took nothing of its answer for {:?} and was dropped \
                  (said at most once a minute)",
@@ -53,7 +53,7 @@ pub(crate) fn report(common: &Common, error: &io::Error) {
             );
         }
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            if common.said.files_change.now(common.uptime()) =>
+            if common.said.files_change.permits(common.uptime()) =>
         {
             tracing::warn!(
                 "a file changed in place while it was sent, and the answer was cut short: \

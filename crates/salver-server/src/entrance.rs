@@ -14,7 +14,7 @@ use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
 use crate::tls::OverTcp;
-use crate::{http1, http2, redirect, tls};
+use crate::{http1, http2, redirect, tls_accept};
 
 /// What is added to each answer over TLS, whatever carries it.
 pub(crate) fn fields_over_tls(tls: &TlsSettings) -> Vec<Field> {
@@ -74,7 +74,8 @@ impl Entrance {
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) = tls::accept(&context, stream, &config, seat.client).await
+                    if let Some(stream) =
+                        tls_accept::accept(&context, stream, &config, seat.client).await
                     {
                         // A task of its own, which holds nothing of the handshake.
                         match stream.get_ref().1.alpn_protocol() {

@@ -33,12 +33,11 @@ use salver_http3::{Code, FieldSection, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
-pub(crate) use self::transport::{REQUESTS, WINDOW};
+use self::request::Exchange;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
 use crate::seats::Carrier;
-use crate::worker::seat;
 
 /// How long the last packets may take to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -150,7 +149,7 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             continue;
         }
         let address = incoming.remote_address().ip();
-        let seat = match seat(&shared.context, address, Carrier::Quic) {
+        let seat = match shared.context.seat(address, Carrier::Quic) {
             Ok(seat) => seat,
             Err(why) => {
                 common.say_no_seat(why);
@@ -163,7 +162,10 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
             if let Ok(connecting) = incoming.accept() {
-                connection::serve(shared, connecting, seat).await;
+                let answer = |connection, send, receive, charge| {
+                    Exchange::new(connection, send, receive, charge).serve()
+                };
+                connection::serve(shared, connecting, seat, answer).await;
             }
         });
     }

@@ -1,8 +1,6 @@
 //! Who may ask: those who know the token, under a name of the loopback interface, and for what
 //! changes something only the page itself.
 
-use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,42 +12,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::state::State as Page;
-
-/// 128 random bits, as 32 hexadecimal digits.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The system has no random numbers.
-    pub fn random() -> io::Result<Self> {
-        let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Secret(format!("{:032x}", u128::from_be_bytes(bytes))))
-    }
-
-    /// Whether this is it. How long that takes does not tell how much of it is right.
-    pub fn is(&self, guess: &str) -> bool {
-        let pairs = self.0.bytes().zip(guess.bytes());
-        let differing = pairs.fold(0, |differing, (own, guessed)| differing | (own ^ guessed));
-        self.0.len() == guess.len() && differing == 0
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Secret {
-    /// Nothing of it: what is debugged is logged.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
 
 /// The value of a parameter of a query, as it stands there: secrets need no decoding.
 pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
@@ -129,6 +91,7 @@ fn protected(mut response: Response) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use super::super::secret::Secret;
     use super::*;
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::guard::Secret;
 use super::saved::{RunId, Saved};
+use super::secret::Secret;
 
 const TEMPLATE: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");

@@ -27,10 +27,11 @@ use axum::{Json, Router, middleware};
 use futures_util::{Stream, stream};
 use serde_json::json;
 
-use super::guard::{Secret, guard};
+use super::guard::guard;
 use super::job::Wanted;
 use super::page;
 use super::saved::{RunId, Saved};
+use super::secret::Secret;
 use super::state::State;
 
 /// The longest form, in bytes.

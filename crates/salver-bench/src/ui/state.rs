@@ -17,9 +17,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::guard::Secret;
 use super::job::{Job, JobProgress, Runner};
 use super::saved::{RunFiles, RunId, Saved};
+use super::secret::Secret;
 
 /// How long an invitation is good for: a browser that starts slowly takes some seconds.
 const INVITED_FOR: Duration = Duration::from_secs(60);

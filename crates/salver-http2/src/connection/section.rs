@@ -1,8 +1,8 @@
 //! Field sections: the heads of requests, and trailers.
 
-use super::{Block, Call, Closed, Connection, Done, Event, Scratch, depends_on};
+use super::{Block, Call, Closed, Connection, Done, Event, Scratch};
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{Frame, flag};
+use crate::frame::{Frame, depends_on, flag};
 use crate::limits::Limits;
 use crate::request::{Head, Request};
 use crate::streams::{Incoming, State};

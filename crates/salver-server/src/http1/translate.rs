@@ -1,13 +1,14 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Version, write_head};
+use salver_assets::{Content, Method, Request, ResponsePlan};
+use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
 use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
+use crate::ready::{fields, rendered};
 
 /// What is to be done, whatever it was called.
 pub(super) fn method(head: &RequestHead<'_>) -> Method {
@@ -49,16 +50,6 @@ pub(super) fn given(
         .chain(authority)
         .chain(raw.field_lines());
     handler::given(version, asked, lines, content, peer)
-}
-
-/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
-pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
-    let render = || RenderedHead::new(plan.status, fields(plan));
-    plan.prepared()?.head(Protocol::Http1, render)
-}
-
-fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
-    plan.fields().map(|(name, value)| (name, &**value))
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

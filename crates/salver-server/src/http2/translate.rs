@@ -40,7 +40,8 @@ pub(super) fn refused(asked: &salver_http2::Request<'_>) -> Option<ResponsePlan>
 
 /// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
 pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
-    plan.prepared()?.head(Protocol::Http2, || render(plan))
+    plan.rendered_heads()?
+        .head(Protocol::Http2, || render(plan))
 }
 
 /// The head of a plan.

@@ -26,7 +26,6 @@ use tokio::time::sleep_until;
 use super::Loop;
 use super::control_stream::ControlStream;
 use super::going_away::GoingAway;
-use super::request::Exchange;
 use super::send_order::SendOrder;
 use super::transport::CONTENT_WINDOW;
 use crate::context::Common;
@@ -114,7 +113,14 @@ enum Next {
 }
 
 /// Serves a connection from its handshake to its end.
-pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) {
+///
+/// `answer` reads the request on a stream and answers it.
+pub(super) async fn serve<F: Future<Output = ()> + 'static>(
+    shared: Rc<Loop>,
+    connecting: Connecting,
+    seat: Seat,
+    answer: impl Fn(Rc<Connection>, SendStream, RecvStream, Charge) -> F,
+) {
     let settings = &shared.context.common.settings;
     let deadlines = &shared.context.deadlines;
     let place = deadlines.add(Instant::now() + settings.header_timeout);
@@ -154,11 +160,14 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         seat,
     });
     connection.await_client();
-    connection.run().await;
+    connection.run(answer).await;
 }
 
 impl Connection {
-    async fn run(self: Rc<Self>) {
+    async fn run<F: Future<Output = ()> + 'static>(
+        self: Rc<Self>,
+        answer: impl Fn(Rc<Connection>, SendStream, RecvStream, Charge) -> F,
+    ) {
         spawn_local(Rc::clone(&self).take_streams());
         let mut going = GoingAway::new();
         let mut delivered = 0;
@@ -182,9 +191,9 @@ impl Connection {
                     self.active.set(self.active.get() + 1);
                     self.used.set(self.shared.context.clock.now().instant);
                     let active = Active(Rc::clone(&self));
-                    let exchange = Exchange::new(Rc::clone(&self), send, receive, charge);
+                    let exchange = answer(Rc::clone(&self), send, receive, charge);
                     spawn_local(async move {
-                        exchange.serve().await;
+                        exchange.await;
                         drop(active);
                     });
                 }

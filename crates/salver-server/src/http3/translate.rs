@@ -48,7 +48,7 @@ pub(super) fn given(
 pub(super) fn push_head(out: &mut Vec<u8>, plan: &ResponsePlan, date: &[u8; 29], front: &Fields) {
     let fields = || plan.fields().map(|(name, value)| (name, &**value));
     let render = || RenderedHead::new(plan.status, fields());
-    let prepared = plan.prepared();
+    let prepared = plan.rendered_heads();
     match prepared.and_then(|prepared| prepared.head(Protocol::Http3, render)) {
         Some(head) => head.write(out, date, front),
         None => write_head(out, plan.status, date, fields(), front),

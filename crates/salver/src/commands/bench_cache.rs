@@ -41,7 +41,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// For so long after a file was written the engine takes it for one that may change again, and
 /// copies what it would otherwise send from the page cache: the default of
-/// [`restless`](salver_assets::Config::restless), and a little.
+/// [`settle_time`](salver_assets::Config::settle_time), and a little.
 const REST: Duration = Duration::from_millis(10_500);
 
 /// The shortest file that is sent from the page cache, so that it makes a difference: the default of

@@ -495,10 +495,7 @@ impl Engine {
 }
 
 fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
-    Step::Respond(match request.method {
-        Method::Head => plan.without_content(),
-        _ => plan,
-    })
+    Step::Respond(plan.for_method(request.method))
 }
 
 #[cfg(test)]

@@ -16,17 +16,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
+    Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
+use salver_fields::{Lines, RequestHead};
+use salver_semantics::Method as Sent;
 
 use crate::awaited::{unavailable, within};
 use crate::context::Context as Loop;
 use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};
 
-/// What is to be done, whatever it was called.
-pub(crate) fn method(sent: salver_http1::Method) -> Method {
-    use salver_http1::Method as Sent;
+/// The request method, mapped to what the engine can answer.
+pub(crate) fn method(sent: Sent) -> Method {
     match sent {
         Sent::Get => Method::Get,
         Sent::Head => Method::Head,
@@ -35,6 +36,27 @@ pub(crate) fn method(sent: salver_http1::Method) -> Method {
             Method::NotAllowed
         }
         Sent::Other => Method::NotImplemented,
+    }
+}
+
+/// The request as the engine reads it, of a head as HTTP/2 and HTTP/3 have it, and its lines.
+pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, Lines<'_>) {
+    let request = Request {
+        method: method(head.method),
+        path: head.path,
+        query: head.query,
+        fields: head.fields,
+    };
+    (request, head.lines)
+}
+
+/// The answer that says what is wrong with a request that the engine is not asked about; `sent` is its
+/// method, as far as that is known.
+pub(crate) fn error(status: u16, text: &str, sent: Option<Sent>) -> ResponsePlan {
+    let plan = ResponsePlan::error(status, text, vec![]);
+    match sent {
+        Some(sent) => plan.for_method(method(sent)),
+        None => plan,
     }
 }
 
@@ -91,7 +113,7 @@ pub(crate) fn ask(
         salver_assets::Asked::Later(pending) => {
             let case = case(request);
             let Some(place) = shared.common.awaited.begin(pending.mount()) else {
-                return Asked::Plan(case.without_content_for_head(crowded()));
+                return Asked::Plan(crowded().for_method(request.method));
             };
             let given = handlers.map(|_| given());
             Asked::Later(Box::pin(within(time, request.method, async move {
@@ -163,13 +185,14 @@ impl Case {
         let Some(given) = given else {
             let text =
                 "Bad Request: the target or the method has a form that no program here reads";
-            return Some(self.without_content_for_head(ResponsePlan::error(400, text, vec![])));
+            let plan = ResponsePlan::error(400, text, vec![]);
+            return Some(plan.for_method(self.request.method));
         };
         match handler::call(handler, given).await {
             None => Some(self.failed("a handler panicked")),
             Some(Reply::Proceed) => None,
             Some(Reply::Response(response)) => Some(match handler::plan(response) {
-                Some(plan) => self.without_content_for_head(plan),
+                Some(plan) => plan.for_method(self.request.method),
                 None => self.failed("a handler answered 1xx, which is no answer"),
             }),
             Some(Reply::File { path, fields }) => {
@@ -199,14 +222,7 @@ impl Case {
             tracing::error!("{how}: answering 500 (said at most once a minute)");
         }
         let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
-        self.without_content_for_head(plan)
-    }
-
-    fn without_content_for_head(&self, mut plan: ResponsePlan) -> ResponsePlan {
-        if self.request.method == Method::Head {
-            plan.content = Content::Empty;
-        }
-        plan
+        plan.for_method(self.request.method)
     }
 
     /// What the files say.
@@ -216,7 +232,7 @@ impl Case {
             salver_assets::Asked::Later(pending) => {
                 match self.shared.common.awaited.begin(pending.mount()) {
                     Some(_place) => self.wait(request, pending).await,
-                    None => self.without_content_for_head(crowded()),
+                    None => crowded().for_method(self.request.method),
                 }
             }
         }

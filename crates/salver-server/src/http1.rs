@@ -25,10 +25,12 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use salver_assets::{Content, Method, Now, ResponsePlan};
-use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
+use salver_http1::{
+    CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
+};
 use tokio::io::ReadBuf;
 
-use crate::asking::{Asked, ask};
+use crate::asking::{Asked, ask, error, method};
 use crate::context::Context as Loop;
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
@@ -37,7 +39,7 @@ use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::Wait;
 pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
-use crate::http1::translate::{given, method, push_content, push_head, request};
+use crate::http1::translate::{given, push_content, push_head, request};
 use crate::http2;
 use crate::memory_budget::Charge;
 use crate::outbox::{ENOUGH, Outbox};
@@ -206,12 +208,8 @@ impl<S: Stream> Connection<S> {
                             return Poll::Ready(Turn::Over);
                         }
                         Wait::TooLate => {
-                            let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
-                            self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
-                            if !self.is_head(&self.carry) {
-                                push_content(&mut scratch.outbox, &plan);
-                            }
-                            self.held = None;
+                            let carry = std::mem::take(&mut self.carry);
+                            self.refuse(408, "Request Timeout", &carry, &mut scratch.outbox);
                             self.ends = true;
                             self.hand_over(&mut scratch.outbox);
                             continue;
@@ -315,12 +313,7 @@ impl<S: Stream> Connection<S> {
             let (consumed, event) = self.parser.receive(&self.shared.limits, rest, content);
             at += consumed;
             if self.is_too_much() {
-                let plan = ResponsePlan::error(503, "Service Unavailable", vec![]);
-                self.push_head(outbox, &plan, Persistence::Close);
-                if !self.is_head(rest) {
-                    push_content(outbox, &plan);
-                }
-                self.held = None;
+                self.refuse(503, "Service Unavailable", rest, outbox);
                 return (input.len(), Flow::Ends);
             }
             let flow = match event {
@@ -333,7 +326,7 @@ impl<S: Stream> Connection<S> {
                     head,
                     send_continue,
                 } => {
-                    let method = method(&head);
+                    let method = method(head.method);
                     let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
                     let content = self.shared.common.request_body(&self.seat.account);
                     if send_continue && refused && content.is_none() {
@@ -358,12 +351,7 @@ impl<S: Stream> Connection<S> {
                     self.answer(head.borrow(), content, outbox, None, now)
                 }),
                 Event::Refuse(refusal) => {
-                    let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
-                    self.push_head(outbox, &plan, Persistence::Close);
-                    if !self.is_head(rest) {
-                        push_content(outbox, &plan);
-                    }
-                    self.held = None;
+                    self.refuse(refusal.status, refusal.reason, rest, outbox);
                     return (input.len(), Flow::Ends);
                 }
             };
@@ -377,13 +365,16 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether the request that was refused is HEAD, whose answer has no content, refusal or not
-    /// (RFC 9112 section 6.3). `input` begins with it, unless its head was taken before its body.
-    fn is_head(&self, input: &[u8]) -> bool {
-        match &self.held {
-            Some(held) => method(&held.head.borrow()) == Method::Head,
-            None => input.trim_ascii_start().starts_with(b"HEAD "),
-        }
+    /// Puts the last answer of the connection into `outbox`: to the request whose body is awaited, else to
+    /// the one that `input` begins with.
+    fn refuse(&mut self, status: u16, reason: &str, input: &[u8], outbox: &mut Outbox) {
+        let method = match self.held.take() {
+            Some(held) => Some(held.head.borrow().method),
+            None => request_method(input),
+        };
+        let plan = error(status, reason, method);
+        self.push_head(outbox, &plan, Persistence::Close);
+        push_content(outbox, &plan);
     }
 
     /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is

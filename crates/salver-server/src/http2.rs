@@ -25,18 +25,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use salver_assets::{Content, Now, ResponsePlan};
+use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 use tokio::io::ReadBuf;
 
-use crate::asking::{Asked, Awaited, ask};
+use crate::asking::{Asked, Awaited, ask, error, request};
 use crate::awaited::unavailable;
 use crate::context::{Context as Loop, NoFile, Scratch, Sender};
 use crate::deadlines::Deadline;
 use crate::ending::{linger, report};
 use crate::front::Front;
-use crate::handler::{Full, Peer};
+use crate::handler::{Full, Peer, given};
 use crate::http2::incoming::Incoming;
-use crate::http2::translate::{given, refused, rendered, request};
+use crate::http2::translate::rendered;
 use crate::memory_budget::{Charge, OpenFile};
 use crate::outbox::{ENOUGH, Outbox};
 use crate::seats::Seat;
@@ -332,8 +333,18 @@ impl<S: Stream> Connection<S> {
                 }
                 Event::Content { stream, content } => {
                     if self.hold(stream, content, now).is_err() {
-                        self.refuse(stream, 503, outbox);
+                        let method = self.protocol.method(stream);
+                        self.refuse(stream, error(503, "Service Unavailable", method), outbox);
                     }
+                }
+                Event::Refused {
+                    stream,
+                    method,
+                    refusal,
+                } => {
+                    asked += 1;
+                    let plan = error(refusal.status, refusal.reason, method);
+                    self.refuse(stream, plan, outbox);
                 }
                 Event::Request {
                     stream,
@@ -344,7 +355,10 @@ impl<S: Stream> Connection<S> {
                         asked += 1;
                         self.answer(stream, request, outbox, now);
                     }
-                    Err(Full) => self.refuse(stream, 503, outbox),
+                    Err(Full) => {
+                        let plan = error(503, "Service Unavailable", Some(request.method));
+                        self.refuse(stream, plan, outbox);
+                    }
                 },
             }
             if outbox.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
@@ -357,16 +371,16 @@ impl<S: Stream> Connection<S> {
     fn answer(
         &mut self,
         stream: u32,
-        asked: salver_http2::Request<'_>,
+        head: RequestHead<'_>,
         outbox: &mut Outbox,
         now: Now,
     ) {
         let content = self.take_content(stream);
-        if let Some(plan) = refused(&asked) {
-            return self.respond(stream, plan, outbox);
-        }
-        let (request, lines) = request(asked);
-        let given = || given(&lines, &request, content, Peer::of(&self.stream));
+        let (request, lines) = request(head);
+        let given = || {
+            let (version, peer) = (http::Version::HTTP_2, Peer::of(&self.stream));
+            given(version, &request, lines.iter(), content, peer)
+        };
         match ask(&self.shared, &self.seat.account, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),
             Asked::Later(plan) => self.awaited.push((stream, plan)),

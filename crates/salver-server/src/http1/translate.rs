@@ -1,7 +1,7 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
+use salver_assets::{Content, Protocol, Request, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
@@ -9,14 +9,9 @@ use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
 
-/// What is to be done, whatever it was called.
-pub(super) fn method(head: &RequestHead<'_>) -> Method {
-    asking::method(head.method)
-}
-
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = method(&head);
+    let method = asking::method(head.method);
     let (path, query) = match head.target {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),

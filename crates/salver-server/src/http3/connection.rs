@@ -16,8 +16,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};
+use salver_fields::Priority;
 use salver_http3::{
-    Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, Urgency, goaway,
+    Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway,
 };
 use salver_semantics::FloodGuard;
 use tokio::task::spawn_local;
@@ -69,7 +70,7 @@ pub(super) struct Connection {
     /// What is to be woken when the last request ends.
     waker: RefCell<Option<Waker>>,
     /// What the client said of answers, whether or not they have begun.
-    urgencies: RefCell<HashMap<u64, Urgency>>,
+    priorities: RefCell<HashMap<u64, Priority>>,
     /// How often it said something.
     reprioritised: Cell<u64>,
     peer: RefCell<PeerStreams>,
@@ -141,7 +142,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
         left_in_turn: Cell::new(REQUESTS_IN_TURN),
         turn_began: Cell::new(now),
         waker: RefCell::default(),
-        urgencies: RefCell::default(),
+        priorities: RefCell::default(),
         reprioritised: Cell::default(),
         peer: RefCell::default(),
         order: Rc::default(),
@@ -314,8 +315,8 @@ impl Connection {
                 None => {
                     let mut input = &*received;
                     while let Some(event) = control.receive(&mut input)? {
-                        if let ControlEvent::Urgency(stream, urgency) = event {
-                            self.prioritise(stream, urgency);
+                        if let ControlEvent::Priority(stream, priority) = event {
+                            self.prioritise(stream, priority);
                         }
                         self.came_to_nothing();
                     }
@@ -329,13 +330,13 @@ impl Connection {
         }
     }
 
-    fn prioritise(&self, stream: u64, urgency: Urgency) {
-        let mut urgencies = self.urgencies.borrow_mut();
+    fn prioritise(&self, stream: u64, priority: Priority) {
+        let mut priorities = self.priorities.borrow_mut();
         // What is left of answers that have ended, or what is too much.
-        if urgencies.len() >= PRIORITIES && !urgencies.contains_key(&stream) {
-            urgencies.clear();
+        if priorities.len() >= PRIORITIES && !priorities.contains_key(&stream) {
+            priorities.clear();
         }
-        urgencies.insert(stream, urgency);
+        priorities.insert(stream, priority);
         self.reprioritised.set(self.reprioritised.get() + 1);
     }
 
@@ -345,8 +346,8 @@ impl Connection {
     }
 
     /// What the client has said about the answer on a stream.
-    pub(super) fn urgency(&self, stream: u64) -> Option<Urgency> {
-        self.urgencies.borrow().get(&stream).copied()
+    pub(super) fn priority(&self, stream: u64) -> Option<Priority> {
+        self.priorities.borrow().get(&stream).copied()
     }
 
     /// The client is waited for from now on, to ask for something or to take it: others may need the place.

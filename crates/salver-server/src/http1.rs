@@ -15,7 +15,6 @@
 //! something over.
 
 mod bounds;
-mod ready;
 mod slow;
 mod translate;
 
@@ -37,12 +36,12 @@ use crate::ending::{linger, report};
 use crate::front::Front;
 use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::Wait;
-pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{given, push_content, push_head, request};
 use crate::http2;
 use crate::memory_budget::Charge;
 use crate::outbox::{ENOUGH, Outbox};
+use crate::ready::Ready;
 use crate::seats::Seat;
 use crate::stream::Stream;
 use crate::transmit::{Unsent, poll_send, send_or_keep};

@@ -15,6 +15,7 @@ mod path_state;
 mod request;
 mod routing;
 mod send_order;
+mod shared;
 mod socket;
 mod stall_timer;
 mod translate;

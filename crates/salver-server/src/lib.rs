@@ -59,6 +59,7 @@ mod listener;
 mod loader;
 mod memory_budget;
 mod outbox;
+mod ready;
 mod redirect;
 mod seats;
 mod send_pace;

@@ -12,6 +12,7 @@
 mod accept;
 mod certificates;
 mod error;
+mod files;
 mod handshakes;
 mod pair;
 mod reload;
@@ -19,8 +20,9 @@ mod resolver;
 mod self_signed;
 
 pub(crate) use accept::accept;
-pub use certificates::{CertificateFiles, Certificates};
+pub use certificates::Certificates;
 pub use error::CertificateError;
+pub use files::CertificateFiles;
 pub use handshakes::Handshakes;
 pub(crate) use handshakes::OverTcp;
 pub(crate) use reload::watch;

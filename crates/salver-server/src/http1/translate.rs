@@ -1,13 +1,14 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Protocol, Request, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Version, write_head};
+use salver_assets::{Content, Request, ResponsePlan};
+use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
 use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
+use crate::ready::{fields, rendered};
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
@@ -44,16 +45,6 @@ pub(super) fn given(
         .chain(authority)
         .chain(raw.field_lines());
     handler::given(version, asked, lines, content, peer)
-}
-
-/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
-pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
-    let render = || RenderedHead::new(plan.status, fields(plan));
-    plan.prepared()?.head(Protocol::Http1, render)
-}
-
-fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
-    plan.fields().map(|(name, value)| (name, &**value))
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

@@ -15,8 +15,8 @@ use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
 use salver_semantics::{LeastRate, Method as Sent};
 
-use super::connection::{Connection, code};
 use super::send_order::Place;
+use super::shared::{Connection, code};
 use super::stall_timer::StallTimer;
 use crate::asking::{Asked, ask, error, method, request};
 use crate::ending::report;

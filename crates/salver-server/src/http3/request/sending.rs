@@ -10,8 +10,8 @@ use quinn::{VarInt, Written};
 use salver_assets::{Content, ResponsePlan};
 use salver_http3::write_data_header;
 
-use super::super::connection::Connection;
 use super::super::send_order::{Rank, TURN};
+use super::super::shared::Connection;
 use super::super::translate::push_head;
 use super::{Exchange, Failure};
 use crate::awaited::unavailable;

@@ -1,4 +1,4 @@
-//! Small answers that are asked for again and again, head and content in one piece: one send of
+//! Small answers over HTTP/1.1 that are asked for again and again, head and content in one piece: one send of
 //! one buffer, for which nothing is rendered, nothing is copied but the date, and nothing is shared
 //! with another core.
 //!
@@ -7,11 +7,10 @@
 
 use std::rc::Rc;
 
-use salver_assets::{Remembered, ResponsePlan};
+use salver_assets::{Protocol, Remembered, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead};
 
 use crate::front::Front;
-use crate::http1::translate::rendered;
 
 /// Longer content is rarely in memory, and then leaves by `writev`, beside its head: the one send
 /// spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB; `salver bench strategies`).
@@ -131,6 +130,17 @@ impl Slot {
     fn is_free(&self) -> bool {
         self.of.is_none()
     }
+}
+
+/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
+pub(crate) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
+    let render = || RenderedHead::new(plan.status, fields(plan));
+    plan.prepared()?.head(Protocol::Http1, render)
+}
+
+/// The fields of a plan as lines.
+pub(crate) fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
+    plan.fields().map(|(name, value)| (name, &**value))
 }
 
 /// The first slot for a representation: its address, stirred.

@@ -14,6 +14,7 @@ use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
 use crate::tls::OverTcp;
+use crate::wire::Wire;
 use crate::{http1, http2, redirect, tls};
 
 /// What is added to each answer over TLS, whatever carries it.
@@ -127,12 +128,11 @@ fn serve_http1<S: Stream>(
     seat: Seat,
     may_switch: bool,
 ) {
-    let connection = http1::Connection::new(context, stream, front, seat);
+    let connection = http1::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.or_http2(may_switch).serve());
 }
 
 fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let deadline = context.deadlines.add(context.clock.now().instant);
-    let connection = http2::Connection::new(context, stream, front, deadline, seat);
+    let connection = http2::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.serve());
 }

@@ -71,6 +71,7 @@ mod stream;
 pub mod tls;
 mod transmit;
 mod turns;
+mod wire;
 mod worker;
 
 pub use builder::{BuildError, Builder};

@@ -28,8 +28,8 @@ impl<S: Stream> Connection<S> {
         let incoming = match known.find(|incoming| incoming.stream == stream) {
             Some(incoming) => incoming,
             None => {
-                let common = &self.shared.common;
-                let Some(content) = common.request_body(&self.seat.account) else {
+                let common = &self.wire.shared.common;
+                let Some(content) = common.request_body(&self.wire.seat.account) else {
                     return Ok(());
                 };
                 self.contents.push_mut(Incoming {

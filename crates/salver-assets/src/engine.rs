@@ -494,6 +494,18 @@ impl Engine {
     }
 }
 
+impl Load {
+    /// Has the engine that began the load finish it.
+    pub(crate) fn finish(self, outcome: Outcome) {
+        let shared = Arc::clone(&self.shared);
+        let engine = Engine {
+            shared,
+            exact: false,
+        };
+        engine.finish(self, outcome);
+    }
+}
+
 fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
     Step::Respond(plan.for_method(request.method))
 }

@@ -67,7 +67,7 @@ pub use engine::{Engine, Now, Step};
 pub use error::LoadError;
 pub use events::{Event, Observer, What};
 pub use file_content::FileContent;
-pub use load::{Load, Outcome, PerformAgain, WouldWait};
+pub use load::{Load, Outcome, PerformAgain, RunAgain, WouldWait};
 pub use log::Occasional;
 pub use memory_source::MemorySource;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};

@@ -129,6 +129,14 @@ pub struct PerformAgain {
     pub after: Duration,
 }
 
+/// A load that has to be [run](Load::run) again: its file has to rest first, or keeps changing.
+pub struct RunAgain {
+    /// The load.
+    pub load: Box<Load>,
+    /// In so long.
+    pub after: Duration,
+}
+
 /// What a load has to remember between two attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
@@ -193,6 +201,27 @@ impl Load {
     /// [`PerformAgain`] if a file has not been at rest for long enough.
     pub fn perform_without_sleeping(&self, now: Instant) -> Result<Outcome, PerformAgain> {
         self.attempts(Patience::MayWait, now, &Cell::new(false))
+    }
+
+    /// Performs the load as [`perform_without_sleeping`](Self::perform_without_sleeping) does, and has the
+    /// engine [finish](crate::Engine::finish) it.
+    ///
+    /// # Errors
+    /// [`RunAgain`] if a file has not been at rest for long enough.
+    pub fn run(self: Box<Self>, now: Instant) -> Result<(), RunAgain> {
+        match self.perform_without_sleeping(now) {
+            Ok(outcome) => {
+                self.finish(outcome);
+                Ok(())
+            }
+            Err(PerformAgain { after }) => Err(RunAgain { load: self, after }),
+        }
+    }
+
+    /// Has the engine finish the load unperformed, because there is no room in a queue, say: it fails as
+    /// overloaded.
+    pub fn refuse(self) {
+        self.finish(Outcome::overloaded());
     }
 
     /// Gives the load up, if nobody waits for what it gives.

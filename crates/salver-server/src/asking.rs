@@ -130,9 +130,9 @@ pub(crate) fn ask(
 
 fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::Asked {
     let common = &*shared.common;
-    common.engine.ask(request, now, |load| {
-        common.loader.load(&common.engine, load);
-    })
+    common
+        .engine
+        .ask(request, now, |load| common.loader.load(load))
 }
 
 /// Too many wait for one mount.
@@ -241,7 +241,7 @@ impl Case {
     async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
         let common = &*self.shared.common;
         let clock = || self.shared.clock.now();
-        let hand_over = |load| common.loader.load(&common.engine, load);
+        let hand_over = |load| common.loader.load(load);
         common.engine.wait(request, pending, clock, hand_over).await
     }
 }

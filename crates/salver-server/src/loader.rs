@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Engine, FileContent, Load, Outcome, PerformAgain, Piece, SiblingCheck,
+    Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck,
 };
 use tokio::sync::oneshot;
 
@@ -47,7 +47,7 @@ enum Disk {
 }
 
 enum Job {
-    Load(Engine, Box<Load>),
+    Load(Box<Load>),
     /// Read a window and give it to whoever sends it.
     Read(
         Box<FileContent>,
@@ -87,11 +87,9 @@ impl Loader {
     }
 
     /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
-    pub(crate) fn load(&self, engine: &Engine, load: Load) {
-        if let Err(Job::Load(engine, load)) =
-            self.0.submit(Job::Load(engine.clone(), Box::new(load)))
-        {
-            engine.finish(*load, Outcome::overloaded());
+    pub(crate) fn load(&self, load: Load) {
+        if let Err(Job::Load(load)) = self.0.submit(Job::Load(Box::new(load))) {
+            load.refuse();
         }
     }
 
@@ -268,7 +266,7 @@ type Held<'a> = MutexGuard<'a, Queue>;
 impl Job {
     fn lane(&self) -> usize {
         match self {
-            Job::Load(_, load) if load.confirms() => 0,
+            Job::Load(load) if load.confirms() => 0,
             Job::Load(..) => 1,
             Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
             Job::Check(_) => 3,
@@ -277,7 +275,7 @@ impl Job {
 
     fn disk(&self) -> Disk {
         match self {
-            Job::Load(_, load) => Disk::Mount(load.mount()),
+            Job::Load(load) => Disk::Mount(load.mount()),
             Job::Check(check) => Disk::Mount(check.mount()),
             Job::Read(file, ..) | Job::BringIn(file, ..) => Disk::Device(file.identity.device),
             Job::Close(content) => Disk::Device(device(content)),
@@ -287,12 +285,10 @@ impl Job {
     /// Does it, unless its file has to rest first: then what is to be done, and when.
     fn perform(self) -> Option<(Instant, Job)> {
         match self {
-            Job::Load(engine, load) => match load.perform_without_sleeping(Instant::now()) {
-                Ok(outcome) => engine.finish(*load, outcome),
-                Err(PerformAgain { after }) => {
-                    return Some((Instant::now() + after, Job::Load(engine, load)));
-                }
-            },
+            Job::Load(load) => {
+                let RunAgain { load, after } = load.run(Instant::now()).err()?;
+                return Some((Instant::now() + after, Job::Load(load)));
+            }
             // Whoever asked may be gone; then the bytes are nobody's.
             Job::Read(file, window, sender) => {
                 let _ = sender.send(file.read(&window));
@@ -491,7 +487,7 @@ pub(crate) mod tests {
                 let Step::Load(load, pending) = engine.begin(&Request::get(path), now) else {
                     panic!("nobody else loads")
                 };
-                loader.load(&engine, load);
+                loader.load(load);
                 pending
             };
             let all = [&b"/a"[..], b"/b", b"/c", b"/calm"].map(load);

@@ -58,12 +58,12 @@ impl Asking {
         // Nobody else here looks after the open files: no thread, no timer.
         self.engine.sweep(now.instant);
         self.engine
-            .ask(request, now, |load| self.loading.load(&self.engine, load))
+            .ask(request, now, |load| self.loading.load(load))
     }
 
     /// What is answered later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-        let hand_over = |load| self.loading.load(&self.engine, load);
+        let hand_over = |load| self.loading.load(load);
         self.engine.wait(request, pending, now, hand_over).await
     }
 

@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use salver_assets::reading::Disk;
 use salver_assets::{
-    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, PerformAgain, SiblingCheck,
+    Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -58,16 +58,16 @@ impl Loading {
     }
 
     /// Performs a load where it may wait, and finishes it.
-    pub(crate) fn load(&self, engine: &Engine, load: Load) {
+    pub(crate) fn load(&self, load: Load) {
         let places = Arc::clone(&self.places);
         match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
-            (Ok(place), _) => self.place(engine.clone(), load, place),
-            (Err(_), WhenFull::Refuse) => engine.finish(load, Outcome::overloaded()),
+            (Ok(place), _) => self.place(load, place),
+            (Err(_), WhenFull::Refuse) => load.refuse(),
             (Err(_), WhenFull::Queue) => {
-                let (this, engine) = (self.clone(), engine.clone());
+                let this = self.clone();
                 tokio::spawn(async move {
                     if let Ok(place) = places.acquire_owned().await {
-                        this.place(engine, load, place);
+                        this.place(load, place);
                     }
                 });
             }
@@ -76,25 +76,17 @@ impl Loading {
 
     /// If the runtime ends before, the load is dropped, and fails for all who wait for it. The place is
     /// free again whatever became of the load.
-    fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+    fn place(&self, load: Load, place: OwnedSemaphorePermit) {
         let resting = Arc::clone(&self.resting);
-        tokio::task::spawn_blocking(move || perform(&resting, engine, load, place));
+        tokio::task::spawn_blocking(move || run(&resting, Box::new(load), place));
     }
 }
 
 /// Where it may wait for a disk; a file that has to rest first is waited for elsewhere.
-fn perform(resting: &Arc<Resting>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
-    match load.perform_without_sleeping(Instant::now()) {
-        Ok(outcome) => {
-            engine.finish(load, outcome);
-            drop(place);
-        }
-        Err(PerformAgain { after }) => {
-            let again = Arc::clone(resting);
-            resting.until(Instant::now() + after, move || {
-                perform(&again, engine, load, place);
-            });
-        }
+fn run(resting: &Arc<Resting>, load: Box<Load>, place: OwnedSemaphorePermit) {
+    if let Err(RunAgain { load, after }) = load.run(Instant::now()) {
+        let again = Arc::clone(resting);
+        resting.until(Instant::now() + after, move || run(&again, load, place));
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{Config, ConfigError, DirectorySource, Engine, Mount, Symlinks};
+use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 
 use crate::handler::{Handlers, Reply};
 use crate::listener::BindError;
@@ -204,7 +204,7 @@ impl Builder {
             config.mounts.push(match place {
                 Place::Mount(mount) => mount,
                 Place::Directory(prefix, path) => {
-                    let source = DirectorySource::open(&path, self.symlinks, config.revalidate);
+                    let source = config.open_directory(&path, self.symlinks);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
                     let mount = Mount::tree(&prefix, Arc::new(source));
                     let mut known = fallbacks.iter();

@@ -113,7 +113,7 @@ impl Settings {
     fn add_root(&mut self, flags: &ServeFlags) -> Result<(), Failure> {
         let path = absolute(&flags.path)?;
         let source = match kind(&path)? {
-            Kind::Directory => open(&path, flags.symlinks.into(), flags)?,
+            Kind::Directory => open(&self.engine, &path, flags.symlinks.into())?,
             Kind::File => {
                 let name = path.file_name().unwrap_or_default();
                 return Err(Failure::Misused(format!(
@@ -149,7 +149,7 @@ impl Settings {
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
-                let source = open(&path, flags.symlinks.into(), flags)?;
+                let source = open(&self.engine, &path, flags.symlinks.into())?;
                 self.add_tree(prefix, path, source, None, cached);
             }
             Kind::File => {
@@ -162,7 +162,7 @@ impl Settings {
                     )));
                 };
                 // This one file was named by the person: if it is a link, it may lead anywhere.
-                let source = open(parent, Symlinks::Any, flags)?;
+                let source = open(&self.engine, parent, Symlinks::Any)?;
                 let mount = Mount::file(prefix, Arc::new(source), name);
                 self.add(
                     mount,
@@ -331,10 +331,10 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
     })
 }
 
-fn open(path: &Path, links: Symlinks, flags: &ServeFlags) -> Result<DirectorySource, Failure> {
+fn open(engine: &Config, path: &Path, links: Symlinks) -> Result<DirectorySource, Failure> {
     // A directory can be named without the right to look up names in it.
     std::fs::metadata(path.join("."))
-        .and_then(|_| DirectorySource::open(path, links, flags.revalidate))
+        .and_then(|_| engine.open_directory(path, links))
         .map_err(|error| unusable(path, &error))
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
-use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 
 use crate::handler::{Handlers, Reply};
@@ -85,7 +84,7 @@ impl Builder {
     }
 
     /// The engine's settings: index, codings, cache, revalidation. Its mounts are kept. Default:
-    /// [`Config::default`], and with TLS alone what [`cache_max_file`] says of it.
+    /// [`Config::default`] with the [`cache_max_file`](Settings::cache_max_file) of this server.
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
@@ -193,10 +192,7 @@ impl Builder {
             return Err(BuildError::Nowhere);
         }
         let mut config = self.config.unwrap_or_else(|| Config {
-            cache_max_file: cache_max_file(match settings.addresses.is_empty() {
-                true => Transport::PassesThrough,
-                false => Transport::KernelSends,
-            }),
+            cache_max_file: settings.cache_max_file(),
             ..Config::default()
         });
         let mut fallbacks = self.fallbacks;

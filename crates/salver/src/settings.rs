@@ -57,8 +57,10 @@ impl Settings {
     /// # Errors
     /// The first thing that cannot work, and what to do.
     pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
-        let engine = engine(flags)?;
+        let mut engine = engine(flags)?;
         let (server, warnings) = server(flags)?;
+        let default = server.cache_max_file();
+        engine.cache_max_file = flags.cache_max_file.unwrap_or(default);
         let mut settings = Settings {
             engine,
             server,
@@ -227,15 +229,6 @@ impl Settings {
     }
 }
 
-fn cache_max_file(flags: &ServeFlags) -> u64 {
-    let transport = match flags.tls.is_wanted() {
-        true => Transport::PassesThrough,
-        false => Transport::KernelSends,
-    };
-    let default = strategy::cache_max_file(transport);
-    flags.cache_max_file.unwrap_or(default)
-}
-
 /// A failure that says which mount it is of.
 fn of_mount(name: &str, mount: &MountFlag, failure: Failure) -> Failure {
     let MountFlag { prefix, path } = mount;
@@ -274,7 +267,6 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         index: flags.index.clone(),
         precompressed: flags.precompressed.0.clone(),
         cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
-        cache_max_file: cache_max_file(flags),
         sendfile_from: flags.sendfile_from,
         open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
         cache: !flags.no_cache,

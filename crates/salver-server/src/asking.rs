@@ -77,18 +77,20 @@ type Given = Option<http::Request<Bytes>>;
 /// Bytes of memory that a request takes while its answer is awaited, besides its own.
 const AWAITED: usize = 2 * 1024;
 
-/// Finds the answer. Loads that do not have to wait are performed here. `given` is called if there
-/// are handlers that may be asked.
+/// Finds the answer. Loads that do not have to wait are performed here. `given` is called with the path, if
+/// the target is one, if there are handlers that may be asked.
 pub(crate) fn ask(
     shared: &Rc<Loop>,
     account: &Arc<Account>,
     request: &Request<'_>,
-    given: impl FnOnce() -> Given,
+    given: impl FnOnce(Option<&RequestPath<'_>>) -> Given,
     now: Now,
 ) -> Asked {
     let handlers = Some(&shared.common.handlers).filter(|handlers| !handlers.is_empty());
     let path = handlers.and_then(|_| RequestPath::parse(&request.path).ok());
-    let handlers = handlers.filter(|_| may_be_asked(request, path.as_ref()));
+    let path = path.as_ref();
+    let handlers = handlers.filter(|_| may_be_asked(request, path));
+    let given = || given(path);
     let case = |request: &Request<'_>| Case {
         shared: Rc::clone(shared),
         charge: account.charge(request.length().saturating_add(AWAITED)),
@@ -96,7 +98,7 @@ pub(crate) fn ask(
     };
     let time = shared.common.settings.answer_timeout;
     let guarded = handlers.zip(path);
-    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(&path).cloned()) {
+    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
         let work = case(request).guarded(guard, given());
         return Asked::Later(Box::pin(within(time, request.method, work)));
     }

@@ -20,7 +20,7 @@ mod translate;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use salver_assets::{Content, Method, Now, ResponsePlan};
+use salver_assets::{Content, Method, Now, RequestPath, ResponsePlan};
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
 };
@@ -320,7 +320,10 @@ impl<S: Stream> Connection<S> {
         let (raw, version) = (head.raw, head.version);
         let request = request(head);
         let wire = &self.wire;
-        let given = || given(version, raw, &request, content, Peer::of(&wire.stream));
+        let given = |path: Option<&RequestPath<'_>>| {
+            let peer = Peer::of(&wire.stream);
+            given(version, raw, &request, path, content, peer)
+        };
         let plan = match ask(&wire.shared, &wire.seat.account, &request, given, now) {
             Asked::Plan(plan) => plan,
             Asked::Later(plan) => return Some(slow(Answer::Awaited(plan), persistence)),

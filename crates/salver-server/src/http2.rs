@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use salver_assets::{Content, Now, ResponsePlan};
+use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
@@ -328,9 +328,9 @@ impl<S: Stream> Connection<S> {
         let content = self.take_content(stream);
         let (request, lines) = request(head);
         let wire = &self.wire;
-        let given = || {
+        let given = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            given(version, &request, lines.iter(), content, peer)
+            given(version, &request, path, lines.iter(), content, peer)
         };
         match ask(&wire.shared, &wire.seat.account, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),

@@ -1,7 +1,7 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Request, ResponsePlan};
+use salver_assets::{Content, Request, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
@@ -30,6 +30,7 @@ pub(super) fn given(
     version: Version,
     raw: RawHead<'_>,
     asked: &Request<'_>,
+    path: Option<&RequestPath<'_>>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<http::Request<Bytes>> {
@@ -44,7 +45,7 @@ pub(super) fn given(
     let lines = std::iter::once(method)
         .chain(authority)
         .chain(raw.field_lines());
-    handler::given(version, asked, lines, content, peer)
+    handler::given(version, asked, path, lines, content, peer)
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
-use salver_assets::{Method, ResponsePlan};
+use salver_assets::{Method, RequestPath, ResponsePlan};
 use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
 use salver_semantics::{LeastRate, Method as Sent};
@@ -270,13 +270,13 @@ impl Exchange {
         let connection = &self.connection;
         let context = &connection.shared.context;
         let (request, lines) = request(head);
-        let given = || {
+        let given = |path: Option<&RequestPath<'_>>| {
             let peer = Peer {
                 address: canonical(connection.quic.remote_address()),
                 over_tls: true,
             };
             let version = http::Version::HTTP_3;
-            given(version, &request, lines.iter(), content, Some(peer))
+            given(version, &request, path, lines.iter(), content, Some(peer))
         };
         let now = context.clock.now();
         ask(context, &connection.seat.account, &request, given, now)

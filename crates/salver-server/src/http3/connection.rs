@@ -11,7 +11,7 @@ use std::future::Future;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};

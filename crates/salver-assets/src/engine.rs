@@ -119,12 +119,7 @@ impl Engine {
 
     /// [`begin`](Self::begin) at the path of the request.
     #[inline]
-    pub(crate) fn begin_at(
-        &self,
-        request: &Request<'_>,
-        path: &RequestPath<'_>,
-        now: Now,
-    ) -> Step {
+    pub(crate) fn begin_at(&self, request: &Request<'_>, path: &RequestPath<'_>, now: Now) -> Step {
         let progress = Progress {
             fallback: false,
             loads: 0,

@@ -292,7 +292,9 @@ impl FieldSection {
                 return Ok((b"*", None));
             }
             (Method::Connect, _) => {
-                return Err(malformed("CONNECT has an :authority, no :scheme and no :path"));
+                return Err(malformed(
+                    "CONNECT has an :authority, no :scheme and no :path",
+                ));
             }
             (_, Some(path)) if seen.has_scheme => path,
             _ => return Err(malformed("The :scheme or the :path is missing")),

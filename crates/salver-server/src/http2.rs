@@ -318,13 +318,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    fn answer(
-        &mut self,
-        stream: u32,
-        head: RequestHead<'_>,
-        outbox: &mut Outbox,
-        now: Now,
-    ) {
+    fn answer(&mut self, stream: u32, head: RequestHead<'_>, outbox: &mut Outbox, now: Now) {
         let content = self.take_content(stream);
         let (request, lines) = request(head);
         let wire = &self.wire;

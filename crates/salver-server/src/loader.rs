@@ -10,9 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{
-    Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck,
-};
+use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;

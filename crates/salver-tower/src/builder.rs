@@ -7,9 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{
-    CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks,
-};
+use salver_assets::{CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks};
 
 use crate::asking::Shared;
 use crate::assets::Assets;

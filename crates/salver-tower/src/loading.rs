@@ -9,9 +9,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
-use salver_assets::{
-    Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck,
-};
+use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::resting::Resting;

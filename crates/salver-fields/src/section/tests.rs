@@ -55,10 +55,19 @@ fn a_request_and_its_fields() {
     let head = section.request().unwrap();
     assert_eq!((head.method, &*head.path), (Method::Get, &b"/a"[..]));
     assert_eq!(head.query.as_deref(), Some(&b"b"[..]));
-    assert_eq!(head.fields.accept_encoding.as_deref(), Some(&b"br, gzip"[..]));
+    assert_eq!(
+        head.fields.accept_encoding.as_deref(),
+        Some(&b"br, gzip"[..])
+    );
     assert_eq!(head.fields.range.as_deref(), Some(&b"bytes=0-1"[..]));
-    assert_eq!((head.priority.urgency, head.priority.incremental), (1, true));
-    assert_eq!((head.content_length, head.expects_continue), (Some(7), true));
+    assert_eq!(
+        (head.priority.urgency, head.priority.incremental),
+        (1, true)
+    );
+    assert_eq!(
+        (head.content_length, head.expects_continue),
+        (Some(7), true)
+    );
     assert_eq!(head.lines.iter().count(), 0);
     assert_eq!(head.clone().into_owned(), head);
 }
@@ -74,7 +83,9 @@ fn all_lines_are_kept_for_a_program() {
         section.add(&limits, FieldLine::new(name.as_bytes(), value.as_bytes()));
     }
     let head = section.request().unwrap();
-    let expected = lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let expected = lines
+        .iter()
+        .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     assert!(head.lines.iter().eq(expected));
     assert_eq!(head.fields.accept_encoding.as_deref(), Some(&b"br"[..]));
     assert_eq!(head.clone().into_owned(), head);
@@ -109,7 +120,10 @@ fn malformed_requests() {
     #[track_caller]
     fn check(lines: &[Line<'_>]) {
         let request = section(lines).request().map(drop);
-        assert!(matches!(request, Err(Rejection::Malformed(_))), "{lines:?}: {request:?}");
+        assert!(
+            matches!(request, Err(Rejection::Malformed(_))),
+            "{lines:?}: {request:?}"
+        );
     }
     for more in [
         &[(":method", "GET")][..],

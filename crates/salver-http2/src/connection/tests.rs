@@ -365,7 +365,7 @@ proptest! {
                         carry.drain(..consumed);
                         break;
                     }
-                    Event::Request { stream, .. } => Some(stream),
+                    Event::Request { stream, .. } | Event::Refused { stream, .. } => Some(stream),
                     Event::Content { .. } | Event::Cancelled { .. } | Event::Again => None,
                 };
                 carry.drain(..consumed);

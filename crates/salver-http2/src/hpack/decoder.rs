@@ -1,8 +1,8 @@
 //! Field blocks to field lines (RFC 7541 section 6).
 
+use super::Error;
 use super::dynamic_table::DynamicTable;
 use super::static_table::STATIC;
-use super::Error;
 use salver_fields::{FieldLine, integer, string};
 use salver_semantics::field::is_value;
 
@@ -273,7 +273,11 @@ mod tests {
                     // Another value for an entry that was invalid for its own.
                     let expected = [format!(
                         "{name}: x{}",
-                        if FieldLine::is_name(name.as_bytes()) { "" } else { mark }
+                        if FieldLine::is_name(name.as_bytes()) {
+                            ""
+                        } else {
+                            mark
+                        }
                     )];
                     assert_eq!(
                         lines(&mut decoder, &[0x0f, 0x2f, 1, b'x']).unwrap(),

@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use salver_assets::ResponsePlan;
@@ -104,7 +104,8 @@ impl<S: Stream> Connection<S> {
                     self.wire.deadline.set_waiting(now + HALF_CLOSED, now);
                 }
             }
-            let is_over = self.wire.deadline.has_passed(Instant::now()) || self.wire.deadline.makes_room();
+            let is_over =
+                self.wire.deadline.has_passed(Instant::now()) || self.wire.deadline.makes_room();
             if has_ended && is_over {
                 return Poll::Ready(None);
             }

@@ -104,7 +104,8 @@ impl<S: Stream> Connection<S> {
         }
         if self.protocol.phase() == Phase::Answering && !self.wire.deadline.makes_room() {
             // What the client holds up has been looked at; else a disk takes its time.
-            self.wire.deadline
+            self.wire
+                .deadline
                 .set(now.instant + step(&self.wire.shared.common.settings));
             return false;
         }

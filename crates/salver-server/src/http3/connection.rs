@@ -15,9 +15,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};
-use salver_http3::{
-    Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway,
-};
+use salver_http3::{Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway};
 use tokio::task::spawn_local;
 use tokio::time::sleep_until;
 
@@ -71,7 +69,9 @@ impl Drop for Active {
         let now = connection.shared.context.clock.now();
         self.0.used.set(now.instant);
         connection.await_client();
-        if connection.drains() && let Some(waker) = self.0.waker.take() {
+        if connection.drains()
+            && let Some(waker) = self.0.waker.take()
+        {
             waker.wake();
         }
     }
@@ -144,9 +144,11 @@ impl ConnectionTask {
                         continue;
                     };
                     self.active.set(self.active.get() + 1);
-                    self.used.set(self.connection.shared.context.clock.now().instant);
+                    self.used
+                        .set(self.connection.shared.context.clock.now().instant);
                     let active = Active(Rc::clone(&self));
-                    let exchange = Exchange::new(Rc::clone(&self.connection), send, receive, charge);
+                    let exchange =
+                        Exchange::new(Rc::clone(&self.connection), send, receive, charge);
                     spawn_local(async move {
                         exchange.serve().await;
                         drop(active);
@@ -164,7 +166,9 @@ impl ConnectionTask {
                     if going.is_last() && self.active.get() == 0 && now >= until {
                         return self.connection.close(Code::NoError, "the server ends");
                     }
-                    self.connection.deadline.set(until.max(now + Duration::from_millis(1)));
+                    self.connection
+                        .deadline
+                        .set(until.max(now + Duration::from_millis(1)));
                 }
                 Next::Look if self.connection.deadline.makes_room() => {
                     return self.connection.close(Code::NoError, "others need the room");
@@ -178,7 +182,9 @@ impl ConnectionTask {
                         delivered = sent;
                         self.connection.deadline.set(now + idle);
                     } else if now >= until {
-                        return self.connection.close(Code::NoError, "there was no request for long");
+                        return self
+                            .connection
+                            .close(Code::NoError, "there was no request for long");
                     } else {
                         self.connection.deadline.set(until);
                     }

@@ -284,7 +284,7 @@ mod tests {
                 ControlEvent::Idle,
                 ControlEvent::Idle,
                 ControlEvent::Idle,
-                ControlEvent::Priority(8, Priority::parse(b"u=1")),
+                ControlEvent::Priority(8, Priority::parse(b"u=1, i")),
                 ControlEvent::Priority(4, Priority::default()),
                 ControlEvent::Idle,
                 ControlEvent::Idle,

@@ -1,15 +1,20 @@
 //! The engine's settings, validated once.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use salver_os::Symlinks;
 use salver_semantics::coding::ContentCoding;
 
 use crate::cache_control::CacheControl;
+
 use crate::events::Observer;
 use crate::path::RequestPath;
 use crate::source::Source;
+use crate::source::directory::DirectorySource;
 use crate::strategy::{Transport, cache_max_file};
 
 /// A source and where it appears.
@@ -139,6 +144,15 @@ impl Default for Config {
 const MOST_OF_CACHE: usize = 16;
 
 impl Config {
+    /// Opens a directory to be mounted, whose own path is resolved anew as often as
+    /// [`revalidate`](Self::revalidate) asks for.
+    ///
+    /// # Errors
+    /// As [`DirectorySource::open`].
+    pub fn open_directory(&self, path: &Path, symlinks: Symlinks) -> io::Result<DirectorySource> {
+        DirectorySource::open(path, symlinks, self.revalidate)
+    }
+
     /// The longest content that is kept in memory, in bytes: `cache_max_file`, but no more than a
     /// sixteenth of `cache_size`, and nothing without a cache.
     pub fn keep_up_to(&self) -> u64 {

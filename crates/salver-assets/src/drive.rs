@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use crate::answer::plan::{Content, Piece, ResponsePlan};
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
+use crate::path::RequestPath;
 use crate::pending::{LoadReady, Pending};
 use crate::request::Request;
 use crate::resource::entry::Resource;
@@ -27,19 +28,27 @@ impl Engine {
     /// The answer to a request, if it can be had without waiting. Loads that do not have to wait
     /// are performed here; the others are given to `hand_over`, which sees to it that each is
     /// performed where it may wait, and [finished](Engine::finish).
-    pub fn ask(
+    pub fn ask(&self, request: &Request<'_>, now: Now, hand_over: impl FnMut(Load)) -> EngineReply {
+        self.at_path(request, EngineReply::Ready, |path| {
+            self.ask_at(request, path, now, hand_over)
+        })
+    }
+
+    #[inline]
+    fn ask_at(
         &self,
         request: &Request<'_>,
+        path: &RequestPath<'_>,
         now: Now,
         mut hand_over: impl FnMut(Load),
     ) -> EngineReply {
-        let mut step = self.begin(request, now);
+        let mut step = self.begin_at(request, path, now);
         let mut outdated = false;
         loop {
             match step {
                 Step::Respond(plan) if !outdated && self.is_outdated(&plan) => {
                     outdated = true;
-                    step = self.begin(request, now);
+                    step = self.begin_at(request, path, now);
                 }
                 Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(mut load, pending) => {
@@ -57,7 +66,7 @@ impl Engine {
                         }
                     }
                     match poll_once(pending) {
-                        Ok(arrived) => step = self.resume(request, arrived, now),
+                        Ok(arrived) => step = self.resume_at(request, path, arrived, now),
                         Err(pending) => return EngineReply::Pending(pending),
                     }
                 }

@@ -87,44 +87,70 @@ impl Engine {
     /// The first step for a request. Never waits, never does I/O; allocates nothing and takes no
     /// lock if the answer is cached.
     pub fn begin(&self, request: &Request<'_>, now: Now) -> Step {
-        let plan = match request.method {
-            Method::Get | Method::Head => {
-                return self.parse_and_ask(request, |engine, path| {
-                    engine.look_up(
-                        request,
-                        path,
-                        now,
-                        RequestProgress {
-                            fallback: false,
-                            loads: 0,
-                            asked: engine.shared.since_epoch(now.instant),
-                        },
-                    )
-                });
-            }
-            Method::Options => status_responses::options(),
-            Method::NotAllowed => status_responses::not_allowed(),
-            Method::NotImplemented => status_responses::not_implemented(),
-        };
-        respond(request, plan)
+        self.at_path(request, Step::Respond, |path| {
+            self.begin_at(request, path, now)
+        })
     }
 
     /// The next step after a load that the request waited for.
     pub fn resume(&self, request: &Request<'_>, arrived: LoadReady, now: Now) -> Step {
+        self.at_path(request, Step::Respond, |path| {
+            self.resume_at(request, path, arrived, now)
+        })
+    }
+
+    /// The result of `ask` for the path of a request, or of `respond` for an answer in which no file takes part.
+    #[inline]
+    pub(crate) fn at_path<T>(
+        &self,
+        request: &Request<'_>,
+        respond: impl FnOnce(ResponsePlan) -> T,
+        ask: impl FnOnce(&RequestPath<'_>) -> T,
+    ) -> T {
+        let plan = match request.method {
+            Method::Get | Method::Head => match RequestPath::parse(&request.path) {
+                Ok(path) if self.hides(&path) => status_responses::not_found(),
+                Ok(path) => return ask(&path),
+                Err(error) => status_responses::malformed(error),
+            },
+            Method::Options => status_responses::options(),
+            Method::NotAllowed => status_responses::not_allowed(),
+            Method::NotImplemented => status_responses::not_implemented(),
+        };
+        respond(plan.for_method(request.method))
+    }
+
+    /// [`begin`](Self::begin) at the path of the request.
+    #[inline]
+    pub(crate) fn begin_at(&self, request: &Request<'_>, path: &RequestPath<'_>, now: Now) -> Step {
+        let progress = RequestProgress {
+            fallback: false,
+            loads: 0,
+            asked: self.shared.since_epoch(now.instant),
+        };
+        self.look_up(request, path, now, progress)
+    }
+
+    /// [`resume`](Self::resume) at the path of the request.
+    pub(crate) fn resume_at(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        arrived: LoadReady,
+        now: Now,
+    ) -> Step {
         let LoadReady { result, progress } = arrived;
         match result {
             LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
-            LoadResult::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
+            LoadResult::Ready { entry, opened } => {
                 // A load that was under way for long may have looked long before.
-                let most = engine.config().revalidate.max(JOINED_WITHIN);
+                let most = self.config().revalidate.max(JOINED_WITHIN);
                 if entry.is_older_than(progress.asked, most) {
-                    return engine.look_up(request, path, now, progress);
+                    return self.look_up(request, path, now, progress);
                 }
-                engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
-            }),
-            LoadResult::Stale(entry) => self.parse_and_ask(request, |engine, path| {
-                engine.use_entry(request, path, &entry, None, now, progress)
-            }),
+                self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
+            }
+            LoadResult::Stale(entry) => self.use_entry(request, path, &entry, None, now, progress),
         }
     }
 
@@ -140,25 +166,15 @@ impl Engine {
         &self.shared.mounts
     }
 
-    fn parse_and_ask(
-        &self,
-        request: &Request<'_>,
-        ask: impl FnOnce(&Self, &RequestPath<'_>) -> Step,
-    ) -> Step {
-        let path = match RequestPath::parse(&request.path) {
-            Ok(path) => path,
-            Err(error) => {
-                return respond(request, status_responses::malformed(error));
-            }
-        };
-        if path.has_dot_segment()
+    /// True if what is at a path is not served because its name, or that of a directory before it, begins
+    /// with a dot.
+    fn hides(&self, path: &RequestPath<'_>) -> bool {
+        path.has_dot_segment()
             && !self.shared.config.dotfiles
-            && let MountMatch::Within(_, relative) = self.shared.mounts.find_mount(path.as_bytes())
-            && is_hidden(&relative)
-        {
-            return respond(request, status_responses::not_found());
-        }
-        ask(self, &path)
+            && match self.shared.mounts.find_mount(path.as_bytes()) {
+                MountMatch::Within(_, relative) => is_hidden(&relative),
+                MountMatch::Redirect | MountMatch::Nowhere => false,
+            }
     }
 
     /// Answers from the cache if it may be used, else by a load.
@@ -409,10 +425,7 @@ impl Engine {
 }
 
 fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
-    Step::Respond(match request.method {
-        Method::Head => plan.without_content(),
-        _ => plan,
-    })
+    Step::Respond(plan.for_method(request.method))
 }
 
 #[cfg(test)]

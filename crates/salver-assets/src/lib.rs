@@ -50,7 +50,7 @@ pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
 pub use request::{Method, Request};
 pub use resource::check_table::SiblingCheck;
-pub use resource::load::{Load, Outcome, RetryLater, WouldWait};
+pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, Protocol, RenderedHeads};
 
 pub use salver_os::{Resolver, Symlinks};

@@ -1,13 +1,13 @@
 //! Taking the outcome of a load: caching it, and telling observers and waiting requests.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::LoadResult;
-use crate::resource::load::{Load, Outcome};
+use crate::resource::load::{Load, Outcome, RetryLater, RunAgain};
 use crate::source::Opened;
 
 impl Engine {
@@ -79,5 +79,38 @@ impl Engine {
                 path: events::path(&key),
             });
         }
+    }
+}
+
+impl Load {
+    /// Performs the load as [`perform_without_sleeping`](Self::perform_without_sleeping) does, and has the
+    /// engine that began it [finish](Engine::finish) it.
+    ///
+    /// # Errors
+    /// [`RunAgain`] if a file has not been at rest for long enough.
+    pub fn run(self: Box<Self>, now: Instant) -> Result<(), RunAgain> {
+        match self.perform_without_sleeping(now) {
+            Ok(outcome) => {
+                self.finish(outcome);
+                Ok(())
+            }
+            Err(RetryLater { after }) => Err(RunAgain { load: self, after }),
+        }
+    }
+
+    /// Has the engine finish the load unperformed, because there is no room in a queue, say: it fails as
+    /// overloaded.
+    pub fn refuse(self) {
+        self.finish(Outcome::overloaded());
+    }
+
+    /// Has the engine that began the load finish it.
+    fn finish(self, outcome: Outcome) {
+        let shared = Arc::clone(&self.shared);
+        let engine = Engine {
+            shared,
+            exact: false,
+        };
+        engine.finish(self, outcome);
     }
 }

@@ -1,7 +1,9 @@
 //! Finds the end of a message body, and what of it is content.
 
+use salver_semantics::Refusal;
+
 use crate::chunked::{Part, State};
-use crate::error::{ParseError, Refusal};
+use crate::error::ParseError;
 use crate::framing::BodyLength;
 use crate::limits::Limits;
 

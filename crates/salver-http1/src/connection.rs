@@ -2,8 +2,10 @@
 
 use core::mem;
 
+use salver_semantics::Refusal;
+
 use crate::body::BodyDecoder;
-use crate::error::{ParseError, Refusal};
+use crate::error::ParseError;
 use crate::framing::BodyLength;
 use crate::limits::Limits;
 use crate::request::{self, MAX_EMPTY_LINES, RequestHead};
@@ -26,7 +28,7 @@ pub enum Event<'b> {
     },
     /// The body of the request that was given with [`Event::Body`] has come whole.
     BodyEnd,
-    /// Send this answer and close: the connection is finished.
+    /// Send this answer and close: where the next request would begin is in doubt.
     Refuse(Refusal),
 }
 

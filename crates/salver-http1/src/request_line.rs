@@ -90,8 +90,9 @@ fn divide(
     }
 }
 
+/// The method that the line begins with.
 #[inline]
-fn method(input: &[u8]) -> Part<'_, Method> {
+pub(crate) fn method(input: &[u8]) -> Part<'_, Method> {
     match input {
         [b'G', b'E', b'T', b' ', rest @ ..] => Ok(Some((Method::Get, rest))),
         [b'H', b'E', b'A', b'D', b' ', rest @ ..] => Ok(Some((Method::Head, rest))),

@@ -7,16 +7,16 @@ mod section;
 
 pub use self::answer::Stalled;
 
+use salver_fields::{Priority, Rejection, RequestHead, Scratch};
+use salver_semantics::{FloodGuard, Method, RateCredit, Refusal};
+
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{
     Frame, MOST, PREFACE, flag, kind, push_goaway, push_header, push_number, push_settings, setting,
 };
 use crate::hpack::Decoder;
 use crate::limits::Limits;
-use crate::priority::Priority;
-use crate::request::{Head, Malformed, Request};
 use crate::streams::{State, Stream, Streams};
-use salver_semantics::{FloodGuard, RateCredit};
 
 /// The window that each side has until it is told otherwise (RFC 9113 section 6.9.2).
 const INITIAL_WINDOW: i64 = 65_535;
@@ -41,9 +41,18 @@ pub enum Event<'s, T> {
         /// Its stream.
         stream: u32,
         /// The request.
-        request: Request<'s>,
+        request: RequestHead<'s>,
         /// The last piece of its content.
         content: &'s [u8],
+    },
+    /// Answer this request by its refusal: by [`Connection::respond`], now or later.
+    Refused {
+        /// Its stream.
+        stream: u32,
+        /// Its method, if it is known.
+        method: Option<Method>,
+        /// The status, and a sentence for people.
+        refusal: Refusal,
     },
     /// A request is withdrawn, or its answer is not wanted any more, or cannot be had.
     Cancelled {
@@ -70,13 +79,6 @@ enum Goodbye {
 
 /// The PING that goes with the announcement of the end.
 const LAST_PING: &[u8; 8] = b"draining";
-
-/// What is used while input is looked at, and can serve all connections of a thread in turn.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    head: Head,
-    text: Vec<u8>,
-}
 
 /// What a connection is doing: it decides which time limit applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -278,6 +280,14 @@ impl<T> Connection<T> {
         self.room = bytes;
     }
 
+    /// The method of the request on a stream whose content is awaited.
+    pub fn method(&mut self, stream: u32) -> Option<Method> {
+        match &self.streams.get(stream)?.state {
+            State::Receiving(incoming) => Some(incoming.request.method),
+            State::Answering | State::Sending { .. } => None,
+        }
+    }
+
     /// Streams that are open.
     pub fn open_streams(&self) -> usize {
         self.streams.len()
@@ -332,15 +342,26 @@ impl<T> Connection<T> {
                 request: *request,
                 content,
             },
-            Done::Head(stream, ends) => match scratch.head.request() {
-                Ok(request) => self.open(limits, stream, ends, &scratch.head, request, out),
-                Err(Malformed) => {
-                    let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
-                    match self.give_up(limits, second, fault, out) {
-                        Done::Ended => Event::Ended,
-                        _ => Event::Again,
+            Done::Refused(stream, method, refusal) => Event::Refused {
+                stream,
+                method,
+                refusal,
+            },
+            Done::Head(stream, ends) => match scratch.section.request() {
+                // RFC 9113 section 8.1.1.
+                Ok(head) if ends && head.content_length.is_some_and(|length| length > 0) => {
+                    self.malformed(limits, second, stream, out)
+                }
+                Ok(head) => self.open(limits, stream, ends, (head, scratch.section.held()), out),
+                Err(Rejection::Refused(refusal)) => {
+                    self.open_answering(stream, ends, Priority::default());
+                    Event::Refused {
+                        stream,
+                        method: scratch.section.method(),
+                        refusal,
                     }
                 }
+                Err(Rejection::Malformed(_)) => self.malformed(limits, second, stream, out),
             },
             Done::Frame | Done::Ended => Event::Ended,
         };
@@ -406,6 +427,21 @@ impl<T> Connection<T> {
             Ok(())
         } else {
             Err(ErrorCode::ENHANCE_YOUR_CALM.into())
+        }
+    }
+
+    /// The request that was to open a stream is malformed: an error of the stream (RFC 9113 section 8.1.1).
+    fn malformed<'s>(
+        &mut self,
+        limits: &Limits,
+        second: u64,
+        stream: u32,
+        out: &mut Vec<u8>,
+    ) -> Event<'s, T> {
+        let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
+        match self.give_up(limits, second, fault, out) {
+            Done::Ended => Event::Ended,
+            _ => Event::Again,
         }
     }
 
@@ -482,7 +518,8 @@ enum Done<'i, T> {
     /// A field section that opens a stream, and whether it ends the client's side. It is in the
     /// scratch.
     Head(u32, bool),
-    Held(u32, Box<Request<'static>>, &'i [u8]),
+    Held(u32, Box<RequestHead<'static>>, &'i [u8]),
+    Refused(u32, Option<Method>, Refusal),
     Ended,
 }
 

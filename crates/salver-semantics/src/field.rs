@@ -173,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn values() {
+        for value in ["", "a", "a b", "a\tb", "\u{e9}"] {
+            assert!(is_value(value.as_bytes()), "{value:?}");
+        }
+        for value in [" ", " a", "a\t", "a\u{1}", "\u{7f}", "a\nb", "\r", "\0"] {
+            assert!(!is_value(value.as_bytes()), "{value:?}");
+        }
+    }
+
+    #[test]
     fn optional_white_space() {
         fn check(input: &[u8], expected: &[u8]) {
             assert_eq!(trim_ows(input), expected);

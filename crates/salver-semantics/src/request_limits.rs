@@ -12,8 +12,8 @@ pub struct RequestLimits {
     pub max_head: usize,
     /// The length of a request target (`:path`) in bytes; default 8 KiB. A longer one is refused with 414.
     pub max_target: usize,
-    /// The number of field lines; default 100. More are refused with 431. HTTP/3 does not count
-    /// pseudo-fields, and HTTP/1.1 has a bound of its own besides.
+    /// The number of field lines; default 100. More are refused with 431. Pseudo-fields do not count, and
+    /// HTTP/1.1 has a bound of its own besides.
     pub max_fields: usize,
     /// The length of a request's content in bytes; default 1 MiB. More is refused with 413 (RFC 9110 section
     /// 15.5.14).

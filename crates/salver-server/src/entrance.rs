@@ -13,7 +13,8 @@ use crate::listener::Kind;
 use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
-use crate::tls::OverTcp;
+use crate::tls::{OverTcp, Versions};
+use crate::wire::Wire;
 use crate::{http1, http2, redirect, tls_accept};
 
 /// What is added to each answer over TLS, whatever carries it.
@@ -56,9 +57,7 @@ impl Entrance {
                     let value = format!("h3=\":{port}\"; ma=86400");
                     fields.push(("Alt-Svc", Bytes::from(value)));
                 }
-                let config = tls
-                    .handshakes
-                    .over_tcp(common.settings.http1, common.settings.http2);
+                let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
                 Entrance::Tls(Rc::new(Front::new(fields)), config)
             }
@@ -112,11 +111,10 @@ impl Entrance {
 
 /// Serves a client that has not said what it speaks.
 fn serve_any<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let (http1, http2) = (context.common.settings.http1, context.common.settings.http2);
-    if http1 || !http2 {
-        serve_http1(context, stream, front, seat, http2 || !http1);
-    } else {
-        serve_http2(context, stream, front, seat);
+    match context.common.settings.versions() {
+        Versions::Http1 => serve_http1(context, stream, front, seat, false),
+        Versions::Both => serve_http1(context, stream, front, seat, true),
+        Versions::Http2 => serve_http2(context, stream, front, seat),
     }
 }
 
@@ -128,12 +126,11 @@ fn serve_http1<S: Stream>(
     seat: Seat,
     may_switch: bool,
 ) {
-    let connection = http1::Connection::new(context, stream, front, seat);
+    let connection = http1::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.or_http2(may_switch).serve());
 }
 
 fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let deadline = context.deadlines.add(context.clock.now().instant);
-    let connection = http2::Connection::new(context, stream, front, deadline, seat);
+    let connection = http2::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.serve());
 }

@@ -16,6 +16,7 @@ mod path_state;
 mod request;
 mod routing;
 mod send_order;
+mod shared;
 mod socket;
 mod stall_timer;
 mod translate;
@@ -29,11 +30,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use quinn::{Endpoint, VarInt};
-use salver_http3::{Code, FieldSection, Fields, Limits};
+use salver_fields::Scratch;
+use salver_http3::{Code, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
-use self::request::Exchange;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
@@ -50,8 +51,8 @@ struct Loop {
     limits: Limits,
     /// What a listener adds to each answer, encoded.
     front: Fields,
-    /// The head that is being read.
-    section: RefCell<FieldSection>,
+    /// For heads that are being read.
+    scratch: RefCell<Scratch>,
     handshakes: Arc<Handshakes>,
 }
 
@@ -94,12 +95,15 @@ impl Serving {
         let tls = context.common.settings.tls.as_ref();
         let fields = tls.map(fields_over_tls).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
+        let mut scratch = Scratch::default();
+        let for_program = !context.common.handlers.is_empty();
+        scratch.section.keep_lines(for_program);
         let shared = Rc::new(Loop {
             context: Rc::clone(context),
             deadlines: Rc::default(),
             limits: context.limits,
             front: Fields::new(fields),
-            section: RefCell::default(),
+            scratch: RefCell::new(scratch),
             handshakes: sockets.handshakes(),
         });
         let endpoints = sockets.open()?;
@@ -162,10 +166,7 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
             if let Ok(connecting) = incoming.accept() {
-                let answer = |connection, send, receive, charge| {
-                    Exchange::new(connection, send, receive, charge).serve()
-                };
-                connection::serve(shared, connecting, seat, answer).await;
+                connection::serve(shared, connecting, seat).await;
             }
         });
     }

@@ -74,6 +74,7 @@ pub mod tls;
 mod tls_accept;
 mod transmit;
 mod turns;
+mod wire;
 mod worker;
 
 pub use builder::{BuildError, Builder};

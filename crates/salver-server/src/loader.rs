@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Outcome, Piece, RetryLater, SiblingCheck};
+use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::queue::Queue;
@@ -45,7 +45,7 @@ enum Disk {
 }
 
 enum Job {
-    Load(Engine, Box<Load>),
+    Load(Box<Load>),
     /// Read a window and give it to whoever sends it.
     Read(
         Box<FileContent>,
@@ -85,11 +85,9 @@ impl Loader {
     }
 
     /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
-    pub(crate) fn load(&self, engine: &Engine, load: Load) {
-        if let Err(Job::Load(engine, load)) =
-            self.0.submit(Job::Load(engine.clone(), Box::new(load)))
-        {
-            engine.finish(*load, Outcome::overloaded());
+    pub(crate) fn load(&self, load: Load) {
+        if let Err(Job::Load(load)) = self.0.submit(Job::Load(Box::new(load))) {
+            load.refuse();
         }
     }
 
@@ -266,7 +264,7 @@ type Held<'a> = MutexGuard<'a, Queue>;
 impl Job {
     fn lane(&self) -> usize {
         match self {
-            Job::Load(_, load) if load.confirms() => 0,
+            Job::Load(load) if load.confirms() => 0,
             Job::Load(..) => 1,
             Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
             Job::Check(_) => 3,
@@ -275,7 +273,7 @@ impl Job {
 
     fn disk(&self) -> Disk {
         match self {
-            Job::Load(_, load) => Disk::Mount(load.mount()),
+            Job::Load(load) => Disk::Mount(load.mount()),
             Job::Check(check) => Disk::Mount(check.mount()),
             Job::Read(file, ..) | Job::BringIn(file, ..) => Disk::Device(file.identity.device),
             Job::Close(content) => Disk::Device(device(content)),
@@ -285,12 +283,10 @@ impl Job {
     /// Does it, unless its file has to rest first: then what is to be done, and when.
     fn perform(self) -> Option<(Instant, Job)> {
         match self {
-            Job::Load(engine, load) => match load.perform_without_sleeping(Instant::now()) {
-                Ok(outcome) => engine.finish(*load, outcome),
-                Err(RetryLater { after }) => {
-                    return Some((Instant::now() + after, Job::Load(engine, load)));
-                }
-            },
+            Job::Load(load) => {
+                let RunAgain { load, after } = load.run(Instant::now()).err()?;
+                return Some((Instant::now() + after, Job::Load(load)));
+            }
             // Whoever asked may be gone; then the bytes are nobody's.
             Job::Read(file, window, sender) => {
                 let _ = sender.send(file.read(&window));

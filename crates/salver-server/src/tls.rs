@@ -22,5 +22,5 @@ pub use certificates::Certificates;
 pub use error::CertificateError;
 pub use files::CertificateFiles;
 pub use handshakes::Handshakes;
-pub(crate) use handshakes::OverTcp;
+pub(crate) use handshakes::{OverTcp, Versions};
 pub(crate) use reload::watch;

@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustls::server::Acceptor;
-use salver_assets::ResponsePlan;
+use salver_http1::{Method, request_method};
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::asking::error;
 use crate::closing::answer_and_close;
 use crate::context::Context;
 use crate::deadlines::Deadline;
@@ -40,8 +41,7 @@ pub(crate) async fn accept(
     let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
     let first = first.get(..count.ok()?)?;
     if is_http(first) {
-        let whole = first != b"HEAD ";
-        send_elsewhere(context, &deadline, stream, whole).await;
+        send_elsewhere(context, &deadline, stream, request_method(first)).await;
         return None;
     }
     let handshake = async {
@@ -70,12 +70,17 @@ fn is_http(first: &[u8]) -> bool {
     first.first().is_some_and(u8::is_ascii_uppercase)
 }
 
-async fn send_elsewhere(context: &Context, deadline: &Deadline, stream: TcpStream, whole: bool) {
+async fn send_elsewhere(
+    context: &Context,
+    deadline: &Deadline,
+    stream: TcpStream,
+    method: Option<Method>,
+) {
     let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
-    let plan = ResponsePlan::error(400, text, vec![]);
+    let plan = error(400, text, method);
     let date = context.clock.now().date.format();
     deadline.set(Instant::now() + READING);
-    let sending = Box::pin(answer_and_close(stream, &plan, &date, whole));
+    let sending = Box::pin(answer_and_close(stream, &plan, &date));
     deadline.bound(sending, || true).await;
 }
 

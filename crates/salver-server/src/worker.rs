@@ -234,5 +234,5 @@ fn lacks_resources(error: &io::Error) -> bool {
 async fn refuse(stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
     let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
     let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
-    answer_and_close(stream, &plan, &date, true).await
+    answer_and_close(stream, &plan, &date).await
 }

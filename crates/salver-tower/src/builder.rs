@@ -7,9 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{
-    CacheControl, Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks,
-};
+use salver_assets::{CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks};
 
 use crate::assets::Assets;
 use crate::driver::Engines;
@@ -219,7 +217,7 @@ impl Builder {
         let source = match root {
             Root::Source(source) => source,
             Root::Directory(path) => {
-                let source = DirectorySource::open(&path, symlinks, config.revalidate);
+                let source = config.open_directory(&path, symlinks);
                 Arc::new(source.map_err(|error| Error::Directory(path, error))?)
             }
         };

@@ -57,13 +57,12 @@ impl EngineHandle {
     fn ask_at(&self, request: &Request<'_>, now: Now) -> EngineReply {
         // Nobody else here looks after the open files: no thread, no timer.
         self.engine.sweep(now.instant);
-        self.engine
-            .ask(request, now, |load| self.pool.load(&self.engine, load))
+        self.engine.ask(request, now, |load| self.pool.load(load))
     }
 
     /// Waits for an answer that comes later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-        let hand_over = |load| self.pool.load(&self.engine, load);
+        let hand_over = |load| self.pool.load(load);
         self.engine.wait(request, pending, now, hand_over).await
     }
 

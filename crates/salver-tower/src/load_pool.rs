@@ -9,9 +9,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
-use salver_assets::{
-    Content, Engine, FileContent, HttpDate, Load, Now, Outcome, RetryLater, SiblingCheck,
-};
+use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::delayed_tasks::DelayedTasks;
@@ -58,43 +56,35 @@ impl LoadPool {
     }
 
     /// Performs a load where it may wait, and finishes it.
-    pub(crate) fn load(&self, engine: &Engine, load: Load) {
+    pub(crate) fn load(&self, load: Load) {
         let places = Arc::clone(&self.places);
         match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
-            (Ok(place), _) => self.place(engine.clone(), load, place),
-            (Err(_), WhenFull::Refuse) => engine.finish(load, Outcome::overloaded()),
+            (Ok(place), _) => self.place(load, place),
+            (Err(_), WhenFull::Refuse) => load.refuse(),
             (Err(_), WhenFull::Queue) => {
-                let (this, engine) = (self.clone(), engine.clone());
+                let this = self.clone();
                 tokio::spawn(async move {
                     if let Ok(place) = places.acquire_owned().await {
-                        this.place(engine, load, place);
+                        this.place(load, place);
                     }
                 });
             }
         }
     }
 
-    /// Performs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait.
+    /// Runs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait.
     /// The place is free again whatever became of the load.
-    fn place(&self, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
+    fn place(&self, load: Load, place: OwnedSemaphorePermit) {
         let delayed = Arc::clone(&self.delayed);
-        tokio::task::spawn_blocking(move || perform(&delayed, engine, load, place));
+        tokio::task::spawn_blocking(move || run(&delayed, Box::new(load), place));
     }
 }
 
-/// Performs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
-fn perform(delayed: &Arc<DelayedTasks>, engine: Engine, load: Load, place: OwnedSemaphorePermit) {
-    match load.perform_without_sleeping(Instant::now()) {
-        Ok(outcome) => {
-            engine.finish(load, outcome);
-            drop(place);
-        }
-        Err(RetryLater { after }) => {
-            let again = Arc::clone(delayed);
-            delayed.until(Instant::now() + after, move || {
-                perform(&again, engine, load, place);
-            });
-        }
+/// Runs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
+fn run(delayed: &Arc<DelayedTasks>, load: Box<Load>, place: OwnedSemaphorePermit) {
+    if let Err(RunAgain { load, after }) = load.run(Instant::now()) {
+        let again = Arc::clone(delayed);
+        delayed.until(Instant::now() + after, move || run(&again, load, place));
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::request::Method;
 use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
@@ -146,9 +147,13 @@ impl ResponsePlan {
         Self::error(status, text, more)
     }
 
-    /// Drops the content: the answer to HEAD is that to GET without it (RFC 9110 section 9.3.2).
-    pub(crate) fn without_content(mut self) -> Self {
-        self.content = Content::Empty;
+    /// The answer to a request with this method: that to HEAD is the one to GET without its content (RFC 9110
+    /// section 9.3.2).
+    #[must_use]
+    pub fn for_method(mut self, method: Method) -> Self {
+        if method == Method::Head {
+            self.content = Content::Empty;
+        }
         self
     }
 

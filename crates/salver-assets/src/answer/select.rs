@@ -37,7 +37,7 @@ pub(crate) fn answer<'a>(
     let Some((_, representation)) = representations.select(&accept) else {
         // RFC 9110 section 15.5.7.
         let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
-        return Decision::Respond(finish(request, plan));
+        return Decision::Respond(plan.for_method(request.method));
     };
     let fields = &request.fields;
     let preconditions = Preconditions {
@@ -54,7 +54,7 @@ pub(crate) fn answer<'a>(
             }
             Verdict::Failed => {
                 let plan = error_about(representations, 412, "Precondition Failed", vec![]);
-                return Decision::Respond(finish(request, plan));
+                return Decision::Respond(plan.for_method(request.method));
             }
         }
     }
@@ -122,14 +122,6 @@ fn requested_ranges(
         return RangeOutcome::Ignore;
     }
     evaluate_range(range, representation.length(), &RangeLimits::default())
-}
-
-fn finish(request: &Request<'_>, plan: ResponsePlan) -> ResponsePlan {
-    if request.method == Method::Head {
-        plan.without_content()
-    } else {
-        plan
-    }
 }
 
 /// The whole representation. Its rendered head can stand unless the file was modified in the future: then

@@ -106,6 +106,14 @@ pub struct RetryLater {
     pub after: Duration,
 }
 
+/// The refusal of a load that has to be [run](Load::run) again: its file has to rest first, or keeps changing.
+pub struct RunAgain {
+    /// The load.
+    pub load: Box<Load>,
+    /// The time after which to run it again.
+    pub after: Duration,
+}
+
 /// The state of a load between two attempts.
 #[derive(Debug, Default)]
 pub(crate) struct RetryState {

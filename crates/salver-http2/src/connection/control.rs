@@ -1,9 +1,10 @@
 //! Frames about the connection and its streams, not about messages.
 
+use salver_fields::Priority;
+
 use super::{Call, Closed, Connection, Done, Goodbye, LAST_PING, content};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, MOST, depends_on, flag, kind, push_header, setting};
-use crate::priority::Priority;
 
 /// Priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
 const PRIORITIES: usize = 16;

@@ -1,7 +1,7 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Method, Request, ResponsePlan};
+use salver_assets::{Content, Request, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
@@ -10,14 +10,9 @@ use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
 use crate::ready::{fields, rendered};
 
-/// What is to be done, whatever it was called.
-pub(super) fn method(head: &RequestHead<'_>) -> Method {
-    asking::method(head.method)
-}
-
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = method(&head);
+    let method = asking::method(head.method);
     let (path, query) = match head.target {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),
@@ -35,6 +30,7 @@ pub(super) fn given(
     version: Version,
     raw: RawHead<'_>,
     asked: &Request<'_>,
+    path: Option<&RequestPath<'_>>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<http::Request<Bytes>> {
@@ -49,7 +45,7 @@ pub(super) fn given(
     let lines = std::iter::once(method)
         .chain(authority)
         .chain(raw.field_lines());
-    handler::given(version, asked, lines, content, peer)
+    handler::given(version, asked, path, lines, content, peer)
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

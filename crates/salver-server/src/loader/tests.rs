@@ -150,7 +150,7 @@ fn files_that_do_not_rest_keep_no_thread_from_others() {
             let Step::Load(load, pending) = engine.begin(&Request::get(path), now) else {
                 panic!("nobody else loads")
             };
-            loader.load(&engine, load);
+            loader.load(load);
             pending
         };
         let all = [&b"/a"[..], b"/b", b"/c", b"/calm"].map(load);

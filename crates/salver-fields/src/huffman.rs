@@ -85,13 +85,13 @@ static TABLES: Tables = tables();
 /// The string ends with the end-of-string symbol, with padding that is longer than seven bits, or
 /// with padding that is not the beginning of that symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Malformed;
+pub(crate) struct Malformed;
 
 /// Appends what `coded` stands for to `out`: at most eight fifths of its length.
 ///
 /// # Errors
 /// [`Malformed`]; what was decoded until then has been appended.
-pub fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     // The bits that have not been used, aligned to the left, and how many they are.
     let (mut bits, mut have) = (0u64, 0u32);
     let mut input = coded.iter();
@@ -140,13 +140,13 @@ fn long(bits: u32) -> Option<(u8, u32)> {
 }
 
 /// Length of `plain` in bytes when it is encoded.
-pub fn encoded_length(plain: &[u8]) -> usize {
+pub(crate) fn encoded_length(plain: &[u8]) -> usize {
     let length = |byte: &u8| usize::from(LENGTHS.get(usize::from(*byte)).copied().unwrap_or(0));
     plain.iter().map(length).sum::<usize>().div_ceil(8)
 }
 
 /// Appends the code of `plain` to `out`: [`encoded_length`] bytes.
-pub fn encode(plain: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(plain: &[u8], out: &mut Vec<u8>) {
     // The bits that have not been written, aligned to the right, and how many they are.
     let (mut bits, mut have) = (0u64, 0u32);
     for &byte in plain {
@@ -168,9 +168,16 @@ pub fn encode(plain: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes;
     use super::*;
     use proptest::prelude::*;
+
+    /// Bytes in hexadecimal, with white space anywhere, as the specification writes them.
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: String = hex.split_ascii_whitespace().collect();
+        let pair = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16);
+        let pairs = digits.as_bytes().chunks(2);
+        pairs.map(|digits| pair(digits).unwrap()).collect()
+    }
 
     fn decoded(coded: &[u8]) -> Result<Vec<u8>, Malformed> {
         let mut out = Vec::new();

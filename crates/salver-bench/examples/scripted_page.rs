@@ -35,7 +35,7 @@ impl Runner for Scripted {
                 elapsed_seconds: 2.0,
                 of_seconds: 4.0,
                 requests_per_second: 1234.0,
-                errors: 0,
+                ..Progress::default()
             },
         };
         let _ = progress(&step);

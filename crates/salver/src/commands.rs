@@ -7,6 +7,7 @@ pub mod bench_compare;
 pub mod bench_http;
 pub mod bench_load;
 pub mod bench_ui;
+pub mod live_view;
 mod own_server;
 mod scratch;
 pub mod serve;

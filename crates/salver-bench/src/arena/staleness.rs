@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::files::{brotli, gzip};
-use crate::caller::Caller;
 use crate::error::BenchError;
 use crate::expected::Bytes;
+use crate::probe_client::ProbeClient;
 use crate::workload::{Page, Workload};
 
 /// After the first new bytes, old ones are looked for this much longer: a server of several
@@ -105,8 +105,8 @@ fn one(
     let dialer = probe.workload.dialer()?;
     let ask = || {
         // A new connection each time, so that each process of the server has its turn.
-        let mut caller = Caller::new(dialer.clone(), probe.timeout);
-        let answer = caller.call(&request)?;
+        let mut client = ProbeClient::new(dialer.clone(), probe.timeout);
+        let answer = client.call(&request)?;
         let content = answer.coding.decode(&answer.content, old.length).ok();
         let content = content.filter(|_| answer.status == 200);
         Ok::<_, BenchError>(content.map(|content| Bytes::of(&content)))

@@ -4,17 +4,18 @@ use std::future::poll_fn;
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Request;
-
 use tokio::task::JoinHandle;
 
 use super::{http2, http3};
 use crate::answer::Answer;
 use crate::answer::framed::Contradictory;
+use crate::http_version::Http;
 use crate::model::Tls;
-use crate::transport::{Dialer, Http};
+use crate::transport::Dialer;
 
-/// What a server may send on one stream before it is read, in bytes. It is read at once: a small
+/// The window of one stream, in bytes: a server may send so much before it is read. It is read at once: a small
 /// window would make the server wait for the network's sake alone.
 pub(super) const STREAM_WINDOW: u32 = 8 << 20;
 
@@ -29,7 +30,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 pub(crate) enum How {
     /// The stream or the connection has ended.
     Ended,
-    /// What came is no answer, or contradicts itself.
+    /// The bytes are no answer, or contradict themselves.
     Malformed,
     /// The server is leaving, and said that it has not looked at it (RFC 9113 section 6.8, RFC 9114
     /// section 5.2).
@@ -72,7 +73,7 @@ impl Session {
     /// Sends a request and reads its answer.
     pub(crate) async fn ask(
         &mut self,
-        message: Request<()>,
+        message: Request<Bytes>,
         answer: &mut Answer,
     ) -> Result<(), Failed> {
         match self {
@@ -87,7 +88,7 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// Ends with the connection.
     pub(crate) driver: JoinHandle<()>,
-    /// What was agreed.
+    /// The agreed TLS parameters.
     pub(crate) tls: Option<Tls>,
 }
 

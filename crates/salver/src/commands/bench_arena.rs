@@ -22,7 +22,8 @@ use salver_bench::workload::Workload;
 use serde::Serialize;
 
 use crate::commands::bench_http::{TransportFlags, http};
-use crate::commands::bench_load::{Bar, failure, json, print, stop_on_signal};
+use crate::commands::bench_load::{failure, json, print, stop_on_signal};
+use crate::commands::live_view::LiveView;
 use crate::failure::Failure;
 use crate::values::{Pids, limit, pids, whole};
 
@@ -140,7 +141,7 @@ pub fn run(flags: &ArenaFlags) -> Result<(), Failure> {
         ..Load::new(workload.clone())
     };
     let others = OthersWatch::start(&of_server.server_processes());
-    let mut bar = Bar::new(flags.quiet);
+    let mut bar = LiveView::new(flags.quiet);
     let mut rows = Vec::new();
     for &connections in &flags.connections {
         let load = Load {
@@ -207,7 +208,7 @@ fn under_load(
     flags: &ArenaFlags,
     workload: &Workload,
     stop: &AtomicBool,
-    bar: &mut Bar,
+    bar: &mut LiveView,
 ) -> Result<Vec<Staleness>, Failure> {
     let beside = Load {
         connections: BESIDE,

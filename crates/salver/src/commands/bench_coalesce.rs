@@ -26,7 +26,7 @@ use salver_bench::model::{Errors, Measured, Schedule, Verified};
 use cold::ColdFile;
 pub use report::{Coalesced, Form, Spread, Way};
 
-use crate::commands::bench_load::left;
+use crate::commands::live_view::left;
 use crate::commands::own_server::Cores;
 use crate::failure::Failure;
 use crate::signal;

@@ -64,9 +64,7 @@ pub(super) fn burst(
         let fired = burst.fire(|| hold.release());
         fired.map(|measured| (measured, is_cold))
     })?;
-    let (measured, is_cold) = measured.map_err(|error| match error {
-        BenchError::Misused(text) | BenchError::Failed(text) => Failure::Failed(text),
-    })?;
+    let (measured, is_cold) = measured.map_err(|error| Failure::Failed(error.to_string()))?;
     let counted = server.stop()?;
     Ok(Burst {
         measured,

@@ -1,10 +1,8 @@
-//! The accounts of one thread of a load, whatever it speaks: which request is due when, and what
-//! has become of each.
+//! The accounts of one thread of a load, by whatever version of HTTP: when each request is due, and
+//! what has become of it. Each that was due is in the result once.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::answer::Answer;
 use crate::expected::Wrong;
@@ -12,6 +10,7 @@ use crate::model::{Errors, Tls};
 use crate::order::Picker;
 use crate::schedule::Moments;
 use crate::tally::Tally;
+use crate::thread::ThreadTime;
 use crate::transport::Dialer;
 use crate::workload::{Prepared, Prepares};
 
@@ -24,40 +23,49 @@ pub(crate) const RETRY: Duration = Duration::from_millis(100);
 /// A request that leaves later than this after it could have is the client's fault.
 const LATE: Duration = Duration::from_millis(1);
 
-/// What all threads of a load share.
+/// The part that all threads of a load share.
 pub(crate) struct Shared<'a> {
     pub(crate) dialer: Dialer,
     pub(crate) prepares: &'a Prepares,
     pub(crate) timeout: Duration,
     /// Ends the run early.
     pub(crate) stop: AtomicBool,
-    /// Right answers and errors so far, for those who watch; warm-up included.
-    pub(crate) answers: AtomicU64,
-    pub(crate) errors: AtomicU64,
-    /// Of the errors those that are complete answers of another status, and the last such status.
-    pub(crate) wrong_statuses: AtomicU64,
-    pub(crate) wrong_status: AtomicU16,
+    pub(crate) so_far: SoFar,
 }
 
-/// The phases of a run.
+/// Counts of the run so far, for progress; the warm-up included.
+#[derive(Default)]
+pub(crate) struct SoFar {
+    /// Right answers.
+    pub(crate) answers: AtomicU64,
+    /// How long they took together, in microseconds.
+    pub(crate) micros: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    /// Errors that are complete answers of another status, and the last such status.
+    pub(crate) wrong_statuses: AtomicU64,
+    pub(crate) wrong_status: AtomicU16,
+    /// Errors that are no HTTP.
+    pub(crate) malformed: AtomicU64,
+}
+
+/// The phases of a run. Requests are measured that are to be sent at `from` or later and before
+/// `until`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeline {
     pub(crate) start: Instant,
-    /// Requests are measured that are to be sent from here
     pub(crate) from: Instant,
-    /// to here.
     pub(crate) until: Instant,
 }
 
 /// A request that is under way.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct SentRequest<'a> {
     pub(crate) request: &'a Prepared,
     /// When it was sent.
     pub(crate) sent: Instant,
     /// When it was to be sent.
     intended: Instant,
-    /// Whether it belongs to what is measured.
+    /// It belongs to the measured phase.
     measured: bool,
     /// It was sent before, in vain.
     pub(crate) again: bool,
@@ -66,7 +74,7 @@ pub(crate) struct Asked<'a> {
 /// One of the kinds of errors.
 pub(crate) type Kind = fn(&mut Errors) -> &mut u64;
 
-pub(crate) struct Ledger<'a> {
+pub(crate) struct Accounts<'a> {
     pub(crate) shared: &'a Shared<'a>,
     picker: Picker,
     moments: Moments,
@@ -78,20 +86,26 @@ pub(crate) struct Ledger<'a> {
     tally: Tally,
     /// Due at the end and not sent; `None` before the end.
     backlog: Option<u64>,
-    /// CPU of this thread when the measuring began.
-    cpu_before: Option<Duration>,
-    /// Not yet told to those who watch.
-    answers: u64,
-    errors: u64,
-    wrong_statuses: u64,
-    wrong_status: u16,
+    /// The time of this thread when the measuring began.
+    used_before: Option<ThreadTime>,
+    untold: Untold,
 }
 
-impl<'a> Ledger<'a> {
+/// Counts that are not yet part of [`SoFar`].
+#[derive(Default)]
+struct Untold {
+    answers: u64,
+    micros: u64,
+    errors: u64,
+    wrong_statuses: u64,
+    malformed: u64,
+}
+
+impl<'a> Accounts<'a> {
     /// Of a thread that does not send yet.
     pub(crate) fn new(shared: &'a Shared<'a>, picker: Picker, moments: Moments) -> Self {
         let now = Instant::now();
-        Ledger {
+        Accounts {
             shared,
             picker,
             moments,
@@ -104,11 +118,8 @@ impl<'a> Ledger<'a> {
             busy: 0,
             tally: Tally::default(),
             backlog: None,
-            cpu_before: None,
-            answers: 0,
-            errors: 0,
-            wrong_statuses: 0,
-            wrong_status: 0,
+            used_before: None,
+            untold: Untold::default(),
         }
     }
 
@@ -116,22 +127,22 @@ impl<'a> Ledger<'a> {
         self.timeline = timeline;
     }
 
-    /// Whether the schedule says when requests are sent, and not the answers.
+    /// True if the schedule says when requests are sent, and not the answers.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.moments.due(0).is_some()
     }
 
-    /// Whether requests may still be sent that the answers ask for.
+    /// True if requests may still be sent that the answers ask for.
     pub(crate) fn goes_on(&self, now: Instant) -> bool {
         now < self.timeline.until
     }
 
     /// Notes the phase of the run. To be called in every turn of a loop.
     pub(crate) fn turn(&mut self, now: Instant) {
-        if self.cpu_before.is_none() && now >= self.timeline.from {
-            self.cpu_before = Some(thread_cpu());
+        if self.used_before.is_none() && now >= self.timeline.from {
+            self.used_before = Some(ThreadTime::of_this_thread());
         }
-        if self.shared.stop.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             self.timeline.until = self.timeline.until.min(now);
         }
         if now >= self.timeline.until && self.backlog.is_none() {
@@ -140,8 +151,17 @@ impl<'a> Ledger<'a> {
         self.tell();
     }
 
-    /// Whether nothing is left to send or to wait for, or it was waited for long enough.
+    /// True if somebody has ended the run.
+    fn is_stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// True if nothing is left to send or to wait for, or it was waited for long enough. Who ends a
+    /// run does not wait for what is under way.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
+        if self.is_stopped() {
+            return true;
+        }
         let nothing_left = self.next_moment().is_none() && self.busy == 0;
         let until = self.timeline.until;
         (now >= until && nothing_left) || now >= until + self.shared.timeout
@@ -180,7 +200,11 @@ impl<'a> Ledger<'a> {
 
     /// The next request, which is sent now. It was to be sent at `intended`, and could have been
     /// from `free_since` on.
-    pub(crate) fn begin(&mut self, intended: Instant, free_since: Instant) -> Option<Asked<'a>> {
+    pub(crate) fn begin(
+        &mut self,
+        intended: Instant,
+        free_since: Instant,
+    ) -> Option<SentRequest<'a>> {
         let request = self.shared.prepares.pick(&mut self.picker)?;
         let scheduled = self.is_scheduled();
         let sent = if scheduled { Instant::now() } else { intended };
@@ -193,7 +217,7 @@ impl<'a> Ledger<'a> {
             }
         }
         self.busy += 1;
-        Some(Asked {
+        Some(SentRequest {
             request,
             sent,
             intended,
@@ -202,21 +226,34 @@ impl<'a> Ledger<'a> {
         })
     }
 
+    /// Makes an answer ready for the request that is sent.
+    pub(crate) fn begin_answer(&self, request: &SentRequest<'a>, answer: &mut Answer) {
+        answer.begin(request.request.expected.keep());
+        if !request.measured {
+            answer.count_from(self.timeline.from);
+        }
+    }
+
     /// An answer is complete.
-    pub(crate) fn complete(&mut self, asked: Asked<'a>, answer: &Answer, now: Instant) {
+    pub(crate) fn complete(&mut self, request: SentRequest<'a>, answer: &Answer, now: Instant) {
         self.busy -= 1;
-        let verdict = asked.request.expected.judge(answer);
+        let verdict = request.request.expected.judge(answer);
+        let took = now.saturating_duration_since(request.sent);
         match verdict {
-            Ok(()) => self.answers += 1,
+            Ok(()) => {
+                self.untold.answers += 1;
+                self.untold.micros += u64::try_from(took.as_micros()).unwrap_or_default();
+            }
             Err(wrong) => {
-                self.errors += 1;
+                self.untold.errors += 1;
                 if wrong == Wrong::Status {
-                    self.wrong_statuses += 1;
-                    self.wrong_status = answer.status;
+                    self.untold.wrong_statuses += 1;
+                    let last = &self.shared.so_far.wrong_status;
+                    last.store(answer.status, Ordering::Relaxed);
                 }
             }
         }
-        if !asked.measured {
+        if !request.measured {
             return;
         }
         let tally = &mut self.tally;
@@ -225,9 +262,9 @@ impl<'a> Ledger<'a> {
         match verdict {
             Ok(()) => {
                 tally.requests += 1;
-                tally.raw.record(now.saturating_duration_since(asked.sent));
+                tally.raw.record(took);
                 if self.moments.due(0).is_some() {
-                    let waited = now.saturating_duration_since(asked.intended);
+                    let waited = now.saturating_duration_since(request.intended);
                     tally.corrected.record(waited);
                 }
             }
@@ -236,22 +273,57 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// A request has failed.
-    pub(crate) fn fail(&mut self, asked: Asked<'a>, kind: Kind) {
+    /// A request has failed; `answer` is as much of its answer as has come.
+    pub(crate) fn fail(&mut self, request: SentRequest<'a>, kind: Kind, answer: Option<&Answer>) {
         self.busy -= 1;
-        self.errors += 1;
         // Who asks again when answered may be stuck since the warm-up: that is no reason to hide it.
         let is_stuck = !self.is_scheduled() && Instant::now() >= self.timeline.from;
-        if asked.measured || is_stuck {
-            *kind(&mut self.tally.errors) += 1;
+        let is_counted = request.measured || is_stuck;
+        self.count(kind, is_counted);
+        if let Some(answer) = answer.filter(|_| is_counted) {
+            self.tally.head_bytes += if request.measured {
+                answer.head_bytes
+            } else {
+                0
+            };
+            self.tally.content_bytes += answer.measured_bytes();
         }
     }
 
-    /// An error that belongs to no request.
-    pub(crate) fn error(&mut self, now: Instant, kind: Kind) {
-        self.errors += 1;
-        if self.is_measured(now) {
-            *kind(&mut self.tally.errors) += 1;
+    /// A request that is under way at the end has failed: its answer has not come by then. If somebody has ended the
+    /// run, it is neither an answer nor an error.
+    pub(crate) fn give_up(&mut self, request: SentRequest<'a>, answer: &Answer) {
+        match self.is_stopped() {
+            true => self.busy -= 1,
+            false => self.fail(request, |errors| &mut errors.timeout, Some(answer)),
+        }
+    }
+
+    /// No connection could be opened. By a schedule the request fails that has waited longest for one,
+    /// if one waits; otherwise the one that was to be sent on it.
+    pub(crate) fn refused(&mut self, now: Instant) {
+        let kind: Kind = |errors| &mut errors.connect;
+        if !self.is_scheduled() {
+            return self.count(kind, self.is_measured(now));
+        }
+        let waits = self.take_due(now).and_then(|due| self.begin(due, now));
+        if let Some(request) = waits {
+            self.fail(request, kind, None);
+        }
+    }
+
+    /// Bytes have come that nobody asked for.
+    pub(crate) fn unasked(&mut self, now: Instant) {
+        self.count(|errors| &mut errors.malformed, self.is_measured(now));
+    }
+
+    fn count(&mut self, kind: Kind, is_counted: bool) {
+        let mut one = Errors::default();
+        *kind(&mut one) = 1;
+        self.untold.errors += 1;
+        self.untold.malformed += one.malformed;
+        if is_counted {
+            self.tally.errors.add(&one);
         }
     }
 
@@ -266,9 +338,9 @@ impl<'a> Ledger<'a> {
     }
 
     /// A request is asked again that the server would not look at.
-    pub(crate) fn asked_again(&mut self, asked: &mut Asked<'a>) {
-        asked.again = true;
-        if asked.measured {
+    pub(crate) fn asked_again(&mut self, request: &mut SentRequest<'a>) {
+        request.again = true;
+        if request.measured {
             self.tally.asked_again += 1;
         }
     }
@@ -279,42 +351,36 @@ impl<'a> Ledger<'a> {
 
     /// Closes the accounts, when all that is under way has ended or failed.
     pub(crate) fn close(mut self) -> Tally {
-        let unsent = self.left_over();
-        self.tally.errors.timeout += unsent;
-        self.tally.due += unsent;
+        if !self.is_stopped() {
+            let unsent = self.left_over();
+            self.tally.errors.timeout += unsent;
+            self.tally.due += unsent;
+        }
         self.tally.backlog = self.backlog.unwrap_or_default();
-        self.tally.cpu = thread_cpu().saturating_sub(self.cpu_before.unwrap_or_default());
-        let measured = self
-            .timeline
-            .until
-            .saturating_duration_since(self.timeline.from);
+        if let Some(before) = self.used_before {
+            self.tally.used = ThreadTime::of_this_thread().since(before);
+        }
+        let Timeline { from, until, .. } = self.timeline;
+        let measured = until.saturating_duration_since(from);
         self.tally.span = self.tally.span.max(measured);
         self.tell();
         self.tally
     }
 
-    /// Tells those who watch.
+    /// Adds to what those who watch are told.
     fn tell(&mut self) {
-        let (answers, errors, wrong) = (
-            std::mem::take(&mut self.answers),
-            std::mem::take(&mut self.errors),
-            std::mem::take(&mut self.wrong_statuses),
-        );
-        if wrong > 0 {
-            let (all, last) = (&self.shared.wrong_statuses, &self.shared.wrong_status);
-            last.store(self.wrong_status, Ordering::Relaxed);
-            all.fetch_add(wrong, Ordering::Relaxed);
-        }
-        if answers > 0 {
-            self.shared.answers.fetch_add(answers, Ordering::Relaxed);
-        }
-        if errors > 0 {
-            self.shared.errors.fetch_add(errors, Ordering::Relaxed);
+        let untold = std::mem::take(&mut self.untold);
+        let so_far = &self.shared.so_far;
+        for (all, more) in [
+            (&so_far.answers, untold.answers),
+            (&so_far.micros, untold.micros),
+            (&so_far.errors, untold.errors),
+            (&so_far.wrong_statuses, untold.wrong_statuses),
+            (&so_far.malformed, untold.malformed),
+        ] {
+            if more > 0 {
+                all.fetch_add(more, Ordering::Relaxed);
+            }
         }
     }
-}
-
-/// The CPU time of this thread.
-fn thread_cpu() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -1,15 +1,16 @@
-//! Before a run: each request is made once or twice, and from what the answers are follows what is
-//! expected of all that come later.
+//! The probe of a server before a run: each request is made twice where answers are to be compared,
+//! and from those answers follows what is expected of all that come later.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::caller::Caller;
 use crate::error::BenchError;
-use crate::expected::{Bytes, Content, Expected};
+use crate::expected::{Bytes, Content, Expected, Field};
+use crate::http_version::Http;
 use crate::message::message;
-use crate::transport::{Dialer, Http};
+use crate::probe_client::ProbeClient;
+use crate::transport::Dialer;
 use crate::workload::{Page, Prepared, Prepares, Workload};
 
 /// Longer files are not compared: an answer is held in memory to decode it.
@@ -38,7 +39,7 @@ pub(crate) fn prepare(
     timeout: Duration,
 ) -> Result<Prepares, BenchError> {
     let mix = &workload.mix;
-    let mut caller = Caller::new(dialer.clone(), timeout);
+    let mut client = ProbeClient::new(dialer.clone(), timeout);
     let none = [String::new()];
     let accepts = match &*mix.accept_encoding {
         [] => &none[..],
@@ -47,6 +48,7 @@ pub(crate) fn prepare(
     #[expect(clippy::cast_precision_loss, reason = "a few codings")]
     let share = 1.0 / accepts.len() as f64;
     let mut kinds: Vec<(f64, Vec<Prepared>)> = Vec::new();
+    let (mut untagged, mut unstable) = (0_usize, 0_usize);
     let looks = workload.has_files() || mix.ranges > 0.0 || mix.conditional > 0.0;
     for accept in accepts {
         let mut plain = Vec::with_capacity(workload.pages.len());
@@ -55,12 +57,16 @@ pub(crate) fn prepare(
         for page in &workload.pages {
             let bytes = workload.request(page, accept, "");
             if !looks {
-                let expected = Expected::status(mix.status);
+                let mut expected = Expected::status(page.status.unwrap_or(mix.status));
+                if workload.method(page) == "HEAD" {
+                    expected.content = Content::Nothing;
+                }
                 plain.push(Prepared::new(bytes, expected));
                 continue;
             }
-            let seen = look(&mut caller, page, &bytes, mix.status)?;
+            let seen = look(&mut client, page, &bytes, mix.status)?;
             if mix.ranges > 0.0 {
+                unstable += usize::from(seen.stable.is_none());
                 for (part, requests) in RANGES.iter().zip(&mut ranges) {
                     requests.push(match seen.part(*part) {
                         Some((field, expected)) => {
@@ -75,9 +81,16 @@ pub(crate) fn prepare(
                     Some(tag) => {
                         let field = format!("If-None-Match: {tag}\r\n");
                         let bytes = workload.request(page, accept, &field);
-                        Prepared::new(bytes, Expected::status(304))
+                        let expected = Expected {
+                            field: Some(Field::EntityTag(tag.clone().into_bytes())),
+                            ..Expected::status(304)
+                        };
+                        Prepared::new(bytes, expected)
                     }
-                    None => seen.plain(&bytes),
+                    None => {
+                        untagged += 1;
+                        seen.plain(&bytes)
+                    }
                 });
             }
             plain.push(seen.plain(&bytes));
@@ -105,10 +118,27 @@ pub(crate) fn prepare(
             prepared.message = message(&prepared.bytes, dialer.secure.is_some())?;
         }
     }
-    Ok(Prepares { kinds })
+    let all = workload.pages.len() * accepts.len();
+    let differs = [
+        (untagged, "conditional requests", "had no ETag"),
+        (
+            unstable,
+            "requests for ranges",
+            "differed from one time to the next",
+        ),
+    ];
+    let differs = differs.iter().filter(|(count, ..)| *count > 0);
+    let differs = differs.map(|(count, what, why)| {
+        format!("{what} were asked as plain ones: {count} of {all} answers {why}")
+    });
+    Ok(Prepares {
+        kinds,
+        sequence: workload.sequence.clone(),
+        differs: differs.collect(),
+    })
 }
 
-/// What one look has shown.
+/// The findings of two answers to one request.
 struct Seen {
     expected: Expected,
     /// The coded content, if it is the same each time and of the expected status.
@@ -116,13 +146,18 @@ struct Seen {
     entity_tag: Option<String>,
 }
 
-fn look(caller: &mut Caller, page: &Page, request: &[u8], status: u16) -> Result<Seen, BenchError> {
-    let answer = caller.call(request)?;
+fn look(
+    client: &mut ProbeClient,
+    page: &Page,
+    request: &[u8],
+    status: u16,
+) -> Result<Seen, BenchError> {
+    let answer = client.call(request)?;
     let (found, coding) = (answer.status, answer.coding.clone());
     let entity_tag = String::from_utf8(answer.entity_tag.clone()).ok();
     let entity_tag = entity_tag.filter(|tag| !tag.is_empty() && found == status);
     let coded = answer.content.clone();
-    let again = caller.call(request)?;
+    let again = client.call(request)?;
     let is_stable = again.coding == coding && again.content == coded && found == status;
     let content = match &page.file {
         None => Content::Any,
@@ -142,7 +177,10 @@ fn look(caller: &mut Caller, page: &Page, request: &[u8], status: u16) -> Result
         }
     };
     Ok(Seen {
-        expected: Expected { status, content },
+        expected: Expected {
+            content,
+            ..Expected::status(status)
+        },
         stable: is_stable.then_some(coded),
         entity_tag,
     })
@@ -192,11 +230,14 @@ impl Seen {
                 coding: coding.clone(),
                 bytes: Bytes::of(coded.get(piece)?),
             },
-            Content::Any | Content::Decoded(_) => Content::Any,
+            Content::Nothing | Content::Any | Content::Decoded(_) => Content::Any,
         };
         let expected = Expected {
-            status: 206,
             content,
+            field: Some(Field::ContentRange(format!(
+                "bytes {first}-{last}/{length}"
+            ))),
+            ..Expected::status(206)
         };
         Some((format!("Range: bytes={field}\r\n"), expected))
     }

@@ -11,11 +11,11 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-pub(super) struct Alarm(AsyncFd<OwnedFd>);
+pub(super) struct Timer(AsyncFd<OwnedFd>);
 
-impl Alarm {
+impl Timer {
     /// To be called within a runtime.
-    pub(super) fn new() -> io::Result<Alarm> {
+    pub(super) fn new() -> io::Result<Timer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         #[expect(
@@ -23,7 +23,7 @@ impl Alarm {
             reason = "what could go wrong is a type that changes its descriptor: an OwnedFd does not"
         )]
         let registered = AsyncFd::with_interest(fd, Interest::READABLE)?;
-        Ok(Alarm(registered))
+        Ok(Timer(registered))
     }
 
     /// Waits until then.
@@ -41,7 +41,7 @@ impl Alarm {
             let mut ready = self.0.readable().await?;
             let count = &mut [0; 8];
             let read = ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), count)?));
-            // Otherwise what was told was an alarm that has been set anew.
+            // Otherwise what was told was a moment that has been set anew.
             if let Ok(read) = read {
                 return read.map(|_| ());
             }

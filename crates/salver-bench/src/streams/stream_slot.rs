@@ -1,4 +1,4 @@
-//! A lane of a connection: one request at a time, again and again.
+//! A slot for one stream of a connection: one request at a time, again and again.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -9,27 +9,30 @@ use std::time::Instant;
 
 use super::session::{Failed, How};
 use super::{Connection, Crew};
-use crate::answer::Answer;
-use crate::ledger::Asked;
+use crate::accounts::SentRequest;
+use crate::answer::{Answer, Keep};
 
-pub(super) struct Lane<'a> {
+pub(super) struct StreamSlot<'a> {
     /// The connection that carries it, by its place.
     pub(super) connection: usize,
     /// The request that is under way.
-    pub(super) asked: Cell<Option<Asked<'a>>>,
+    pub(super) asked: Cell<Option<SentRequest<'a>>>,
     /// Since when it has waited for a moment.
     pub(super) since: Cell<Instant>,
+    /// The answer to it, as far as it has come. Borrowed while the request is worked at.
+    pub(super) answer: RefCell<Answer>,
     /// Its request has taken too long.
     is_given_up: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-impl Lane<'_> {
+impl StreamSlot<'_> {
     pub(super) fn new(connection: usize) -> Self {
-        Lane {
+        StreamSlot {
             connection,
             asked: Cell::new(None),
             since: Cell::new(Instant::now()),
+            answer: RefCell::new(Answer::new()),
             is_given_up: Cell::new(false),
             waker: RefCell::new(None),
         }
@@ -41,9 +44,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Its request has failed: whatever it waits for is no longer waited for.
+    /// Its request has taken too long: whatever it waits for is no longer waited for.
     pub(super) fn give_up(&self) {
-        self.asked.set(None);
         self.is_given_up.set(true);
         self.wake();
     }
@@ -57,22 +59,37 @@ impl Lane<'_> {
 }
 
 impl<'a> Crew<'a> {
-    /// The whole life of a lane: it never ends by itself.
-    pub(super) async fn live(&self, index: usize, lane: &Lane<'a>) {
-        let Some(connection) = self.connections.get(lane.connection) else {
+    /// The whole life of a slot: it never ends by itself.
+    #[expect(
+        clippy::await_holding_refcell_ref,
+        reason = "nobody else borrows the answer while its request is worked at"
+    )]
+    pub(super) async fn live(&self, index: usize, slot: &StreamSlot<'a>) {
+        let Some(connection) = self.connections.get(slot.connection) else {
             return;
         };
-        let mut answer = Answer::new();
         loop {
-            let mut work = pin!(self.work(index, lane, connection, &mut answer));
-            poll_fn(|cx| {
-                lane.remember(cx.waker());
-                if lane.is_given_up.take() {
-                    return Poll::Ready(());
-                }
-                work.as_mut().poll(cx).map(|never| match never {})
-            })
-            .await;
+            {
+                let mut answer = slot.answer.borrow_mut();
+                let mut work = pin!(self.work(index, slot, connection, &mut answer));
+                poll_fn(|cx| {
+                    slot.remember(cx.waker());
+                    if slot.is_given_up.take() {
+                        return Poll::Ready(());
+                    }
+                    work.as_mut().poll(cx).map(|never| match never {})
+                })
+                .await;
+            }
+            if let Some(asked) = slot.asked.take() {
+                let mut accounts = self.accounts.borrow_mut();
+                accounts.fail(
+                    asked,
+                    |errors| &mut errors.timeout,
+                    Some(&slot.answer.borrow()),
+                );
+                slot.answer.borrow_mut().begin(Keep::Nothing);
+            }
         }
     }
 
@@ -80,93 +97,98 @@ impl<'a> Crew<'a> {
     async fn work(
         &self,
         index: usize,
-        lane: &Lane<'a>,
+        slot: &StreamSlot<'a>,
         connection: &Connection,
         answer: &mut Answer,
     ) -> Infallible {
         loop {
             let (mut session, generation) = connection.session().await;
             // What was asked of it while there was no connection was not sent then.
-            let mut is_late = lane.asked.get().is_some();
+            let mut is_late = slot.asked.get().is_some();
             while session.is_ready().await {
-                if lane.asked.get().is_none() {
-                    self.is_free(index, lane);
-                    let waited = self.next_request(lane).await;
+                if slot.asked.get().is_none() {
+                    self.is_free(index, slot);
+                    let waited = self.next_request(slot).await;
                     if waited {
                         // The connection may have ended meanwhile.
                         continue;
                     }
                 }
-                let Some(mut asked) = lane.asked.get() else {
+                let Some(mut asked) = slot.asked.get() else {
                     continue;
                 };
                 if std::mem::take(&mut is_late) && !asked.again {
                     asked.sent = Instant::now();
-                    lane.asked.set(Some(asked));
+                    slot.asked.set(Some(asked));
                 }
-                answer.begin(asked.request.expected.keep());
+                self.accounts.borrow().begin_answer(&asked, answer);
                 let result = session.ask(asked.request.message.clone(), answer).await;
-                let mut ledger = self.ledger.borrow_mut();
+                let mut accounts = self.accounts.borrow_mut();
                 match result {
                     Ok(()) => {
                         let now = Instant::now();
                         connection.heard.set(now);
-                        lane.asked.set(None);
-                        ledger.complete(asked, answer, now);
+                        slot.asked.set(None);
+                        accounts.complete(asked, answer, now);
                     }
                     Err(Failed {
                         how: How::Unprocessed,
                         ..
                     }) => {
-                        ledger.asked_again(&mut asked);
-                        lane.asked.set(Some(asked));
+                        accounts.asked_again(&mut asked);
+                        slot.asked.set(Some(asked));
+                        answer.begin(Keep::Nothing);
                         break;
                     }
                     Err(Failed { how, is_lost }) => {
-                        lane.asked.set(None);
-                        ledger.fail(
+                        slot.asked.set(None);
+                        accounts.fail(
                             asked,
                             match (how, answer.has_begun) {
                                 (How::Malformed, _) => |errors| &mut errors.malformed,
                                 (_, true) => |errors| &mut errors.short,
                                 (_, false) => |errors| &mut errors.closed,
                             },
+                            Some(answer),
                         );
                         if is_lost {
+                            answer.begin(Keep::Nothing);
                             break;
                         }
                     }
                 }
+                // What has come is in the accounts.
+                answer.begin(Keep::Nothing);
             }
             connection.forget(generation);
         }
     }
 
-    /// A lane can take the next request.
-    fn is_free(&self, index: usize, lane: &Lane<'a>) {
+    /// A slot can take the next request.
+    fn is_free(&self, index: usize, slot: &StreamSlot<'a>) {
         let now = Instant::now();
-        let mut ledger = self.ledger.borrow_mut();
-        lane.since.set(now);
-        if ledger.is_scheduled() {
+        let mut accounts = self.accounts.borrow_mut();
+        slot.since.set(now);
+        if accounts.is_scheduled() {
             let mut idle = self.idle.borrow_mut();
             if idle.is_empty() {
                 self.some_idle.notify_one();
             }
             idle.push_back(index);
             drop(idle);
-            self.dispatch(&mut ledger, now);
-        } else if ledger.goes_on(now) {
-            lane.asked.set(ledger.begin(now, now));
+            self.dispatch(&mut accounts, now);
+        } else if accounts.goes_on(now) {
+            slot.asked.set(accounts.begin(now, now));
         }
     }
 
     /// Waits for a request; whether it had to wait.
-    async fn next_request(&self, lane: &Lane<'a>) -> bool {
+    async fn next_request(&self, slot: &StreamSlot<'a>) -> bool {
         let mut waited = false;
         poll_fn(|_| {
-            let asked = lane.asked.take();
+            let asked = slot.asked.take();
             let has_come = asked.is_some();
-            lane.asked.set(asked);
+            slot.asked.set(asked);
             match has_come {
                 true => Poll::Ready(waited),
                 // Who gives it one wakes it.

@@ -1,4 +1,4 @@
-//! Whether two servers send the same: a comparison of different answers compares nothing.
+//! The differences between what two servers send: a comparison of different answers compares nothing.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
-use crate::caller::Caller;
 use crate::error::BenchError;
 use crate::expected::Bytes;
+use crate::probe_client::ProbeClient;
 use crate::workload::Workload;
 
 /// The longest content that is decoded, in bytes: 1 GiB. Longer ones are compared as they are coded.
 const LONGEST: u64 = 1 << 30;
 
-/// What one server sent.
+/// The answer of one server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// The status code.
@@ -33,13 +33,13 @@ pub struct Seen {
 /// A request that the two answer differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// What was asked for.
+    /// The path.
     pub path: String,
     /// The `Accept-Encoding` of the request; empty if it had none.
     pub accept_encoding: String,
-    /// What A sent.
+    /// The answer of A.
     pub a: Seen,
-    /// What B sent.
+    /// The answer of B.
     pub b: Seen,
 }
 
@@ -84,7 +84,7 @@ impl Seen {
         }
     }
 
-    /// Whether a client gets the same by both.
+    /// True if a client gets the same by both.
     fn is_like(&self, other: &Seen) -> bool {
         // Coded lengths may differ.
         (self.status, &self.coding, self.decoded_bytes, &self.hash)
@@ -108,9 +108,9 @@ pub(crate) fn differences(
     b: &Workload,
     timeout: Duration,
 ) -> Result<Vec<Difference>, BenchError> {
-    let mut callers = [
-        Caller::new(a.dialer()?, timeout),
-        Caller::new(b.dialer()?, timeout),
+    let mut clients = [
+        ProbeClient::new(a.dialer()?, timeout),
+        ProbeClient::new(b.dialer()?, timeout),
     ];
     let none = [String::new()];
     let accept = match &*a.mix.accept_encoding {
@@ -120,12 +120,12 @@ pub(crate) fn differences(
     let mut different = Vec::new();
     for ((path, page_a), page_b) in paths.iter().zip(&a.pages).zip(&b.pages) {
         for accept_encoding in accept {
-            let [caller_a, caller_b] = &mut callers;
-            let ask = |caller: &mut Caller, side: &Workload, page| {
-                let answer = caller.call(&side.request(page, accept_encoding, ""))?;
+            let [client_a, client_b] = &mut clients;
+            let ask = |client: &mut ProbeClient, side: &Workload, page| {
+                let answer = client.call(&side.request(page, accept_encoding, ""))?;
                 Ok(Seen::in_answer(answer))
             };
-            let (a, b) = (ask(caller_a, a, page_a)?, ask(caller_b, b, page_b)?);
+            let (a, b) = (ask(client_a, a, page_a)?, ask(client_b, b, page_b)?);
             if !a.is_like(&b) {
                 different.push(Difference {
                     path: path.clone(),

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::differences::{Difference, differences};
 use super::interval::{METHOD, RESAMPLES};
 use super::order::{self, Side};
-use super::probe::{Difference, differences};
 use super::{CONFIDENCE, Compared, Look, Plan, Turn};
 use crate::environment::{Environment, OthersWatch};
 use crate::error::BenchError;
@@ -23,14 +23,14 @@ use crate::workload::{Mix, Workload};
 
 /// One of the two: a server that runs, or a command that starts one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Contestant {
+pub enum Subject {
     /// The URL of one that runs.
     Url(String),
     /// A command that starts one, and ends with it.
     Command(ServerCommand),
 }
 
-impl Contestant {
+impl Subject {
     /// A URL if it begins with `http://` or `https://`, else a command line.
     ///
     /// # Errors
@@ -38,49 +38,49 @@ impl Contestant {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.starts_with("http://") || text.starts_with("https://") {
             let url = target::parse(text).map_err(|error| error.to_string())?;
-            if url.query().is_some() || url.fragment().is_some() {
+            if url.query().is_some() || text.contains('#') {
                 return Err(format!(
                     "{text:?} has a query or a fragment: give the server alone, and --path"
                 ));
             }
-            Ok(Contestant::Url(text.to_owned()))
+            Ok(Subject::Url(text.to_owned()))
         } else {
-            ServerCommand::parse(text).map(Contestant::Command)
+            ServerCommand::parse(text).map(Subject::Command)
         }
     }
 }
 
-impl fmt::Display for Contestant {
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Contestant::Url(url) => f.write_str(url),
-            Contestant::Command(command) => write!(f, "{command}"),
+            Subject::Url(url) => f.write_str(url),
+            Subject::Command(command) => write!(f, "{command}"),
         }
     }
 }
 
-/// What both are asked for.
+/// The paths that both are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// These paths beneath the URL of each, beginning with `/`.
     Paths(Vec<String>),
     /// Every file of a directory that both show, whose content is then compared with the file's.
     Directory(PathBuf),
 }
 
-/// What to compare, and how.
+/// The setup of a comparison.
 #[derive(Clone, Debug)]
-pub struct Contest {
-    /// What B is compared with.
-    pub a: Contestant,
-    /// What is judged.
-    pub b: Contestant,
+pub struct Setup {
+    /// The one that B is compared with.
+    pub a: Subject,
+    /// The one that is judged.
+    pub b: Subject,
     /// By which versions of HTTP A and B are asked, and who is trusted.
     pub transports: [Transport; 2],
-    /// Whether servers that are started here speak TLS. Those that are asked by HTTP/3 do.
+    /// Servers that are started here speak TLS. Those that are asked by HTTP/3 do.
     pub https: bool,
-    /// What they are asked for.
-    pub asked: Asked,
+    /// The paths that they are asked for.
+    pub asked: Requested,
     /// How.
     pub mix: Mix,
     /// Connections of each trial.
@@ -112,18 +112,21 @@ pub struct Comparison {
     pub schema: u32,
     /// Where and with what it was measured.
     pub environment: Environment,
-    /// What A is: its URL, or its command.
+    /// The URL of A, or its command.
     #[serde(default)]
     pub a: String,
-    /// What B is.
+    /// The same of B.
     #[serde(default)]
     pub b: String,
     /// How the verdicts came about.
     pub method: Method,
-    /// What the two answer differently. They were compared all the same, because somebody said so.
+    /// The requests that the two answer differently. They were compared all the same, because somebody said so.
     pub differences: Vec<Difference>,
     /// Each path.
     pub paths: Vec<Compared>,
+    /// It was ended early: verdicts are of the trials until then.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 impl Comparison {
@@ -142,7 +145,7 @@ pub struct Method {
     pub interval: String,
     /// How often the blocks are drawn again.
     pub resamples: usize,
-    /// What the order and the intervals were drawn by.
+    /// The seed of the order and of the intervals.
     pub seed: u64,
     /// The share of verdicts that are right, over all looks together.
     pub confidence: f64,
@@ -158,7 +161,7 @@ pub struct Method {
 
 /// Why there is no result.
 #[derive(Debug)]
-pub enum ContestError {
+pub enum CompareError {
     /// What was asked for cannot be meant, or could not be done.
     Bench(BenchError),
     /// A server did not come.
@@ -169,18 +172,21 @@ pub enum ContestError {
     Interrupted,
 }
 
-impl From<BenchError> for ContestError {
+impl From<BenchError> for CompareError {
     fn from(error: BenchError) -> Self {
-        ContestError::Bench(error)
+        match error {
+            BenchError::Interrupted => CompareError::Interrupted,
+            error => CompareError::Bench(error),
+        }
     }
 }
 
-impl fmt::Display for ContestError {
+impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ContestError::Bench(error) => write!(f, "{error}"),
-            ContestError::Start(side, error) => write!(f, "{side}: {error}"),
-            ContestError::Different(different) => {
+            CompareError::Bench(error) => write!(f, "{error}"),
+            CompareError::Start(side, error) => write!(f, "{side}: {error}"),
+            CompareError::Different(different) => {
                 f.write_str("A and B do not send the same, so their speed cannot be compared")?;
                 for one in different.iter().take(DIFFERENCES_SHOWN) {
                     write!(f, "; {one}")?;
@@ -191,17 +197,17 @@ impl fmt::Display for ContestError {
                 }
                 f.write_str("; give --allow-different if that is meant")
             }
-            ContestError::Interrupted => f.write_str("interrupted: nothing is said"),
+            CompareError::Interrupted => f.write_str("interrupted: nothing is said"),
         }
     }
 }
 
-impl std::error::Error for ContestError {}
+impl std::error::Error for CompareError {}
 
 /// How many differences stand in a line.
 const DIFFERENCES_SHOWN: usize = 5;
 
-impl Contest {
+impl Setup {
     /// Compares them. `command` is the command line that asked for it. `watch` is told each trial
     /// before it is made; `stop` ends it within a second or so, and all servers that were started
     /// with it.
@@ -213,7 +219,7 @@ impl Contest {
         command: Vec<String>,
         stop: &AtomicBool,
         watch: &mut dyn FnMut(&Turn<'_>),
-    ) -> Result<Comparison, ContestError> {
+    ) -> Result<Comparison, CompareError> {
         // Before cores are taken from this program: it is the machine that is described.
         let mut environment = Environment::now(command);
         let others = OthersWatch::start(&[]);
@@ -224,17 +230,17 @@ impl Contest {
         }
         let [of_a, of_b] = &self.transports;
         let mut sides = [
-            Corner::new(Side::A, &self.a, of_a),
-            Corner::new(Side::B, &self.b, of_b),
+            SideServer::new(Side::A, &self.a, of_a),
+            SideServer::new(Side::B, &self.b, of_b),
         ];
-        for corner in &mut sides {
-            corner.renew(self, stop)?;
+        for server in &mut sides {
+            server.renew(self, stop)?;
         }
         let [a, b] = &sides;
         let paths = a.paths();
         let different = differences(&paths, a.all()?, b.all()?, self.timeout)?;
         if !different.is_empty() && !self.allow_different {
-            return Err(ContestError::Different(different));
+            return Err(CompareError::Different(different));
         }
         let plan = Plan {
             paths,
@@ -242,7 +248,7 @@ impl Contest {
             margin: self.margin,
             seed: self.seed,
         };
-        let compared = super::run(&plan, |turn| {
+        let (compared, ended_by) = super::run_to_error(&plan, |turn| {
             let [a, b] = &mut sides;
             // Those that were started for the first look serve the first block.
             if turn.first && turn.block > 0 {
@@ -250,12 +256,18 @@ impl Contest {
                 b.renew(self, stop)?;
             }
             watch(turn);
-            let corner = match turn.side {
+            let server = match turn.side {
                 Side::A => a,
                 Side::B => b,
             };
-            corner.trial(self, turn.index, stop)
-        })?;
+            server.trial(self, turn.index, stop)
+        });
+        let has_trials = compared.iter().any(|path| !path.trials.is_empty());
+        let interrupted = match ended_by {
+            None => false,
+            Some(CompareError::Interrupted) if has_trials => true,
+            Some(error) => return Err(error),
+        };
         environment.others = others.others();
         Ok(Comparison {
             schema: SCHEMA,
@@ -265,6 +277,7 @@ impl Contest {
             method: self.method(&plan),
             differences: different,
             paths: compared,
+            interrupted,
         })
     }
 
@@ -285,8 +298,8 @@ impl Contest {
     /// Everything that is asked for, of the server at `base`.
     fn workload(&self, base: &str, transport: &Transport) -> Result<Workload, BenchError> {
         let mut workload = match &self.asked {
-            Asked::Directory(directory) => Workload::of_directory(base, directory)?,
-            Asked::Paths(paths) => {
+            Requested::Directory(directory) => Workload::of_directory(base, directory)?,
+            Requested::Paths(paths) => {
                 let base = base.trim_end_matches('/');
                 let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
                 Workload::of_urls(&urls)?
@@ -299,20 +312,20 @@ impl Contest {
 }
 
 /// One side, and its server if that is started here.
-struct Corner<'a> {
+struct SideServer<'a> {
     side: Side,
-    contestant: &'a Contestant,
+    subject: &'a Subject,
     transport: &'a Transport,
     server: Option<Server>,
     /// Everything that is asked for.
     workload: Option<Workload>,
 }
 
-impl<'a> Corner<'a> {
-    fn new(side: Side, contestant: &'a Contestant, transport: &'a Transport) -> Self {
-        Corner {
+impl<'a> SideServer<'a> {
+    fn new(side: Side, subject: &'a Subject, transport: &'a Transport) -> Self {
+        SideServer {
             side,
-            contestant,
+            subject,
             transport,
             server: None,
             workload: None,
@@ -322,18 +335,18 @@ impl<'a> Corner<'a> {
     /// Starts the server anew, if it is one that is started: how a process happens to lie in memory
     /// can make it some percent faster or slower for as long as it lives, and that must not be taken
     /// for a difference of the programs.
-    fn renew(&mut self, contest: &Contest, stop: &AtomicBool) -> Result<(), ContestError> {
-        let base = match self.contestant {
-            Contestant::Url(url) => url.clone(),
-            Contestant::Command(command) => {
+    fn renew(&mut self, setup: &Setup, stop: &AtomicBool) -> Result<(), CompareError> {
+        let base = match self.subject {
+            Subject::Url(url) => url.clone(),
+            Subject::Command(command) => {
                 // The old one first: two would share the core.
                 self.server = None;
-                let started = command.start(contest.server_core, stop);
+                let started = command.start(setup.server_core, stop);
                 let server = started.map_err(|error| match error {
-                    StartError::Interrupted => ContestError::Interrupted,
-                    error => ContestError::Start(self.side, error),
+                    StartError::Interrupted => CompareError::Interrupted,
+                    error => CompareError::Start(self.side, error),
                 })?;
-                let scheme = match contest.https || self.transport.http == Http::Three {
+                let scheme = match setup.https || self.transport.http == Http::Three {
                     true => "https",
                     false => "http",
                 };
@@ -343,7 +356,7 @@ impl<'a> Corner<'a> {
         match &mut self.workload {
             // The files are the same; only the port is another.
             Some(workload) => workload.target = Target::of(&[target::parse(&base)?])?,
-            None => self.workload = Some(contest.workload(&base, self.transport)?),
+            None => self.workload = Some(setup.workload(&base, self.transport)?),
         }
         Ok(())
     }
@@ -354,7 +367,7 @@ impl<'a> Corner<'a> {
         self.workload.as_ref().ok_or_else(nothing)
     }
 
-    /// What is asked for, as a person would name it.
+    /// The paths, as a person would name them.
     fn paths(&self) -> Vec<String> {
         let pages = self.workload.iter().flat_map(|workload| &workload.pages);
         pages.map(|page| page.form.clone()).collect()
@@ -362,16 +375,16 @@ impl<'a> Corner<'a> {
 
     fn trial(
         &self,
-        contest: &Contest,
+        setup: &Setup,
         index: usize,
         stop: &AtomicBool,
-    ) -> Result<Measured, ContestError> {
+    ) -> Result<Measured, CompareError> {
         let load = Load {
-            connections: contest.connections,
-            threads: contest.threads,
-            warm_up: contest.warm_up,
-            duration: contest.duration,
-            timeout: contest.timeout,
+            connections: setup.connections,
+            threads: setup.threads,
+            warm_up: setup.warm_up,
+            duration: setup.duration,
+            timeout: setup.timeout,
             server_pids: self.server.iter().map(Server::pid).collect(),
             ..Load::new(alone(self.all()?, index))
         };
@@ -379,10 +392,10 @@ impl<'a> Corner<'a> {
         let measured = load::run(&load, &mut |_| match is_stopped() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
-        })?;
+        });
         match is_stopped() {
-            true => Err(ContestError::Interrupted),
-            false => Ok(measured),
+            true => Err(CompareError::Interrupted),
+            false => Ok(measured?),
         }
     }
 }
@@ -392,6 +405,8 @@ fn alone(workload: &Workload, index: usize) -> Workload {
     Workload {
         target: workload.target.clone(),
         pages: workload.pages.get(index).cloned().into_iter().collect(),
+        sequence: None,
+        passed_over: 0,
         order: workload.order,
         mix: workload.mix.clone(),
         transport: workload.transport.clone(),

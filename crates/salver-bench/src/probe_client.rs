@@ -1,4 +1,5 @@
-//! One request at a time, waited for: what has to be known before a run, and between runs.
+//! A client that sends one request at a time and waits for the answer: for what has to be known
+//! before a run, and between runs.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,14 +9,15 @@ use tokio::runtime::Runtime;
 
 use crate::answer::{Answer, Fed, Keep};
 use crate::error::BenchError;
+use crate::http_version::Http;
 use crate::message::message;
 use crate::streams;
 use crate::streams::session::{Failed, How, Opener, Session};
 use crate::tls;
-use crate::transport::{Dialer, Http};
+use crate::transport::Dialer;
 
 /// A connection that is opened when it is needed.
-pub(crate) struct Caller {
+pub(crate) struct ProbeClient {
     dialer: Dialer,
     timeout: Duration,
     line: Option<Line>,
@@ -47,9 +49,9 @@ trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
 
-impl Caller {
+impl ProbeClient {
     pub(crate) fn new(dialer: Dialer, timeout: Duration) -> Self {
-        Caller {
+        ProbeClient {
             dialer,
             timeout,
             line: None,
@@ -183,7 +185,11 @@ fn converse(
     stream.write_all(request)?;
     stream.flush()?;
     loop {
-        let read = stream.read(buffer)?;
+        let read = match stream.read(buffer) {
+            // A signal that somebody else takes.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         let bytes = buffer.get(..read).unwrap_or_default();
         if bytes.is_empty() {
             return match answer.is_ended_by_close() {

@@ -1,15 +1,16 @@
 //! The page of `salver bench ui`: a person sets what is to be measured, watches it, and lays the
 //! result over earlier ones.
 //!
-//! It is served on the loopback interface alone and to nobody but who knows its token. It measures
-//! one thing at a time, asks no other host for anything, and never drops an error from what it
-//! shows. What is measured and how is a [`Runner`]'s matter.
+//! It listens on the loopback interface alone; runs are started by, and shown to, nobody but who
+//! knows its token. It measures one thing at a time, asks no other host for anything, and never
+//! drops an error from what it shows. What is measured and how is a [`Runner`]'s matter.
 
 mod guard;
 mod job;
 mod page;
 mod routes;
 mod saved;
+mod secret;
 mod state;
 
 use std::fmt;
@@ -18,11 +19,12 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use guard::Secret;
 pub use job::{
-    CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Runner, Wanted,
+    CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Protocol, RATE, Runner,
+    STREAMS, Wanted,
 };
 pub use saved::{Listing, MOST_LISTED, RunFiles, RunId, Saved, SkippedFile, Summary};
+pub use secret::Secret;
 pub use state::{Handle, Phase, Status};
 
 use state::State;

@@ -62,7 +62,7 @@ impl fmt::Display for Contestant {
 /// What both are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// These paths beneath the URL of each, beginning with `/`.
+    /// These paths beneath the URL of each, beginning with `/`; an empty one is the URL itself.
     Paths(Vec<String>),
     /// Every file of a directory that both show, whose content is then compared with the file's.
     Directory(PathBuf),
@@ -287,9 +287,12 @@ impl Contest {
         let mut workload = match &self.asked {
             Asked::Directory(directory) => Workload::of_directory(base, directory)?,
             Asked::Paths(paths) => {
-                let base = base.trim_end_matches('/');
-                let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
-                Workload::of_urls(&urls)?
+                let bare = base.trim_end_matches('/');
+                let urls = paths.iter().map(|path| match path.is_empty() {
+                    true => base.to_owned(),
+                    false => format!("{bare}{path}"),
+                });
+                Workload::of_urls(&urls.collect::<Vec<_>>())?
             }
         };
         workload.mix = self.mix.clone();

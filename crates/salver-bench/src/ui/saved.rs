@@ -29,6 +29,9 @@ const MOST_PER_SECOND: u32 = 1000;
 pub struct Saved {
     /// When it was started, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
+    /// Whether it was stopped: its figures are of the time until then.
+    #[serde(default)]
+    pub stopped: bool,
     /// What was asked for.
     pub job: Job,
     /// What was found.
@@ -65,6 +68,8 @@ pub struct Summary {
     pub started_ms: u64,
     /// Which kind of run it was.
     pub kind: JobKind,
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
     /// Whether all went right in it.
     pub sound: bool,
 }
@@ -81,6 +86,8 @@ pub struct SkippedFile {
 /// The saved runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Listing {
+    /// The directory that they are in.
+    pub directory: String,
     /// The newest first, at most [`MOST_LISTED`].
     pub runs: Vec<Summary>,
     /// Files that are no runs, at most [`MOST_LISTED`].
@@ -123,10 +130,7 @@ impl RunFiles {
         let started = SystemTime::UNIX_EPOCH + Duration::from_millis(saved.started_ms);
         // The form of RFC 3339, without the colons that some file systems do not take.
         let time = humantime::format_rfc3339_seconds(started).to_string();
-        let kind = match saved.job.kind {
-            JobKind::Cache => "cache",
-            JobKind::Load => "load",
-        };
+        let kind = saved.job.kind.name();
         let stem = format!("{}-{kind}", time.replace(':', ""));
         let mut file = tempfile::Builder::new()
             .prefix(".salver-")
@@ -164,7 +168,10 @@ impl RunFiles {
     /// # Errors
     /// The directory cannot be read.
     pub fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+        let mut listing = Listing {
+            directory: self.directory.display().to_string(),
+            ..Listing::default()
+        };
         let mut ids = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let name = entry?.file_name();
@@ -194,6 +201,7 @@ impl RunFiles {
                     title: saved.report.title,
                     started_ms: saved.started_ms,
                     kind: saved.job.kind,
+                    stopped: saved.stopped,
                 }),
                 Err(reason) => listing.skip(format!("{}.json", id.0), reason),
             }
@@ -249,13 +257,8 @@ mod tests {
     fn saved(started_ms: u64) -> Saved {
         Saved {
             started_ms,
-            job: Job {
-                kind: JobKind::Cache,
-                url: None,
-                directory: None,
-                duration_seconds: 1.0,
-                connections: 1,
-            },
+            stopped: false,
+            job: Job::default(),
             report: Report::new("t".to_owned(), serde_json::Value::Null, Vec::new()),
         }
     }

@@ -6,6 +6,9 @@
 //!            │ │               │
 //!       done ◄─┴─► failed      └─► stopped     each of these three ──start──► running
 //! ```
+//!
+//! A run that was told to stop still gives what it has measured until then, if it has measured
+//! anything: that is saved with a mark.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -17,9 +20,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::guard::Secret;
 use super::job::{Job, JobProgress, Runner};
 use super::saved::{RunFiles, RunId, Saved};
+use super::secret::Secret;
 
 /// How long an invitation is good for: a browser that starts slowly takes some seconds.
 const INVITED_FOR: Duration = Duration::from_secs(60);
@@ -36,7 +39,7 @@ pub enum Phase {
     Stopping,
     /// The last run has a result.
     Done,
-    /// The last run was stopped: it has no result.
+    /// The last run was stopped: what it measured until then is its result, if there is any.
     Stopped,
     /// The last run failed: it has no result.
     Failed,
@@ -190,28 +193,27 @@ impl State {
         let started_ms = since_1970.map_or(0, |time| {
             u64::try_from(time.as_millis()).unwrap_or_default()
         });
+        // A run that ends before it is told to stop is whole, whoever has pressed what.
+        let mut stopped = false;
         let mut progress = |progress: &JobProgress| {
             self.status
                 .send_modify(|status| status.progress = Some(progress.clone()));
-            if self.stop.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+            stopped |= self.stop.load(Ordering::Relaxed);
+            match stopped {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         };
         // A panic is a defect; a page that waits for ever would be a second one.
         let run = AssertUnwindSafe(|| self.runner.run(&job, &mut progress));
         let result = catch_unwind(run).unwrap_or_else(|_| Err("the run panicked".to_owned()));
-        // What was cut off is no measurement.
-        if self.stop.load(Ordering::Relaxed) {
-            self.end(Phase::Stopped, None, None);
-            return;
-        }
         match result {
+            Err(_) if stopped => self.end(Phase::Stopped, None, None),
             Err(message) => self.end(Phase::Failed, Some(message), None),
             Ok(report) => {
                 let saved = Arc::new(Saved {
                     started_ms,
+                    stopped,
                     job,
                     report,
                 });
@@ -224,7 +226,11 @@ impl State {
                     }
                 };
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
-                self.end(Phase::Done, message, id);
+                let phase = match stopped {
+                    true => Phase::Stopped,
+                    false => Phase::Done,
+                };
+                self.end(phase, message, id);
             }
         }
     }

@@ -163,6 +163,12 @@ function percentileTable(entries) {
   return html("details", {}, html("summary", {}, "Percentiles as figures"), scrolling("Percentiles", table));
 }
 
+// What the connections really spoke.
+function protocolOf({ http, tls }) {
+  const certificate = tls?.certificate === "any" ? ", any certificate" : "";
+  return `HTTP/${http}${tls ? `, ${tls.version}${certificate}` : ""}`;
+}
+
 // What came, how it was checked, and what measuring cost.
 function answerTable(entries) {
   const list = (counts) =>
@@ -175,6 +181,7 @@ function answerTable(entries) {
     ["Way", "words"],
     ["Right answers"],
     ["Seconds"],
+    ["Protocol", "words"],
     ["Connections"],
     ["Statuses", "words"],
     ["Codings", "words"],
@@ -195,6 +202,7 @@ function answerTable(entries) {
           html("td", { class: "words" }, label),
           html("td", {}, count(measured.requests)),
           html("td", {}, figure(measured.seconds)),
+          html("td", { class: "words protocol" }, protocolOf(measured)),
           html("td", {}, count(measured.connections)),
           html("td", { class: "words" }, list(measured.statuses)),
           html("td", { class: "words" }, list(measured.codings)),

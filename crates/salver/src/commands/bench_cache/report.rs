@@ -49,19 +49,29 @@ pub(super) fn report(
         settings.trials,
         humantime::format_duration(settings.duration),
     );
-    let rows = compared.into_iter().map(row).collect();
+    let rows = compared.iter().map(of_size).collect();
     Ok(Report::new(title, environment, rows))
 }
 
-fn row(compared: Compared) -> Row {
-    let series = |side| Series {
-        label: label(side).to_owned(),
-        measured: summary(&compared, side),
-    };
+/// The row of one size.
+fn of_size(compared: &Compared) -> Row {
     Row {
         name: name(compared.path.parse().unwrap_or_default()),
-        series: vec![series(Side::A), series(Side::B)],
-        speed_up: speed_up(&compared),
+        ..row(compared, [label(Side::A), label(Side::B)])
+    }
+}
+
+/// What was compared, as a row of a report: the series of A and of B under these names, and how
+/// many times better B is.
+pub(in crate::commands) fn row(compared: &Compared, [a, b]: [&str; 2]) -> Row {
+    let series = |side, label: &str| Series {
+        label: label.to_owned(),
+        measured: summary(compared, side),
+    };
+    Row {
+        name: compared.path.clone(),
+        series: vec![series(Side::A, a), series(Side::B, b)],
+        speed_up: speed_up(compared),
         verdict: compared.verdict.map(|verdict| {
             let by = match compared.by {
                 Some(Metric::ServerCpu) => " (by the server's CPU)",
@@ -320,7 +330,7 @@ mod tests {
         Report::new(
             "title".to_owned(),
             serde_json::Value::Null,
-            vec![row(compared)],
+            vec![of_size(&compared)],
         )
     }
 

@@ -280,14 +280,16 @@ impl Check {
         let number = text.trim().parse().unwrap_or(f64::NAN);
         if !bounds.contains(&number) {
             let (least, most) = (bounds.start(), bounds.end());
-            self.errors
-                .insert(field, format!("Give a number of {of} from {least} to {most}"));
+            self.errors.insert(
+                field,
+                format!("Give a number of {of} from {least} to {most}"),
+            );
         }
         number
     }
 
     fn whole(&mut self, field: &'static str, text: &str, bounds: RangeInclusive<usize>) -> usize {
-        let number = text.trim().parse().ok();
+        let number = text.trim().parse::<usize>().ok();
         number
             .filter(|number| bounds.contains(number))
             .or_else(|| {
@@ -421,7 +423,12 @@ mod tests {
         for (url, part) in [("/a", "no URL"), ("a b", "no URL"), ("ftp://a/", "of http")] {
             check(load(), |job| job.url = url.to_owned(), "url", part);
             check(comparison(), |job| job.url = url.to_owned(), "url", part);
-            check(comparison(), |job| job.url_b = url.to_owned(), "url_b", part);
+            check(
+                comparison(),
+                |job| job.url_b = url.to_owned(),
+                "url_b",
+                part,
+            );
         }
         check(comparison(), |job| job.url.clear(), "url", "no URL");
         check(comparison(), |job| job.url_b.clear(), "url_b", "no URL");
@@ -470,6 +477,9 @@ mod tests {
         let old = r#"{"kind":"load","url":"http://a/","directory":null,"duration_seconds":1.0,
             "connections":2}"#;
         let job: Job = serde_json::from_str(old).unwrap();
-        assert_eq!((job.protocol, job.rate, job.streams), (Protocol::Http1, None, 1));
+        assert_eq!(
+            (job.protocol, job.rate, job.streams),
+            (Protocol::Http1, None, 1)
+        );
     }
 }

@@ -356,7 +356,7 @@ fn what_a_stopped_run_has_measured_is_saved_with_a_mark() {
     let stopped = page.wait_for("stopped");
     let id = stopped["saved"].as_str().unwrap();
     let (_, saved) = page.get(&format!("/api/runs/{id}"));
-    assert_eq!(saved["stopped"], true);
+    assert_eq!(saved["report"]["interrupted"], true);
     let requests = &saved["report"]["rows"][0]["series"][0]["measured"]["requests"];
     assert_eq!(requests, 7);
     assert_eq!(page.get("/api/result"), (200, saved));
@@ -368,7 +368,7 @@ fn what_a_stopped_run_has_measured_is_saved_with_a_mark() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|run| run["stopped"].as_bool().unwrap() == (run["id"] == id))
+        .map(|run| run["interrupted"].as_bool().unwrap() == (run["id"] == id))
         .collect();
     assert_eq!(marks, [true, true], "{listing}");
     assert_eq!(listing["directory"], page.runs.path().to_str().unwrap());

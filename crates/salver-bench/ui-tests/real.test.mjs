@@ -185,7 +185,7 @@ test("a load that is stopped keeps what it has measured", async () => {
   await page.locator("#stop").click();
   await page.locator("#outcome", { hasText: "Stopped: what was measured until then is saved" }).waitFor();
   const [{ saved }] = savedIn(runs);
-  assert.equal(saved.stopped, true);
+  assert.equal(saved.report.interrupted, true);
   const [{ measured }] = saved.report.rows[0].series;
   assert.ok(measured.requests > 0 && measured.seconds < 3600, JSON.stringify(measured));
   await page.locator("#shown .flaw").waitFor();

@@ -192,7 +192,7 @@ test("what a stopped run has measured is saved, with a mark", async () => {
   await page.locator("#outcome", { hasText: "Stopped: what was measured until then is saved" }).waitFor();
   await page.locator("#bars svg").waitFor();
   const [{ saved }] = savedIn(runs);
-  assert.equal(saved.stopped, true);
+  assert.equal(saved.report.interrupted, true);
   await sameEverywhere(page, saved.report);
   assert.match(await page.locator("#shown .flaw").innerText(), /^Stopped before its end/);
   assert.equal(await page.locator("#runs .flaw").innerText(), "stopped");

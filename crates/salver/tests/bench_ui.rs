@@ -86,7 +86,7 @@ fn an_interruption_ends_it_and_saves_what_the_run_has_measured() {
     let mut saved = std::fs::read_dir(runs.path()).unwrap();
     let text = std::fs::read(saved.next().unwrap().unwrap().path()).unwrap();
     let run: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(run["stopped"], true, "{run}");
+    assert_eq!(run["report"]["interrupted"], true, "{run}");
     let measured = &run["report"]["rows"][0]["series"][0]["measured"];
     assert!(measured["requests"].as_u64() > Some(0), "{measured}");
     assert!(measured["seconds"].as_f64() < Some(3600.0), "{measured}");

@@ -29,9 +29,6 @@ const MOST_PER_SECOND: u32 = 1000;
 pub struct Saved {
     /// When it was started, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
-    /// Whether it was stopped: its figures are of the time until then.
-    #[serde(default)]
-    pub stopped: bool,
     /// What was asked for.
     pub job: Job,
     /// What was found.
@@ -68,8 +65,8 @@ pub struct Summary {
     pub started_ms: u64,
     /// Which kind of run it was.
     pub kind: JobKind,
-    /// Whether it was stopped before its end.
-    pub stopped: bool,
+    /// It was stopped before its end.
+    pub interrupted: bool,
     /// Whether all went right in it.
     pub sound: bool,
 }
@@ -201,7 +198,7 @@ impl RunFiles {
                     title: saved.report.title,
                     started_ms: saved.started_ms,
                     kind: saved.job.kind,
-                    stopped: saved.stopped,
+                    interrupted: saved.report.interrupted,
                 }),
                 Err(reason) => listing.skip(format!("{}.json", id.0), reason),
             }
@@ -257,7 +254,6 @@ mod tests {
     fn saved(started_ms: u64) -> Saved {
         Saved {
             started_ms,
-            stopped: false,
             job: Job::default(),
             report: Report::new("t".to_owned(), serde_json::Value::Null, Vec::new()),
         }

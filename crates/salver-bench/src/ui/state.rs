@@ -210,10 +210,10 @@ impl State {
         match result {
             Err(_) if stopped => self.end(Phase::Stopped, None, None),
             Err(message) => self.end(Phase::Failed, Some(message), None),
-            Ok(report) => {
+            Ok(mut report) => {
+                report.interrupted = stopped;
                 let saved = Arc::new(Saved {
                     started_ms,
-                    stopped,
                     job,
                     report,
                 });

@@ -36,10 +36,10 @@ async function listRuns() {
   markShown();
 }
 
-function runItem({ id, title, started_ms: started, stopped, sound }) {
+function runItem({ id, title, started_ms: started, interrupted, sound }) {
   const when = moment(started);
   const box = html("input", { type: "checkbox", value: id, on: { change: () => toggle(box) } });
-  const flaws = [stopped && " stopped", !sound && " with problems"].filter(Boolean).join(",");
+  const flaws = [interrupted && " stopped", !sound && " with problems"].filter(Boolean).join(",");
   const link = html(
     "a",
     {

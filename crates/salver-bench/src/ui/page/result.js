@@ -54,8 +54,8 @@ function askedFor({ job }) {
   return parts.filter(Boolean).join(", ");
 }
 
-const stoppedInWords = ({ stopped }) =>
-  stopped ? html("span", { class: "flaw" }, "Stopped before its end: the figures are of the time until then.") : null;
+const stoppedInWords = ({ report }) =>
+  report.interrupted ? html("span", { class: "flaw" }, "Stopped before its end: the figures are of the time until then.") : null;
 
 function shownList(shown) {
   return html(

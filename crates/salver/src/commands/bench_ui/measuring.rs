@@ -234,7 +234,11 @@ fn compare(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
         }
         ContestError::Start(..) | ContestError::Interrupted => Failure::Failed(error.to_string()),
     })?;
-    let rows = comparison.paths.iter().map(|path| Row {
+    let measured = comparison
+        .paths
+        .iter()
+        .filter(|path| !path.trials.is_empty());
+    let rows = measured.map(|path| Row {
         verdict: Some(text::said(path, MARGIN)),
         ..row(path, labels.each_ref().map(String::as_str))
     });

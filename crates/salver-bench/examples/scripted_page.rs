@@ -124,7 +124,7 @@ fn compared(job: &Job) -> Row {
             p50: Some(interval(0.9)),
             server_cpu: None,
         }),
-        verdict: Some("slower (requests per second)".to_owned()),
+        verdict: Some("slower".to_owned()),
     }
 }
 

@@ -69,27 +69,24 @@ pub fn in_words(comparison: &Comparison) -> String {
     text
 }
 
-/// What is said of B at a path, with the figure that it is said by; or why nothing is.
-pub fn said(path: &Compared, margin: f64) -> String {
-    match (path.verdict, path.by) {
+fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Result {
+    let verdict = match (path.verdict, path.by) {
         (Some(verdict), Some(by)) => {
-            format!("{} ({})", verdict_in_words(verdict, margin), by.name())
+            let words = verdict_in_words(verdict, margin);
+            let is = match verdict {
+                Verdict::Faster | Verdict::Slower => "B is ",
+                Verdict::Same => "B is the ",
+                Verdict::Undecided { .. } => "",
+            };
+            format!("{is}{words} ({})", by.name())
         }
         _ if path.errors > 0 => format!("nothing is said: {} requests failed", path.errors),
         _ if path.is_short() => {
             format!("nothing is said: it takes {FEWEST_TRIALS} trials of each side")
         }
         _ => "nothing is said: the figures must not be believed".to_owned(),
-    }
-}
-
-fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Result {
-    let is = match path.verdict {
-        Some(Verdict::Faster | Verdict::Slower) => "B is ",
-        Some(Verdict::Same) => "B is the ",
-        Some(Verdict::Undecided { .. }) | None => "",
     };
-    writeln!(text, "{}: {is}{}", path.path, said(path, margin))?;
+    writeln!(text, "{}: {verdict}", path.path)?;
     let level = path.figures.first().map_or(0.0, |figure| figure.level);
     writeln!(
         text,

@@ -49,21 +49,20 @@ pub(super) fn report(
         settings.trials,
         humantime::format_duration(settings.duration),
     );
-    let rows = compared.iter().map(of_size).collect();
+    let rows = compared.into_iter().map(row).collect();
     Ok(Report::new(title, environment, rows))
 }
 
-/// The row of one size.
-fn of_size(compared: &Compared) -> Row {
+fn row(compared: Compared) -> Row {
     Row {
         name: name(compared.path.parse().unwrap_or_default()),
-        ..row(compared, [label(Side::A), label(Side::B)])
+        ..row_of(&compared, [Side::A, Side::B].map(label))
     }
 }
 
-/// What was compared, as a row of a report: the series of A and of B under these names, and how
-/// many times better B is.
-pub(in crate::commands) fn row(compared: &Compared, [a, b]: [&str; 2]) -> Row {
+/// A path that was compared, as a row: the series of A and of B under these names, and how many
+/// times better B is.
+pub(in crate::commands) fn row_of(compared: &Compared, [a, b]: [&str; 2]) -> Row {
     let series = |side, label: &str| Series {
         label: label.to_owned(),
         measured: summary(compared, side),
@@ -330,7 +329,7 @@ mod tests {
         Report::new(
             "title".to_owned(),
             serde_json::Value::Null,
-            vec![of_size(&compared)],
+            vec![row(compared)],
         )
     }
 

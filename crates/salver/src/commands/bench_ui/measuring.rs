@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use salver_bench::compare::contest::{Asked, Contest, ContestError, Contestant};
 use salver_bench::compare::order::Side;
-use salver_bench::compare::{FEWEST_TRIALS, MARGIN, TRIALS as MOST_TRIALS, Turn, text};
+use salver_bench::compare::{FEWEST_TRIALS, MARGIN, TRIALS as MOST_TRIALS, Turn};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::load::{self, Load};
 use salver_bench::model::{Progress, Schedule};
@@ -17,7 +17,7 @@ use salver_bench::transport::{Http, Transport, Trust};
 use salver_bench::ui::{Job, JobKind, JobProgress, Protocol, Runner};
 use salver_bench::workload::{Mix, Workload};
 
-use crate::commands::bench_cache::{self, SIZES, report::row};
+use crate::commands::bench_cache::{self, SIZES, report::row_of};
 use crate::commands::bench_load::failure;
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::strategies::measured_size;
@@ -238,10 +238,7 @@ fn compare(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
         .paths
         .iter()
         .filter(|path| !path.trials.is_empty());
-    let rows = measured.map(|path| Row {
-        verdict: Some(text::said(path, MARGIN)),
-        ..row(path, labels.each_ref().map(String::as_str))
-    });
+    let rows = measured.map(|path| row_of(path, labels.each_ref().map(String::as_str)));
     let title = format!("{b} ({}) against {a} ({})", job.protocol_b, job.protocol);
     report(title, &comparison.environment, rows.collect())
 }

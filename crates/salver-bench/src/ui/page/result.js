@@ -46,8 +46,7 @@ function askedFor({ job }) {
   const protocols = [job.protocol, job.kind === "compare" ? job.protocol_b : job.protocol].map((of) => PROTOCOLS[of]);
   const parts = [
     `${count(job.duration_seconds)} s`,
-    plural(job.connections, "connection", "connections"),
-    job.streams > 1 && `of ${job.streams} streams`,
+    plural(job.connections, "connection", "connections") + (job.streams > 1 ? ` of ${job.streams} streams` : ""),
     [...new Set(protocols)].join(" and "),
     job.rate !== null && `${count(job.rate)} requests/s`,
   ];

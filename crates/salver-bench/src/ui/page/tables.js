@@ -117,7 +117,7 @@ function gainTable(entries) {
   const caption = [
     html("strong", {}, `Times better: ${second.label} than ${first.label}.`),
     " Above 1 it is better; in brackets the confidence interval. The ratio is of neighbouring trials: it can",
-    " differ from that of the figures above, which are medians of all.",
+    " differ from that of the figures above.",
   ];
   return scrolling("Times better", tableOf(caption, columns, html("tbody", {}, rows), { id: "gains" }));
 }

@@ -29,14 +29,14 @@ pub use state::{Handle, Phase, Status};
 
 use state::State;
 
-/// What a page needs besides its runner.
+/// The settings of a page, besides its runner.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The port on 127.0.0.1; 0 takes any free one.
     pub port: u16,
-    /// Where runs are saved. It is made if it is not there, for its owner alone.
+    /// The directory for saved runs. It is made if it is not there, for its owner alone.
     pub runs: PathBuf,
-    /// What serves the page and its version: it stands at the foot of the page.
+    /// The name and version of the program: they stand at the foot of the page.
     pub program: String,
 }
 
@@ -73,7 +73,7 @@ impl Ui {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,7 +92,7 @@ impl Ui {
         )
     }
 
-    /// What stops it from another thread.
+    /// The handle that stops it from another thread.
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(&self.state))
     }
@@ -121,7 +121,7 @@ impl Ui {
     }
 }
 
-/// Why there is no page.
+/// The reason for which there is no page.
 #[derive(Debug)]
 pub enum UiError {
     /// The port cannot be listened on.

@@ -31,7 +31,7 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
     protected((StatusCode::FORBIDDEN, format!("{refused}\n")).into_response())
 }
 
-/// Why a request must not be answered.
+/// The reason to refuse a request, if there is one.
 fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
     let headers = request.headers();
     let Some(host) = loopback_host(headers) else {

@@ -12,16 +12,16 @@ use crate::report::Report;
 use crate::target;
 use crate::transport::Http;
 
-/// How long a run may be asked to measure, in seconds.
+/// The bounds of a run's duration, in seconds.
 pub const DURATION_SECONDS: RangeInclusive<f64> = 0.1..=3600.0;
 
-/// How many connections may be asked for.
+/// The bounds of the number of connections.
 pub const CONNECTIONS: RangeInclusive<usize> = 1..=10_000;
 
-/// How many requests may be under way at once on each connection.
+/// The bounds of the number of requests under way at once on each connection.
 pub const STREAMS: RangeInclusive<usize> = 1..=100;
 
-/// How many requests per second may be asked for.
+/// The bounds of a rate, in requests per second.
 pub const RATE: RangeInclusive<f64> = 0.1..=1_000_000.0;
 
 /// Carries out what the page asks for.
@@ -113,13 +113,13 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What is to be measured. Made from [`Wanted`], which is the check.
+/// A job: the run that is to be made. Made from [`Wanted`], which is the check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Job {
     /// Which kind of run.
     pub kind: JobKind,
-    /// What to load, or the first to compare: a URL. Never there for [`JobKind::Cache`].
+    /// The URL to load, or the first to compare. Never there for [`JobKind::Cache`].
     pub url: Option<String>,
     /// By which protocol that is asked for.
     pub protocol: Protocol,
@@ -127,30 +127,30 @@ pub struct Job {
     pub url_b: Option<String>,
     /// By which protocol that is asked for.
     pub protocol_b: Protocol,
-    /// Whether any certificate is good.
+    /// True if any certificate is good.
     pub any_certificate: bool,
-    /// What the server serves, so that answers are compared with its files; with
+    /// The directory that the server serves, so that answers are compared with its files; with
     /// [`JobKind::Load`] and no URL it is served for the run.
     pub directory: Option<PathBuf>,
-    /// Where [`JobKind::Cache`] makes files.
+    /// The directory in which [`JobKind::Cache`] makes files.
     pub scratch: Option<PathBuf>,
     /// Requests per second; `None` if each connection asks again when it is answered.
     pub rate: Option<f64>,
-    /// How many requests are under way at once on each connection, where the protocol can.
+    /// The requests under way at once on each connection, where the protocol can.
     #[serde(default = "one")]
     pub streams: usize,
-    /// How long to measure, in seconds.
+    /// The duration of what is measured, in seconds.
     pub duration_seconds: f64,
-    /// How many connections to use.
+    /// The number of connections.
     pub connections: usize,
 }
 
-/// What documents mean that were written before there were streams.
+/// The number of streams in documents that were written before there were any.
 fn one() -> usize {
     1
 }
 
-/// What a person has filled in, unchecked: the values of a form, each empty if there is none. Those
+/// The values of a form as a person has filled it in, unchecked, each empty if there is none. Those
 /// that a kind of run has no use for are not looked at.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -181,7 +181,7 @@ pub struct Wanted {
     pub connections: String,
 }
 
-/// What is wrong, by the name of the field in [`Job`].
+/// The errors of a form, by the name of the field in [`Job`].
 pub type FieldErrors = BTreeMap<&'static str, String>;
 
 impl Wanted {
@@ -300,14 +300,14 @@ impl Check {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobProgress {
-    /// What is being measured, for a person: `10 KiB, cached`.
+    /// The present measurement, for a person: `10 KiB, cached`.
     pub what: String,
-    /// How much of the whole run is done: 0 to 1.
+    /// The share of the whole run that is done: 0 to 1.
     pub done: f64,
-    /// What the present measurement tells.
+    /// The progress of the present measurement.
     pub now: Progress,
 }
 
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// What is right in every field, each of another value than the default.
+    /// A form that is right in every field, each of another value than the default.
     fn comparison() -> Wanted {
         Wanted {
             protocol: Protocol::H2,

@@ -23,7 +23,7 @@ const SCRIPTS: [&str; 10] = [
     include_str!("page/main.js"),
 ];
 
-/// What the page may load and do: its own script and style, and ask this server.
+/// The content security policy of the page: it loads its own script and style, and asks this server.
 pub(super) fn policy(nonce: &Secret) -> String {
     format!(
         "{}; connect-src 'self'; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ pub(super) fn policy(nonce: &Secret) -> String {
     )
 }
 
-/// What both forms of the page may do at most. Each directive that does not fall back to
+/// The policy that both forms of the page have in common. Each directive that does not fall back to
 /// `default-src` is named.
 fn strict(nonce: &Secret) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! What the page asks for, over HTTP.
+//! The requests of the page, over HTTP.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -58,7 +58,7 @@ pub(super) fn router(state: Arc<State>) -> Router {
         .with_state(state)
 }
 
-/// What is wrong, for the page to show.
+/// An answer that says what is wrong, for the page to show.
 fn problem(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "message": message }))).into_response()
 }

@@ -12,7 +12,7 @@ use super::job::{Job, JobKind};
 use crate::model::SCHEMA;
 use crate::report::Report;
 
-/// How many runs are listed at most: the newest.
+/// The most runs that are listed: the newest.
 pub const MOST_LISTED: usize = 1000;
 
 /// A file that is longer is none of ours, in bytes: a run takes some ten thousand.
@@ -21,17 +21,17 @@ const LONGEST: u64 = 16 << 20;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 80;
 
-/// How many files of one second may differ in their number alone.
+/// The most files of one second, which differ in their number alone.
 const MOST_PER_SECOND: u32 = 1000;
 
 /// A run with what was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// When it was started, in milliseconds since 1970 in UTC.
+    /// The time of its start, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
-    /// What was asked for.
+    /// The job that was asked for.
     pub job: Job,
-    /// What was found.
+    /// The report of what was found.
     pub report: Report,
 }
 
@@ -54,20 +54,20 @@ impl RunId {
     }
 }
 
-/// What a list says of a run.
+/// The summary of a run, for a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Its name.
     pub id: RunId,
-    /// What was measured, for a person.
+    /// The report's title.
     pub title: String,
-    /// When it was started, in milliseconds since 1970 in UTC.
+    /// The time of its start, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
     /// Which kind of run it was.
     pub kind: JobKind,
     /// It was stopped before its end.
     pub interrupted: bool,
-    /// Whether all went right in it.
+    /// True if all went right in it.
     pub sound: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct Listing {
     pub runs: Vec<Summary>,
     /// Files that are no runs, at most [`MOST_LISTED`].
     pub skipped: Vec<SkippedFile>,
-    /// How many older files were not looked at.
+    /// The number of older files, which were not looked at.
     pub older: usize,
 }
 
@@ -114,7 +114,7 @@ impl RunFiles {
         Ok(RunFiles { directory })
     }
 
-    /// Where they are.
+    /// The directory itself.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

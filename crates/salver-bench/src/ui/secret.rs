@@ -18,7 +18,7 @@ impl Secret {
         Ok(Secret(format!("{:032x}", u128::from_be_bytes(bytes))))
     }
 
-    /// Whether this is it. How long that takes does not tell how much of it is right.
+    /// True if this is it. How long that takes does not tell how much of it is right.
     pub fn is(&self, guess: &str) -> bool {
         let pairs = self.0.bytes().zip(guess.bytes());
         let differing = pairs.fold(0, |differing, (own, guessed)| differing | (own ^ guessed));

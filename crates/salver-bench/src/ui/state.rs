@@ -24,10 +24,10 @@ use super::job::{Job, JobProgress, Runner};
 use super::saved::{RunFiles, RunId, Saved};
 use super::secret::Secret;
 
-/// How long an invitation is good for: a browser that starts slowly takes some seconds.
+/// The time for which an invitation is good: a browser that starts slowly takes some seconds.
 const INVITED_FOR: Duration = Duration::from_secs(60);
 
-/// Where the page stands.
+/// The phase of a page: idle, or that of its last run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -46,48 +46,48 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether something is under way, so that nothing else may begin.
+    /// True while something is under way, so that nothing else may begin.
     pub fn is_busy(self) -> bool {
         matches!(self, Phase::Running | Phase::Stopping)
     }
 }
 
-/// What the page is told whenever it changes.
+/// The status that the page is told whenever it changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Status {
     /// Counts the runs of this process.
     pub run: u64,
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
-    /// What was asked for.
+    /// The job that was asked for.
     pub job: Option<Job>,
-    /// How far it is.
+    /// The progress of the run.
     pub progress: Option<JobProgress>,
-    /// What a person must know: why it failed, or why it was not saved.
+    /// A message for the person: why it failed, or why it was not saved.
     pub message: Option<String>,
     /// Under which name it was saved.
     pub saved: Option<RunId>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct State {
-    /// Who knows it may use the page.
+    /// The token: who knows it may use the page.
     pub(super) token: Secret,
     /// Leads to the page once.
     pub(super) invitation: Secret,
-    /// What serves the page, and its version.
+    /// The name and version of the program.
     pub(super) program: String,
-    /// Where runs are saved.
+    /// The saved runs.
     pub(super) runs: RunFiles,
     runner: Arc<dyn Runner>,
     status: watch::Sender<Status>,
-    /// What the present run asks whether it is to stop.
+    /// The flag that ends the present run.
     stop: AtomicBool,
     /// The result of the last run that had one.
     last: Mutex<Option<Arc<Saved>>>,
     /// Until when somebody may still accept the invitation.
     invited: Mutex<Option<Instant>>,
-    /// How often the whole was told to end.
+    /// The number of times that the whole was told to end.
     endings: watch::Sender<u32>,
 }
 
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// Whether this code leads to the page. It does so once.
+    /// True if this code leads to the page. It does so once.
     pub(super) fn is_invited(&self, code: &str) -> bool {
         let mut until = self.invited.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.invitation.is(code) {

@@ -38,7 +38,7 @@ function takeToken() {
 const token = data.mode === "live" ? takeToken() : "";
 const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
 
-// What the server answers: { ok, status, body }. Never throws: what is wrong is in body.message.
+// The server's answer: { ok, status, body }. Never throws: what is wrong is in body.message.
 async function ask(path, sent) {
   const options =
     sent === undefined

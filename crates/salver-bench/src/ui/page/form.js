@@ -9,7 +9,7 @@ const PROTOCOLS = {
   h3: "HTTP/3",
 };
 
-// What stands below the fields of each kind of run.
+// The hint below the fields, by kind of run.
 const HINTS = {
   cache: "Each size is measured for so long each way, in turns; for intervals give 2 s or more.",
   load:
@@ -78,7 +78,7 @@ const FIELDS = [
 
 const kind = () => form.elements.kind.value;
 
-// What stands in a field, and with a comparison in that of the second.
+// The value of a field, and with a comparison that of the second.
 const given = (name) => (kind() === "compare" ? [name, `${name}_b`] : [name]).map((of) => byId(of).value);
 
 function fieldOf({ name, type = "text", options, value, placeholder, inputmode, half, optional }) {

@@ -2,7 +2,7 @@
 
 const choices = { metric: "requests", row: "" };
 
-// What must be read before any figure.
+// The problems, which must be read before any figure.
 function problems(entries) {
   const lines = entries.flatMap((entry) => {
     const where = `${entry.letter === "" ? "" : `Run ${entry.letter}, `}${entry.row.name}, ${entry.label}: `;

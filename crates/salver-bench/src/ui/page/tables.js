@@ -88,7 +88,7 @@ const GAINS = [
   ["Server CPU", "server_cpu"],
 ];
 
-// How many times better the second way of each row is; nothing if no run compares ways.
+// The gains: how many times better the second way of each row is; nothing if no run compares ways.
 function gainTable(entries) {
   const compared = groups(entries).filter(([{ row }, other]) => other && (row.speed_up || row.verdict));
   if (compared.length === 0) return null;
@@ -163,13 +163,13 @@ function percentileTable(entries) {
   return html("details", {}, html("summary", {}, "Percentiles as figures"), scrolling("Percentiles", table));
 }
 
-// What the connections really spoke.
+// The protocol that the connections really spoke.
 function protocolOf({ http, tls }) {
   const certificate = tls?.certificate === "any" ? ", any certificate" : "";
   return `HTTP/${http}${tls ? `, ${tls.version}${certificate}` : ""}`;
 }
 
-// What came, how it was checked, and what measuring cost.
+// The answers: how they were checked, and what measuring cost.
 function answerTable(entries) {
   const list = (counts) =>
     Object.entries(counts)

@@ -1,4 +1,4 @@
-//! What the page of `salver bench ui` asks for, measured: each kind of run by the means of its command.
+//! The runner of `salver bench ui`: each kind of run is measured by the means of its command.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// The runner of the page.
 pub(super) struct Measuring;
 
-/// Who is told how it goes.
+/// The listener to progress, which may end the run.
 type Watch<'a> = &'a mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send);
 
 impl Runner for Measuring {
@@ -88,7 +88,7 @@ fn cache(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
     })
 }
 
-/// How the page's protocols are asked for. `is_own`: a server that this program has started, whose
+/// The transport of a protocol. `is_own`: of a server that this program has started, whose
 /// certificate nobody vouches for.
 fn transport(job: &Job, protocol: Protocol, is_own: bool) -> Transport {
     let http = protocol.http();
@@ -243,7 +243,7 @@ fn compare(job: &Job, progress: Watch<'_>) -> Result<Report, Failure> {
     report(title, &comparison.environment, rows.collect())
 }
 
-/// How many trials of each side a comparison makes at most, and how long each of them measures.
+/// The trials of each side that a comparison makes at most, and the duration of each.
 fn compared_trials(duration: Duration) -> (usize, Duration) {
     let fitting = duration.as_millis() / COMPARED_TRIAL.as_millis();
     let trials = usize::try_from(fitting).unwrap_or(MOST_TRIALS);
@@ -251,7 +251,7 @@ fn compared_trials(duration: Duration) -> (usize, Duration) {
     (trials, duration / u32::try_from(trials).unwrap_or(u32::MAX))
 }
 
-/// What tells the two sides apart: their hosts, else their protocols, else their URLs.
+/// The names of the two sides by what tells them apart: their hosts, else their protocols, else their URLs.
 fn labels(sides: [(&String, Protocol); 2]) -> [String; 2] {
     let host = |url: &String| match target::parse(url) {
         Ok(url) => url.authority().to_owned(),
@@ -267,7 +267,7 @@ fn labels(sides: [(&String, Protocol); 2]) -> [String; 2] {
     .unwrap_or_else(|| ["first", "second"].map(str::to_owned))
 }
 
-/// How far a comparison is.
+/// The progress of a comparison before this trial.
 fn going(turn: &Turn<'_>, [a, b]: &[String; 2]) -> JobProgress {
     let side = match turn.side {
         Side::A => a,
@@ -281,7 +281,7 @@ fn going(turn: &Turn<'_>, [a, b]: &[String; 2]) -> JobProgress {
     }
 }
 
-/// What `work` gives, which is done on a thread of its own: it tells how it goes when it likes, and
+/// The result of `work`, which is done on a thread of its own: it tells how it goes when it likes, and
 /// ends when the flag is set. `progress` hears the last of that all the time.
 fn watched<T: Send>(
     progress: Watch<'_>,

@@ -62,7 +62,7 @@ impl fmt::Display for Subject {
 /// The paths that both are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requested {
-    /// These paths beneath the URL of each, beginning with `/`.
+    /// These paths beneath the URL of each, beginning with `/`; an empty one is the URL itself.
     Paths(Vec<String>),
     /// Every file of a directory that both show, whose content is then compared with the file's.
     Directory(PathBuf),
@@ -300,9 +300,12 @@ impl Setup {
         let mut workload = match &self.asked {
             Requested::Directory(directory) => Workload::of_directory(base, directory)?,
             Requested::Paths(paths) => {
-                let base = base.trim_end_matches('/');
-                let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
-                Workload::of_urls(&urls)?
+                let bare = base.trim_end_matches('/');
+                let urls = paths.iter().map(|path| match path.is_empty() {
+                    true => base.to_owned(),
+                    false => format!("{bare}{path}"),
+                });
+                Workload::of_urls(&urls.collect::<Vec<_>>())?
             }
         };
         workload.mix = self.mix.clone();

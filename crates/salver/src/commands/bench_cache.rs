@@ -1,7 +1,7 @@
 //! `salver bench cache`: the same files from a mount that is cached and from one that is not, of one
 //! server, in turns.
 
-mod report;
+pub(super) mod report;
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;

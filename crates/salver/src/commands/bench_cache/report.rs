@@ -55,14 +55,23 @@ pub(super) fn report(
 }
 
 fn row(compared: Compared) -> Row {
-    let series = |side| Series {
-        label: label(side).to_owned(),
-        measured: summary(&compared, side),
-    };
     Row {
         name: name(compared.path.parse().unwrap_or_default()),
-        series: vec![series(Side::A), series(Side::B)],
-        speed_up: speed_up(&compared),
+        ..row_of(&compared, [Side::A, Side::B].map(label))
+    }
+}
+
+/// A path that was compared, as a row: the series of A and of B under these names, and how many
+/// times better B is.
+pub(in crate::commands) fn row_of(compared: &Compared, [a, b]: [&str; 2]) -> Row {
+    let series = |side, label: &str| Series {
+        label: label.to_owned(),
+        measured: summary(compared, side),
+    };
+    Row {
+        name: compared.path.clone(),
+        series: vec![series(Side::A, a), series(Side::B, b)],
+        speed_up: speed_up(compared),
         verdict: compared.verdict.map(|verdict| {
             let by = match compared.by {
                 Some(Metric::ServerCpu) => " (by the server's CPU)",

@@ -42,7 +42,6 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-pub mod arena;
 pub mod burst;
 mod caller;
 mod chunks;
@@ -69,6 +68,7 @@ mod schedule;
 pub mod server_cost;
 mod serving;
 mod sitemap;
+pub mod staleness;
 mod streams;
 mod survey;
 mod tally;

@@ -16,11 +16,10 @@ use salver_bench::workload::Workload;
 use crate::commands::bench_cache::{self, SIZES};
 use crate::commands::bench_load::failure;
 use crate::commands::own_server::{Cores, OwnServer};
-use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::signal;
-use crate::values::whole;
+use crate::values::{measured_size, whole};
 
 /// The server is asked for so long before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);

@@ -43,7 +43,6 @@
 
 mod accounts;
 mod answer;
-pub mod arena;
 pub mod burst;
 mod chunks;
 mod coding;
@@ -72,6 +71,7 @@ mod schedule;
 pub mod server_cost;
 mod serving;
 mod sitemap;
+pub mod staleness;
 mod streams;
 mod tally;
 pub mod target;

@@ -66,7 +66,6 @@ mod send_pace;
 mod server;
 mod settings;
 mod shutdown;
-pub mod strategies;
 mod stream;
 pub mod tls;
 mod transmit;

@@ -23,9 +23,8 @@ use crate::commands::bench_load::{failure, json, or_document, print, stop_on_sig
 use crate::commands::live_view::{LiveView, left};
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::scratch::Scratch;
-use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
-use crate::values::{limit, whole};
+use crate::values::{limit, measured_size, whole};
 
 /// The sizes that are measured if nobody says otherwise: those of the published benchmark.
 pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use salver_bench::burst::Burst as Connections;
 use salver_bench::error::BenchError;
+use salver_bench::model::Measured;
 
-use super::Burst;
 use super::cold::{ColdFile, NAME};
+use crate::commands::bench_load::failure;
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::failure::Failure;
 
@@ -19,6 +20,16 @@ const CACHE_OF: u64 = 16;
 
 /// The default of `--cache-size`.
 const CACHE: u64 = 256 * 1024 * 1024;
+
+/// One trial: all requests, once.
+#[derive(Clone, Debug)]
+pub(super) struct Burst {
+    pub(super) measured: Measured,
+    /// How often the file was loaded for them.
+    pub(super) loads: u64,
+    /// Whether the file was not in the page cache when it began.
+    pub(super) cold: bool,
+}
 
 /// One trial. The connections are there before the file is made cold, and the server is held while
 /// requests are written: it finds all of them at once.
@@ -64,7 +75,7 @@ pub(super) fn burst(
         let fired = burst.fire(|| hold.release());
         fired.map(|measured| (measured, is_cold))
     })?;
-    let (measured, is_cold) = measured.map_err(|error| Failure::Failed(error.to_string()))?;
+    let (measured, is_cold) = measured.map_err(failure)?;
     let counted = server.stop()?;
     Ok(Burst {
         measured,

@@ -1,4 +1,4 @@
-"""The clients of what runs over TLS: h2load for HTTP/1.1 and HTTP/2, h3load for HTTP/3.
+"""The clients: curl and h2load for HTTP/1.1 and HTTP/2, h3load beside this file for HTTP/3.
 
 Both ask for a number of requests, not for a time, so that the answers of every run add up to the
 same bytes, and a run with other bytes is an error.
@@ -7,12 +7,16 @@ same bytes, and a run with other bytes is an error.
 import base64
 import dataclasses
 import json
+import pathlib
 import re
+import shutil
 import subprocess
 
-import check
+import install
 import process
-import workload
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = {"h2load": "nghttp2-client", "curl": "curl", "openssl": "openssl", "taskset": "util-linux", "brotli": "brotli"}
 
 PINNED = ["taskset", "-c", process.CLIENT_CORE]
 # The suite that all of the servers have and prefer on a machine with AES instructions.
@@ -20,15 +24,34 @@ CIPHER = "TLS_AES_128_GCM_SHA256"
 PATIENCE_SECONDS = 120
 
 
-@dataclasses.dataclass(frozen=True)
-class Way(workload.Load):
-    """A load over one protocol."""
+class Wrong(Exception):
+    """An answer that is not the file."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A load over one protocol: files that are requested in turn."""
+
+    name: str
+    targets: tuple  # below the root
+    accept: str     # the value of Accept-Encoding
     curl: str       # curl's flag for the protocol
     h2load: tuple   # h2load's; none: HTTP/3 by h3load
     streams: int    # requests under way on each connection
     turns: int      # how often each connection asks for all targets
     scheme: str = "https"
+
+
+def there(folder):
+    """Installs and builds them. -> whether all are there."""
+    trouble = install.apt(install.packages(PROGRAMS))
+    if not trouble:
+        go = install.go()
+        trouble = "h3load needs Go" if go is None else install.build(
+            [go, "build", "-C", HERE / "h3load", "-trimpath", "-o", (folder / "bin" / "h3load").resolve(), "."])
+    if trouble:
+        print(trouble)
+    return not trouble
 
 
 def urls(way, port):
@@ -42,17 +65,17 @@ class H2load:
         self.folder = folder
 
     def get(self, way):
-        """What check.work() asks with: curl over the protocol of `way`."""
+        """What the checks asks with: curl over the protocol of `way`."""
         def fetch(port, target, accept):
             head, content = self.folder / "head", self.folder / "content"
             done = subprocess.run(["curl", "-sk", way.curl, "-D", head, "-o", content, "-H", f"accept-encoding: {accept}",
                                    "-w", "%{http_code} %{http_version}", f"{way.scheme}://localhost:{port}/{target}"],
                                   capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
             if done.returncode:
-                raise check.Wrong(f"/{target}: curl ended with {done.returncode}")
+                raise Wrong(f"/{target}: curl ended with {done.returncode}")
             status, version = done.stdout.split(" ")
             if way.curl != f"--http{version}":
-                raise check.Wrong(f"/{target}: {way.curl} got HTTP/{version}")
+                raise Wrong(f"/{target}: {way.curl} got HTTP/{version}")
             fields = dict(line.split(": ", 1) for line in head.read_text().splitlines() if ": " in line)
             return int(status), {name.title(): value.strip() for name, value in fields.items()}, content.read_bytes()
         return fetch
@@ -86,7 +109,7 @@ class H2load:
 
 
 class H3load:
-    """bench/h3load, a client on quic-go."""
+    """h3load, a client on quic-go."""
 
     def __init__(self, program):
         self.program = program
@@ -100,7 +123,7 @@ class H3load:
         return json.loads(done.stdout)
 
     def get(self, _way):
-        """What check.work() asks with."""
+        """What the checks asks with."""
         def fetch(port, target, accept):
             answer = self._ask(port, [target], accept, "-get")[0]
             return answer["status"], {name: values[0] for name, values in answer["fields"].items()}, base64.b64decode(answer["content"])

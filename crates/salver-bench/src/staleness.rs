@@ -1,13 +1,15 @@
 //! How long old bytes are served after a file was replaced by others of the same length.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
-use super::files::{brotli, gzip};
 use crate::error::BenchError;
 use crate::expected::Bytes;
 use crate::probe_client::ProbeClient;
@@ -52,7 +54,8 @@ pub struct Staleness {
 ///
 /// # Errors
 /// A file cannot be replaced, the server cannot be asked, or does not serve the files as they are
-/// before anything is replaced. The files are put back in any case.
+/// before anything is replaced. The files are put back in any case, with their times and owners, and links as
+/// links: each stays beside its place meanwhile, under a name that begins with `.salver-`.
 pub fn probe(
     probe: &Probe<'_>,
     watch: &mut dyn FnMut(&Staleness) -> std::ops::ControlFlow<()>,
@@ -150,9 +153,9 @@ fn one(
     }
 }
 
-/// Files that were replaced, and what they were: put back when this is dropped.
+/// Files that were replaced, and the originals beside them: put back when this is dropped.
 #[derive(Default)]
-struct Replaced(Vec<(PathBuf, Vec<u8>)>);
+struct Replaced(Vec<(PathBuf, NamedTempFile<()>)>);
 
 impl Replaced {
     /// Replaces a file and the siblings that it has, each by renaming; the file itself last.
@@ -170,14 +173,27 @@ impl Replaced {
     }
 
     fn swap(&mut self, path: &Path, new: &[u8]) -> io::Result<()> {
-        self.0.push((path.to_owned(), fs::read(path)?));
-        rename_over(path, new)
+        let directory = path.parent().ok_or(io::ErrorKind::NotFound)?;
+        // A second name for what is there, be it a file or a link: putting it back changes nothing of it.
+        let original = tempfile::Builder::new()
+            .prefix(".salver-")
+            .make_in(directory, |beside| fs::hard_link(path, beside))?;
+        let mut temporary = NamedTempFile::new_in(directory)?;
+        temporary.write_all(new)?;
+        let permissions = fs::metadata(path)?.permissions();
+        temporary.as_file().set_permissions(permissions)?;
+        temporary.persist(path).map_err(|error| error.error)?;
+        self.0.push((path.to_owned(), original));
+        Ok(())
     }
 
     fn put_back(&mut self) -> io::Result<()> {
-        while let Some((path, old)) = self.0.last() {
-            rename_over(path, old)?;
-            self.0.pop();
+        while let Some((path, original)) = self.0.pop() {
+            if let Err(failed) = original.persist(&path) {
+                // What could not be put back must not go with its second name.
+                self.0.push((path, failed.file));
+                return Err(failed.error);
+            }
         }
         Ok(())
     }
@@ -185,8 +201,12 @@ impl Replaced {
 
 impl Drop for Replaced {
     fn drop(&mut self) {
-        // Who put them back has been told of errors.
-        let _ = self.put_back();
+        // Who put them back has been told of errors; what is left keeps its second name.
+        if self.put_back().is_err() {
+            for (_, original) in self.0.drain(..) {
+                let _ = original.keep();
+            }
+        }
     }
 }
 
@@ -197,12 +217,17 @@ fn sibling(path: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
-fn rename_over(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
-    io::Write::write_all(&mut temporary, content)?;
-    let permissions = fs::metadata(path)?.permissions();
-    temporary.as_file().set_permissions(permissions)?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
+/// What Brotli makes of `content`.
+fn brotli(content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut coded = Vec::new();
+    let parameters = brotli::enc::BrotliEncoderParams::default();
+    brotli::BrotliCompress(&mut &*content, &mut coded, &parameters)?;
+    Ok(coded)
+}
+
+/// What gzip makes of `content`.
+fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content)?;
+    encoder.finish()
 }

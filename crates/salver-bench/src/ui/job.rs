@@ -254,7 +254,7 @@ impl Check {
     fn url(&mut self, field: &'static str, text: &str, protocol: Protocol) -> Option<String> {
         match (target::parse(text), protocol.scheme()) {
             (Err(error), _) => self.note(field, error.to_string()),
-            (Ok(url), Some(scheme)) if url.scheme() != scheme => self.note(
+            (Ok(url), Some(scheme)) if url.scheme_str() != Some(scheme) => self.note(
                 field,
                 format!("{protocol} is asked for at a URL that begins with {scheme}://"),
             ),

@@ -20,7 +20,8 @@ use salver_bench::workload::Workload;
 use serde::Serialize;
 
 use crate::commands::bench_http::{TransportFlags, http};
-use crate::commands::bench_load::{Bar, failure, json, print, stop_on_signal};
+use crate::commands::bench_load::{failure, json, print, stop_on_signal};
+use crate::commands::live_view::LiveView;
 use crate::failure::Failure;
 use crate::values::{limit, whole};
 
@@ -89,7 +90,7 @@ pub fn run(flags: &StalenessFlags) -> Result<(), Failure> {
     workload.transport = flags.transport.transport(flags.http);
     let stop = stop_on_signal()?;
     let environment = Environment::now(std::env::args());
-    let mut bar = Bar::new(flags.quiet);
+    let mut bar = LiveView::new(flags.quiet);
     let mut staleness = Vec::new();
     let result = under_load(flags, &workload, &stop, &mut |one| {
         let line = format!("replaced {}: old for {:.0} ms", one.target, one.stale_ms);

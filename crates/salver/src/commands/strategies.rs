@@ -25,7 +25,8 @@ use salver_bench::load::{Load, run as load};
 use salver_bench::model::Measured;
 use salver_bench::workload::Workload;
 
-use crate::commands::bench_load::{failure, json, left, print, stop_on_signal};
+use crate::commands::bench_load::{failure, json, print, stop_on_signal};
+use crate::commands::live_view::left;
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::scratch::Scratch;
 use crate::failure::Failure;

@@ -20,8 +20,8 @@ use salver_bench::workload::{Mix, Workload};
 use crate::commands::bench_cache::{self, SIZES, report::row_of};
 use crate::commands::bench_load::failure;
 use crate::commands::own_server::{Cores, OwnServer};
-use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
+use crate::values::measured_size;
 
 /// The server is asked for so long before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -254,7 +254,9 @@ fn compared_trials(duration: Duration) -> (usize, Duration) {
 /// The names of the two sides by what tells them apart: their hosts, else their protocols, else their URLs.
 fn labels(sides: [(&String, Protocol); 2]) -> [String; 2] {
     let host = |url: &String| match target::parse(url) {
-        Ok(url) => url.authority().to_owned(),
+        Ok(url) => url
+            .authority()
+            .map_or_else(String::new, ToString::to_string),
         Err(_) => url.clone(),
     };
     [

@@ -49,6 +49,13 @@ const CONNECTIONS: usize = 64;
 /// shorter trial would have none.
 const SHORTEST_TRIAL: Duration = Duration::from_millis(100);
 
+/// A trial in which the server had less CPU than this is made again, twice as long: a busy machine gives it
+/// little, and a tick more or less would be all the difference.
+const LEAST_CPU: Duration = Duration::from_millis(20);
+
+/// A trial becomes no longer than this, however little the server had.
+const LONGEST_TRIAL: Duration = Duration::from_secs(5);
+
 /// An answer that has not come by then does not come.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -256,9 +263,16 @@ impl Measurement<'_> {
             let way = border.way(turn.side);
             let done = part.0 + (part.1 - part.0) * f64::from(made) / f64::from(all);
             let what = format!("{condition}: {size} bytes, {}", way.title());
-            unless_interrupted(watch(&what, done))?;
             made += 1;
-            self.trial(way, size, of_each)
+            let mut time = of_each;
+            loop {
+                unless_interrupted(watch(&what, done))?;
+                let measured = self.trial(way, size, time)?;
+                if cpu(&measured) >= LEAST_CPU || time >= LONGEST_TRIAL {
+                    return Ok(measured);
+                }
+                time *= 2;
+            }
         })
     }
 
@@ -305,7 +319,7 @@ impl Measurement<'_> {
                 let found = all.get(index).and_then(costs);
                 found.ok_or_else(|| {
                     Failure::Failed(format!(
-                        "the server had nothing to do for {size} bytes: give more --seconds"
+                        "the server was given no time for {size} bytes: run it again with nothing else running"
                     ))
                 })
             };
@@ -321,7 +335,13 @@ impl Measurement<'_> {
     }
 }
 
-/// The server's CPU per request both ways; nothing if some trial was too short for the kernel's clock.
+/// What the server had in a trial.
+fn cpu(measured: &Measured) -> Duration {
+    let of_core = measured.server.map_or(0.0, |server| server.cores);
+    Duration::try_from_secs_f64(of_core * measured.seconds).unwrap_or_default()
+}
+
+/// The server's CPU per request both ways; nothing if it had none in some trial.
 fn costs(compared: &Compared) -> Option<Costs> {
     let mut figures = compared.figures.iter();
     let cpu = figures.find(|figure| figure.metric == Metric::ServerCpu)?;

@@ -119,13 +119,15 @@ impl Wire {
                 }
                 Ok(())
             }
-            Some(tls) => {
-                if let Some(rest @ [_, ..]) = bytes.get(*sent..) {
-                    // It takes all, and keeps what cannot be sent.
+            Some(_) => loop {
+                // It takes as much as it keeps; what cannot be sent is told when there is room.
+                if let (Some(tls), Some(rest @ [_, ..])) = (&mut self.tls, bytes.get(*sent..)) {
                     *sent += tls.writer().write(rest)?;
                 }
-                self.flush().map(|_| ())
-            }
+                if !self.flush()? || *sent >= bytes.len() {
+                    return Ok(());
+                }
+            },
         }
     }
 

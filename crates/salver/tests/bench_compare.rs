@@ -287,7 +287,7 @@ fn what_was_compared_until_an_interrupt_is_told() {
         "{said}"
     );
     let trials = document.paths[0].trials.len();
-    assert!(trials >= 8 && trials % 4 == 0, "{trials}");
+    assert!(trials >= 8 && trials.is_multiple_of(4), "{trials}");
 }
 
 #[test]

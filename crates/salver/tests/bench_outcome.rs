@@ -1,6 +1,7 @@
 //! The outcome of `salver bench load` for builds and people: thresholds, interrupts, lists of requests,
 //! Markdown, and the live view.
 #![allow(
+    clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! The versions of HTTP that a server can be asked by.
+//! The version of HTTP that a server is asked by.
 
 use std::fmt;
 use std::str::FromStr;

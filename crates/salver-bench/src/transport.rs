@@ -1,4 +1,5 @@
-//! By which version of HTTP a server is asked, and whom the client trusts.
+//! The transport of a load: the version of HTTP, whose certificates are trusted, and requests under
+//! way at once on a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,11 +9,10 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use crate::error::BenchError;
+pub use crate::http_version::Http;
 use crate::target::Target;
 use crate::tls;
-
-pub use crate::http_version::Http;
-pub use crate::trust::Trust;
+pub use crate::tls::Trust;
 
 /// How a server is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Default for Transport {
 const MOST_STREAMS: usize = 10_000;
 
 impl Transport {
-    /// What connections are opened with.
+    /// The dialer of connections to a server.
     ///
     /// # Errors
     /// Misused: what cannot be meant. Failed: certificates cannot be read.
@@ -85,7 +85,7 @@ impl Transport {
     }
 }
 
-/// What connections to one server are opened with.
+/// The settings that connections to one server are opened with.
 #[derive(Clone)]
 pub(crate) struct Dialer {
     pub(crate) address: SocketAddr,

@@ -45,6 +45,7 @@ impl Runner for Fake {
                 }
                 return Err("stopped".to_owned());
             }
+            Some("lasts") => while progress(&JobProgress::default()).is_continue() {},
             _ => {}
         }
         let series = Series {
@@ -137,7 +138,7 @@ impl Page {
     fn run(&self, path: &str) -> (u16, Value) {
         let url = format!("http://127.0.0.1:1/{path}");
         let job = json!({
-            "kind": "load", "url": url, "directory": "", "duration_seconds": 1, "connections": 2
+            "kind": "load", "url": url, "directory": "", "duration_seconds": "1", "connections": "2"
         });
         self.post("/api/run", &job)
     }
@@ -195,10 +196,11 @@ fn nobody_is_answered_without_token_and_loopback_host() {
     let right = format!("/?token={token}");
     check(&right, &host, 200);
     check(&right, "Host: localhost:1234\r\n", 200);
+    check(&right, "Host: evil.example\r\n", 403);
     check("/nothing", &host, 403);
     check(&format!("/nothing?token={token}"), &host, 404);
     for path in [
-        "/",
+        "/open",
         "/api/runs",
         "/api/result",
         "/api/events",
@@ -223,11 +225,31 @@ fn nobody_is_answered_without_token_and_loopback_host() {
 }
 
 #[test]
+fn the_page_alone_is_given_without_token_and_has_nothing_private() {
+    let page = Page::start();
+    let host = format!("Host: {}\r\n", page.address);
+    for target in ["/", "/?token=", "/?token=wrong"] {
+        let (status, head, content) = page.send("GET", target, &host, "");
+        assert_eq!(status, 200, "{target}");
+        assert!(content.contains("id=\"form\""), "it is the page");
+        let runs = page.runs.path().to_str().unwrap();
+        for private in [&*page.token, &*page.invitation, runs] {
+            assert!(!content.contains(private) && !head.contains(private));
+        }
+        assert!(!head.contains("set-cookie"), "{head}");
+    }
+    let origin = format!("{host}Origin: http://{}\r\n", page.address);
+    assert_eq!(page.send("POST", "/", &origin, "").0, 403);
+    assert_eq!(page.send("GET", "/", "Host: evil.example\r\n", "").0, 403);
+    page.end();
+}
+
+#[test]
 fn only_the_page_itself_starts_and_stops() {
     let page = Page::start();
     let address = page.address;
     let target = format!("/api/run?token={}", page.token);
-    let job = r#"{"kind":"load","url":"http://a/","duration_seconds":1,"connections":1}"#;
+    let job = r#"{"kind":"load","url":"http://a/","duration_seconds":"1","connections":"1"}"#;
     let check = |fields: &str, expected: u16| {
         let (status, ..) = page.send("POST", &target, fields, job);
         assert_eq!(status, expected, "{fields}");
@@ -316,11 +338,40 @@ fn one_run_at_a_time() {
         (&stopped["run"], &stopped["saved"]),
         (&json!(1), &Value::Null)
     );
+    assert_eq!(page.get("/api/result").0, 404, "nothing was measured");
     // And another may begin.
     assert_eq!(page.run("fine").0, 202);
     assert_eq!(page.wait_for("done")["run"], 2);
     let (_, listing) = page.get("/api/runs");
     assert_eq!(listing["runs"].as_array().unwrap().len(), 1, "{listing}");
+    page.end();
+}
+
+#[test]
+fn what_a_stopped_run_has_measured_is_saved_with_a_mark() {
+    let page = Page::start();
+    assert_eq!(page.run("lasts").0, 202);
+    page.wait_for("running");
+    assert_eq!(page.post("/api/stop", &json!({})).0, 202);
+    let stopped = page.wait_for("stopped");
+    let id = stopped["saved"].as_str().unwrap();
+    let (_, saved) = page.get(&format!("/api/runs/{id}"));
+    assert_eq!(saved["report"]["interrupted"], true);
+    let requests = &saved["report"]["rows"][0]["series"][0]["measured"]["requests"];
+    assert_eq!(requests, 7);
+    assert_eq!(page.get("/api/result"), (200, saved));
+    // One that ends by itself has none.
+    assert_eq!(page.run("fine").0, 202);
+    page.wait_for("done");
+    let (_, listing) = page.get("/api/runs");
+    let marks: Vec<bool> = listing["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["interrupted"].as_bool().unwrap() == (run["id"] == id))
+        .collect();
+    assert_eq!(marks, [true, true], "{listing}");
+    assert_eq!(listing["directory"], page.runs.path().to_str().unwrap());
     page.end();
 }
 
@@ -344,8 +395,8 @@ fn a_run_that_fails_says_why_and_leaves_nothing() {
 fn what_cannot_be_meant_is_said_field_by_field() {
     let page = Page::start();
     let wrong = json!({
-        "kind": "load", "url": "x", "directory": "/no/such", "duration_seconds": null,
-        "connections": 0
+        "kind": "load", "url": "x", "directory": "/no/such", "duration_seconds": "soon",
+        "connections": "0"
     });
     let (status, body) = page.post("/api/run", &wrong);
     assert_eq!(status, 400);
@@ -356,6 +407,8 @@ fn what_cannot_be_meant_is_said_field_by_field() {
         ["connections", "directory", "duration_seconds", "url"]
     );
     assert_eq!(page.post("/api/run", &json!({ "kind": "magic" })).0, 422);
+    let unknown = json!({ "kind": "load", "protocol": "gopher" });
+    assert_eq!(page.post("/api/run", &unknown).0, 422);
     assert_eq!(
         page.post("/api/run", &json!({ "kind": "load", "more": 1 }))
             .0,

@@ -68,7 +68,6 @@ mod server;
 mod settings;
 mod shared_reads;
 mod shutdown;
-pub mod strategies;
 mod stream;
 pub mod tls;
 mod tls_accept;

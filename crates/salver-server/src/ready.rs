@@ -13,7 +13,7 @@ use salver_http1::{Persistence, RenderedHead};
 use crate::front::Front;
 
 /// Longer content is rarely in memory, and then leaves by `writev`, beside its head: the one send
-/// spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB; `salver bench strategies`).
+/// spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB).
 const LONGEST: usize = 64 * 1024;
 
 /// Bytes that the answers of one loop may take.

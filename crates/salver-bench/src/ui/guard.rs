@@ -1,5 +1,8 @@
-//! Who may ask: those who know the token, under a name of the loopback interface, and for what
-//! changes something only the page itself.
+//! The check of each request: under a name of the loopback interface, with the token, and for what
+//! changes something from the page itself.
+//!
+//! The page alone, in which nothing stands that is not public, is given without the token: its tab
+//! keeps that, so that it need not stand in the address.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,7 +31,7 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
     protected((StatusCode::FORBIDDEN, format!("{refused}\n")).into_response())
 }
 
-/// Why a request must not be answered.
+/// The reason to refuse a request, if there is one.
 fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
     let headers = request.headers();
     let Some(host) = loopback_host(headers) else {
@@ -36,7 +39,9 @@ fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
         return Some("This page is asked for as 127.0.0.1 or localhost only.");
     };
     let uri = request.uri();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let may = match uri.path() {
+        "/" => reads,
         "/open" => parameter(uri.query(), "code").is_some_and(|code| page.is_invited(code)),
         _ => parameter(uri.query(), "token").is_some_and(|token| page.token.is(token)),
     };
@@ -45,7 +50,6 @@ fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
             "This page needs its token: open the address that `salver bench ui` has printed.",
         );
     }
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let origin = headers.get(ORIGIN).map(|origin| origin.as_bytes());
     if !reads && origin != Some(format!("http://{host}").as_bytes()) {
         return Some("Only the page itself may start and stop runs.");
@@ -91,27 +95,7 @@ fn protected(mut response: Response) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::super::secret::Secret;
     use super::*;
-
-    #[test]
-    fn a_secret_is_itself_and_nothing_else() {
-        let secret = Secret::random().unwrap();
-        let text = secret.to_string();
-        assert_eq!(text.len(), 32);
-        assert!(text.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert!(secret.is(&text));
-        assert!(!secret.is(""));
-        assert!(!secret.is(text.strip_suffix(|_: char| true).unwrap()));
-        assert!(!secret.is(&format!("{text}0")));
-        for at in 0..32 {
-            let mut wrong = text.clone().into_bytes();
-            wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
-            assert!(!secret.is(std::str::from_utf8(&wrong).unwrap()), "{at}");
-        }
-        assert_ne!(Secret::random().unwrap().to_string(), text);
-        assert!(!format!("{secret:?}").contains(&text));
-    }
 
     #[test]
     fn only_names_of_the_loopback_interface_are_hosts() {

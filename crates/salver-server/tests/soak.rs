@@ -231,8 +231,6 @@ fn run(answers: u64, time: Duration) {
         .for_each(|case| case.write(&path(case), first(case)));
     let config = Config {
         hash_up_to: HASHED,
-        // So that both kinds of tag are met: weak ones and strong.
-        settle_time: Duration::from_millis(100),
         ..Config::default()
     };
     let revalidate = config.revalidate;

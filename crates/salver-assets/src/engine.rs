@@ -14,7 +14,7 @@ use crate::cache::policy::CacheKey;
 use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
-use crate::path::{RequestPath, file_name, is_hidden};
+use crate::path::{RequestPath, file_name};
 use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::{Method, Request};
 use crate::resource::engine_state::EngineState;
@@ -99,27 +99,6 @@ impl Engine {
         })
     }
 
-    /// The result of `ask` for the path of a request, or of `respond` for an answer in which no file takes part.
-    #[inline]
-    pub(crate) fn at_path<T>(
-        &self,
-        request: &Request<'_>,
-        respond: impl FnOnce(ResponsePlan) -> T,
-        ask: impl FnOnce(&RequestPath<'_>) -> T,
-    ) -> T {
-        let plan = match request.method {
-            Method::Get | Method::Head => match RequestPath::parse(&request.path) {
-                Ok(path) if self.hides(&path) => status_responses::not_found(),
-                Ok(path) => return ask(&path),
-                Err(error) => status_responses::malformed(error),
-            },
-            Method::Options => status_responses::options(),
-            Method::NotAllowed => status_responses::not_allowed(),
-            Method::NotImplemented => status_responses::not_implemented(),
-        };
-        respond(plan.for_method(request.method))
-    }
-
     /// [`begin`](Self::begin) at the path of the request.
     #[inline]
     pub(crate) fn begin_at(&self, request: &Request<'_>, path: &RequestPath<'_>, now: Now) -> Step {
@@ -164,17 +143,6 @@ impl Engine {
 
     pub(crate) fn mounts(&self) -> &crate::config::Mounts {
         &self.shared.mounts
-    }
-
-    /// True if what is at a path is not served because its name, or that of a directory before it, begins
-    /// with a dot.
-    fn hides(&self, path: &RequestPath<'_>) -> bool {
-        path.has_dot_segment()
-            && !self.shared.config.dotfiles
-            && match self.shared.mounts.find_mount(path.as_bytes()) {
-                MountMatch::Within(_, relative) => is_hidden(&relative),
-                MountMatch::Redirect | MountMatch::Nowhere => false,
-            }
     }
 
     /// Answers from the cache if it may be used, else by a load.

@@ -19,6 +19,7 @@ mod coalesce;
 mod config;
 mod control;
 mod counters;
+mod dispatch;
 mod drive;
 mod engine;
 mod error;

@@ -163,25 +163,6 @@ pub fn parse<'b>(
     Ok(length.map(|length| (head, input.len() - rest.len() + length)))
 }
 
-/// The method of the request that `input` begins with, once it has come, whatever else is wrong with the
-/// head or missing: the answer to HEAD has no content, refusal or not (RFC 9112 section 6.3).
-pub fn request_method(input: &[u8]) -> Option<Method> {
-    let (_, line) = skip_empty_lines(input);
-    let (method, _) = request_line::method(line).ok()??;
-    Some(method)
-}
-
-/// The number of empty lines at the beginning of `input`, and what follows them.
-pub(crate) fn skip_empty_lines(input: &[u8]) -> (usize, &[u8]) {
-    let mut lines = 0;
-    let mut rest = input;
-    while let [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] = rest {
-        lines += 1;
-        rest = tail;
-    }
-    (lines, rest)
-}
-
 /// As [`parse`], for bytes that begin with the request line. Returns the length of the head, which
 /// is written into `head`: it is large, and to move it costs about as much as to read it.
 ///
@@ -313,22 +294,6 @@ mod tests {
         ] {
             let head = head(input, &Limits::default());
             assert_eq!(head.clone().into_owned().borrow(), head);
-        }
-    }
-
-    #[test]
-    fn the_method_of_a_head_that_is_not_whole_or_not_valid() {
-        for (input, expected) in [
-            (&b"HEAD "[..], Some(Method::Head)),
-            (b"\r\n\nHEAD / HTTP/9\r\n", Some(Method::Head)),
-            (b"GET /\0", Some(Method::Get)),
-            (b"head /", Some(Method::Other)),
-            (b"HEAD", None),
-            (b"HEAD\t/", None),
-            (b" HEAD /", None),
-            (b"", None),
-        ] {
-            assert_eq!(request_method(input), expected, "{}", input.escape_ascii());
         }
     }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod content;
 mod control;
+mod goodbye;
 mod section;
 
 pub use self::answer::Stalled;
@@ -10,10 +11,9 @@ pub use self::answer::Stalled;
 use salver_fields::{Priority, Rejection, RequestHead, Scratch};
 use salver_semantics::{FloodGuard, Method, RateCredit, Refusal};
 
+use self::goodbye::Goodbye;
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{
-    Frame, MOST, PREFACE, flag, kind, push_goaway, push_header, push_number, push_settings, setting,
-};
+use crate::frame::{Frame, PREFACE, flag, kind, push_number, push_settings, setting};
 use crate::hpack::Decoder;
 use crate::limits::Limits;
 use crate::streams::{State, Stream, Streams};
@@ -64,21 +64,6 @@ pub enum Event<'s, T> {
     /// Send what is to be sent, and close.
     Ended,
 }
-
-/// How much of the end the client has been told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Goodbye {
-    Unsaid,
-    /// That there will be one; what it sends until it has heard that is answered.
-    Announced,
-    /// It has.
-    Heard,
-    /// The last stream that is answered.
-    Said(u32),
-}
-
-/// The PING that goes with the announcement of the end.
-const LAST_PING: &[u8; 8] = b"draining";
 
 /// What a connection is doing: it decides which time limit applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,45 +211,6 @@ impl<T> Connection<T> {
     pub fn is_over(&self) -> bool {
         let no_more = self.peer_goes_away || self.goes_away();
         self.has_ended || no_more && self.streams.len() == 0
-    }
-
-    /// Announces that the connection is about to end, while all streams are still answered; a PING goes
-    /// with it, whose answer shows that the client knows (RFC 9113 section 6.8).
-    pub fn announce_goaway(&mut self, out: &mut Vec<u8>) {
-        if self.goodbye == Goodbye::Unsaid && !self.has_ended {
-            self.goodbye = Goodbye::Announced;
-            push_goaway(out, MOST, ErrorCode::NO_ERROR);
-            push_header(out, LAST_PING.len(), kind::PING, 0, 0);
-            out.extend_from_slice(LAST_PING);
-        }
-    }
-
-    /// Whether the client has answered the announcement.
-    pub fn knows_goaway(&self) -> bool {
-        self.goodbye == Goodbye::Heard
-    }
-
-    /// Says that no further stream is answered; those that are open are (RFC 9113 section 6.8).
-    pub fn go_away(&mut self, out: &mut Vec<u8>) {
-        if !self.goes_away() && !self.has_ended {
-            self.push_goaway(ErrorCode::NO_ERROR, out);
-        }
-    }
-
-    /// Whether the client has been told the last stream.
-    pub fn goes_away(&self) -> bool {
-        matches!(self.goodbye, Goodbye::Said(_))
-    }
-
-    /// Appends a GOAWAY. The stream that it names never goes up (RFC 9113 section 6.8): a client may have
-    /// sent elsewhere already what was beyond it.
-    fn push_goaway(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        let last = match self.goodbye {
-            Goodbye::Said(last) => last.min(self.last),
-            Goodbye::Unsaid | Goodbye::Announced | Goodbye::Heard => self.last,
-        };
-        self.goodbye = Goodbye::Said(last);
-        push_goaway(out, last, code);
     }
 
     /// Memory that is held for streams, and for input that is not whole, in bytes. Not what the caller

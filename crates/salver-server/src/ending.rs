@@ -1,13 +1,11 @@
-//! How connections end, whatever they speak.
+//! The end of a connection over TCP that sends its last answer.
 
-use std::io;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use std::pin::Pin;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 
-use crate::context::Common;
 use crate::stream::Stream;
 use crate::wire::Wire;
 
@@ -45,26 +43,4 @@ pub(crate) async fn linger<S: Stream>(wire: Wire<S>) {
         }
     })
     .await;
-}
-
-/// Says in the log why an answer was cut short, if the operator could do something about it.
-pub(crate) fn report(common: &Common, error: &io::Error) {
-    match error.kind() {
-        io::ErrorKind::TimedOut if common.said.peers_stall.permits(common.uptime()) => {
-            tracing::info!(
-                "a client took nothing of its answer for {:?} and was dropped \
-                 (said at most once a minute)",
-                common.settings.send_timeout
-            );
-        }
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            if common.said.files_change.permits(common.uptime()) =>
-        {
-            tracing::warn!(
-                "a file changed in place while it was sent, and the answer was cut short: \
-                 replace files by renaming (said at most once a minute)"
-            );
-        }
-        _ => tracing::debug!("a connection ended: {error}"),
-    }
 }

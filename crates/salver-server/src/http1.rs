@@ -26,7 +26,7 @@ use salver_http1::{
 };
 
 use crate::asking::{Asked, ask, error, method};
-use crate::ending::{linger, report};
+use crate::ending::linger;
 use crate::front::Front;
 use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::Wait;
@@ -35,6 +35,7 @@ use crate::http1::translate::{given, push_content, push_head, request};
 use crate::http2;
 use crate::outbox::{ENOUGH, Outbox};
 use crate::ready::Ready;
+use crate::report::report;
 use crate::stream::Stream;
 use crate::turns::Turn as LoopTurn;
 use crate::wire::{Received, Wire};

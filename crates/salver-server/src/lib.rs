@@ -62,6 +62,7 @@ mod memory_budget;
 mod outbox;
 mod ready;
 mod redirect;
+mod report;
 mod seats;
 mod send_pace;
 mod server;

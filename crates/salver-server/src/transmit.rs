@@ -17,9 +17,9 @@ use tokio::io::Interest;
 
 use crate::context::{Common, Context as Loop};
 use crate::deadlines::Deadline;
-use crate::ending::report;
 use crate::memory_budget::{Account, Charge};
 use crate::outbox::{Outbox, SLICES};
+use crate::report::report;
 use crate::seats::Seat;
 use crate::send_pace::SendPace;
 use crate::stream::Stream;

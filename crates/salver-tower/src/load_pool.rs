@@ -82,9 +82,12 @@ impl LoadPool {
 
 /// Runs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
 fn run(delayed: &Arc<DelayedTasks>, load: Box<Load>, place: OwnedSemaphorePermit) {
-    if let Err(RunAgain { load, after }) = load.run(Instant::now()) {
-        let again = Arc::clone(delayed);
-        delayed.until(Instant::now() + after, move || run(&again, load, place));
+    match load.run(Instant::now()) {
+        Ok(()) => drop(place),
+        Err(RunAgain { load, after }) => {
+            let again = Arc::clone(delayed);
+            delayed.until(Instant::now() + after, move || run(&again, load, place));
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use salver_fields::Priority;
 
-use super::{Call, Closed, Connection, Done, Goodbye, LAST_PING, content};
+use super::goodbye::{Goodbye, LAST_PING};
+use super::{Call, Closed, Connection, Done, content};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, MOST, depends_on, flag, kind, push_header, setting};
 

@@ -9,8 +9,8 @@ use salver_http2::Phase;
 
 use super::{Connection, disk};
 use crate::asking::Awaited;
-use crate::ending::report;
 use crate::outbox::Outbox;
+use crate::report::report;
 use crate::send_pace::step;
 use crate::stream::Stream;
 

@@ -19,10 +19,10 @@ use super::send_order::Place;
 use super::shared::{Connection, code};
 use super::stall_timer::StallTimer;
 use crate::asking::{Asked, ask, error, method, request};
-use crate::ending::report;
 use crate::handler::{Peer, RequestBody, given};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
+use crate::report::report;
 
 /// A request and its answer.
 pub(super) struct Exchange {

@@ -1,7 +1,7 @@
 //! What ends a stream or a connection: mistakes, floods, and more than the limits allow.
 
 use super::*;
-use crate::frame::LONGEST;
+use crate::frame::{LONGEST, MOST};
 
 #[test]
 fn what_ends_the_connection() {

@@ -1,8 +1,9 @@
 //! The reasons not to believe the figures of a load, in a sentence each.
 
-use crate::load::{Load, exact};
+use std::time::Duration;
+
 use crate::model::{ClientCost, ServerCost};
-use crate::tally::Tally;
+use crate::tally::{Tally, exact};
 
 /// A thread of the client that is on a CPU, or wants one, for more of the time than this is the
 /// bottleneck.
@@ -14,9 +15,19 @@ const KEPT: f64 = 0.1;
 /// More requests than this share sent late, and the client is the bottleneck.
 const LATE_SHARE: f64 = 0.01;
 
-/// Why the figures must not be believed.
+/// The conditions of a load that its figures are judged by.
+pub(crate) struct Conditions {
+    /// Other programs are watched.
+    pub(crate) judges_others: bool,
+    pub(crate) duration: Duration,
+    pub(crate) connections: usize,
+    /// Requests under way at once on each connection.
+    pub(crate) streams: usize,
+}
+
+/// The reasons why the figures must not be believed.
 pub(crate) fn invalid(
-    load: &Load,
+    load: &Conditions,
     tally: &Tally,
     client: &ClientCost,
     server: Option<&ServerCost>,
@@ -70,12 +81,12 @@ pub(crate) fn invalid(
 
 /// That a rate could not be kept. All connections were busy then: whether the server could have done
 /// more on others is not seen from here.
-fn too_slow(load: &Load, tally: &Tally, server_is_full: bool) -> String {
+fn too_slow(load: &Conditions, tally: &Tally, server_is_full: bool) -> String {
     let seconds = tally.span.as_secs_f64().max(load.duration.as_secs_f64());
     let asked = exact(tally.due) / load.duration.as_secs_f64();
     let answered = exact(tally.requests) / seconds;
     let each = crate::text::duration(tally.raw.summary().mean_us);
-    let streams = load.workload.transport.streams;
+    let streams = load.streams;
     let slots = match streams {
         1 => format!("{} connections", load.connections),
         _ => format!("{} connections of {streams} streams", load.connections),

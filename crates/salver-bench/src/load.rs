@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::accounts::{Accounts, Shared, SoFar, Timeline};
 use crate::disturbance::Disturbance;
-use crate::doubts::invalid;
+use crate::doubts::{Conditions, invalid};
 use crate::error::BenchError;
 use crate::http_version::Http;
 use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verified};
@@ -21,7 +21,7 @@ use crate::probe;
 use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
 use crate::serving::{self, Place};
-use crate::tally::Tally;
+use crate::tally::{Tally, exact};
 use crate::thread::Thread;
 use crate::transport::Dialer;
 use crate::workload::{Prepares, Workload};
@@ -432,7 +432,18 @@ fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
             true => Verified::Content,
             false => Verified::Framing,
         },
-        invalid: invalid(load, &tally, &client, server.as_ref(), overseen.disturbed),
+        invalid: invalid(
+            &Conditions {
+                judges_others: load.judges_others,
+                duration: load.duration,
+                connections: load.connections,
+                streams: load.workload.transport.streams,
+            },
+            &tally,
+            &client,
+            server.as_ref(),
+            overseen.disturbed,
+        ),
         interrupted: false,
     }
 }
@@ -460,9 +471,4 @@ fn allow_files(connections: usize) -> Result<(), BenchError> {
          it (ulimit -n {need}) or ask for fewer",
         limits.maximum.unwrap_or_default()
     )))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
-pub(crate) fn exact(number: u64) -> f64 {
-    number as f64
 }

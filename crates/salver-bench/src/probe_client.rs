@@ -12,7 +12,8 @@ use crate::error::BenchError;
 use crate::http_version::Http;
 use crate::message::message;
 use crate::streams;
-use crate::streams::session::{Failed, How, Opener, Session};
+use crate::streams::opened::{Failed, How};
+use crate::streams::session::{Opener, Session};
 use crate::tls;
 use crate::transport::Dialer;
 

@@ -12,6 +12,7 @@
 
 mod http2;
 mod http3;
+pub(crate) mod opened;
 pub(crate) mod session;
 mod stream_slot;
 mod timer;
@@ -33,7 +34,8 @@ use tokio::task::JoinHandle;
 
 use crate::accounts::{Accounts, RETRY, TICK, Timeline};
 use crate::tally::Tally;
-use session::{Opened, Opener, Session};
+use opened::Opened;
+use session::{Opener, Session};
 use stream_slot::StreamSlot;
 use timer::Timer;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::load::exact;
 use crate::model::Measured;
+use crate::tally::exact;
 use crate::text::duration;
 
 /// A quantity of a result that can be bounded.

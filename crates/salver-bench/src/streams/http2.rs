@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::session::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW, Session};
+use super::opened::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW};
 use crate::answer::Answer;
 use crate::connection::connect;
 use crate::http_version::Http;
@@ -33,7 +33,7 @@ const HELD: usize = 1 << 20;
 pub(crate) type Sender = SendRequest<Bytes>;
 
 /// Opens a connection. What it needs to go on is done by a task of the runtime.
-pub(super) async fn open(dialer: &Dialer, number: usize) -> io::Result<Opened> {
+pub(super) async fn open(dialer: &Dialer, number: usize) -> io::Result<Opened<Sender>> {
     let tcp = TcpStream::from_std(connect(dialer.address, number)?)?;
     tcp.writable().await?;
     if let Some(error) = tcp.take_error()? {
@@ -57,7 +57,7 @@ pub(super) async fn open(dialer: &Dialer, number: usize) -> io::Result<Opened> {
 async fn begin(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     tls: Option<Tls>,
-) -> io::Result<Opened> {
+) -> io::Result<Opened<Sender>> {
     let mut builder = Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
@@ -87,7 +87,7 @@ async fn begin(
         let _ = connection.await;
     });
     Ok(Opened {
-        session: Session::Two(session),
+        session,
         driver,
         tls,
     })

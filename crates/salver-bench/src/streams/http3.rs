@@ -13,7 +13,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint, EndpointConfig, TokioRuntime, TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::session::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW, Session};
+use super::opened::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW};
 use crate::answer::Answer;
 use crate::model::Tls;
 use crate::tls;
@@ -71,7 +71,7 @@ impl Sockets {
     }
 
     /// Opens a connection. What it needs to go on is done by tasks of the runtime.
-    pub(super) async fn open(&self, dialer: &Dialer, number: usize) -> io::Result<Opened> {
+    pub(super) async fn open(&self, dialer: &Dialer, number: usize) -> io::Result<Opened<Sender>> {
         let endpoint = self.endpoints.get(number % self.endpoints.len().max(1));
         let endpoint = endpoint.ok_or(io::ErrorKind::NotConnected)?;
         let name = match &dialer.secure {
@@ -95,7 +95,7 @@ impl Sockets {
             certificate: tls::certificate(dialer.is_any_certificate_good),
         };
         Ok(Opened {
-            session: Session::Three(Sender { send, connection }),
+            session: Sender { send, connection },
             driver,
             tls: Some(tls),
         })

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use super::session::{Failed, How};
+use super::opened::{Failed, How};
 use super::{Connection, Crew};
 use crate::accounts::SentRequest;
 use crate::answer::{Answer, Keep};

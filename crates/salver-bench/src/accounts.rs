@@ -10,7 +10,7 @@ use crate::model::{Errors, Tls};
 use crate::order::Picker;
 use crate::schedule::Moments;
 use crate::tally::Tally;
-use crate::thread::ThreadTime;
+use crate::thread_time::ThreadTime;
 use crate::transport::Dialer;
 use crate::workload::{Prepared, Prepares};
 

@@ -77,6 +77,7 @@ mod tally;
 pub mod target;
 pub mod text;
 mod thread;
+mod thread_time;
 pub mod threshold;
 mod tls;
 pub mod transport;

@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coding::Coding;
 use crate::latency::Latencies;
 use crate::model::{Errors, Tls};
-use crate::thread::ThreadTime;
+use crate::thread_time::ThreadTime;
 
 /// Counts of requests that belong to what is measured.
 #[derive(Clone, Debug, Default)]

@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Uri, BenchError> {
     };
     let url: Uri = escaped(text).parse().map_err(|error| no_url(&error))?;
     let (scheme, authority) = match (url.scheme_str(), url.authority()) {
-        (None, None) => return Err(no_url(&"it has no scheme")),
+        (None, _) => return Err(no_url(&"it has no scheme")),
         (scheme, authority) => (scheme, authority.map_or("", Authority::as_str)),
     };
     if !matches!(scheme, Some("http" | "https")) {
@@ -189,7 +189,7 @@ mod tests {
             assert!(error.to_string().contains(expected), "{error}");
         };
         check(&[], "no URL");
-        check(&["localhost:80"], "is not a URL of http");
+        check(&["localhost:80"], "is no URL (it has no scheme)");
         check(&["/a"], "is no URL");
         check(&["http:///a"], "is no URL");
         check(&["http://127.0.0.1:99999/"], "names no port");

@@ -9,6 +9,7 @@ mod amplification;
 mod bind;
 mod connection;
 mod control_stream;
+mod datagram;
 mod fair_socket;
 mod going_away;
 mod limited_socket;

@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::datagram::{Datagram, fill};
 use crate::fair_queue::FairQueue;
 use crate::seats::Client;
 
@@ -34,17 +35,11 @@ pub(super) struct FairSocket {
 
 #[derive(Default)]
 struct Waiting {
-    datagrams: FairQueue<Client, Datagrams>,
+    datagrams: FairQueue<Client, Datagram>,
     count: usize,
     bytes: usize,
     /// Times in a row that the kernel has filled all buffers.
     full: usize,
-}
-
-/// Datagrams of one client that the kernel has joined.
-struct Datagrams {
-    meta: RecvMeta,
-    bytes: Box<[u8]>,
 }
 
 impl FairSocket {
@@ -68,26 +63,17 @@ impl Waiting {
         self.count += 1;
         self.bytes += received.len();
         let (meta, bytes) = (*meta, received.into());
-        self.datagrams.push(client, Datagrams { meta, bytes });
+        self.datagrams.push(client, Datagram { meta, bytes });
     }
 
     /// Gives as many as fit; how many.
     fn take(&mut self, buffers: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]) -> usize {
-        let mut taken = 0;
-        for (buffer, meta) in buffers.iter_mut().zip(metas) {
-            let Some(datagrams) = self.datagrams.pop() else {
-                break;
-            };
+        fill(buffers, metas, || {
+            let datagram = self.datagrams.pop()?;
             self.count = self.count.saturating_sub(1);
-            self.bytes = self.bytes.saturating_sub(datagrams.bytes.len());
-            // It came out of a buffer of this size.
-            if let Some(room) = buffer.get_mut(..datagrams.bytes.len()) {
-                room.copy_from_slice(&datagrams.bytes);
-                *meta = datagrams.meta;
-                taken += 1;
-            }
-        }
-        taken
+            self.bytes = self.bytes.saturating_sub(datagram.bytes.len());
+            Some(datagram)
+        })
     }
 }
 

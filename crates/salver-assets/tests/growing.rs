@@ -235,8 +235,8 @@ impl Log {
                 if !keeps_open {
                     log = open();
                 }
-                let mut log = &log;
-                writeln!(log, "{number:015}").unwrap();
+                // In one write: a line in pieces could be met half written.
+                (&log).write_all(format!("{number:015}\n").as_bytes()).unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

@@ -19,30 +19,16 @@ use salver_assets::{
     Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
 use salver_fields::{Lines, RequestHead};
-use salver_semantics::Method as Sent;
 
 use crate::awaited::{unavailable, within};
 use crate::context::Context as Loop;
 use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};
 
-/// The request method, mapped to what the engine can answer.
-pub(crate) fn method(sent: Sent) -> Method {
-    match sent {
-        Sent::Get => Method::Get,
-        Sent::Head => Method::Head,
-        Sent::Options => Method::Options,
-        Sent::Post | Sent::Put | Sent::Delete | Sent::Patch | Sent::Connect | Sent::Trace => {
-            Method::NotAllowed
-        }
-        Sent::Other => Method::NotImplemented,
-    }
-}
-
 /// The request as the engine reads it, of a head as HTTP/2 and HTTP/3 have it, and its lines.
 pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, Lines<'_>) {
     let request = Request {
-        method: method(head.method),
+        method: head.method,
         path: head.path,
         query: head.query,
         fields: head.fields,
@@ -50,12 +36,12 @@ pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, Lines<'_>) {
     (request, head.lines)
 }
 
-/// The answer that says what is wrong with a request that the engine is not asked about; `sent` is its
-/// method, as far as that is known.
-pub(crate) fn error(status: u16, text: &str, sent: Option<Sent>) -> ResponsePlan {
+/// The answer that says what is wrong with a request that the engine is not asked about, by its method as far as
+/// that is known.
+pub(crate) fn error(status: u16, text: &str, method: Option<Method>) -> ResponsePlan {
     let plan = ResponsePlan::error(status, text, vec![]);
-    match sent {
-        Some(sent) => plan.for_method(method(sent)),
+    match method {
+        Some(method) => plan.for_method(method),
         None => plan,
     }
 }

@@ -20,12 +20,12 @@ mod translate;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use salver_assets::{Content, Method, Now, RequestPath, ResponsePlan};
+use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
 };
 
-use crate::asking::{Asked, ask, error, method};
+use crate::asking::{Asked, ask, error};
 use crate::ending::linger;
 use crate::front::Front;
 use crate::handler::{Peer, RequestBody};
@@ -270,8 +270,7 @@ impl<S: Stream> Connection<S> {
                     head,
                     send_continue,
                 } => {
-                    let method = method(head.method);
-                    let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
+                    let refused = !head.method.is_served();
                     let (common, seat) = (&self.wire.shared.common, &self.wire.seat);
                     let content = common.request_body(&seat.account);
                     if send_continue && refused && content.is_none() {

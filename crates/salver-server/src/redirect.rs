@@ -9,7 +9,7 @@ use salver_http1::{Limits, RequestHead, Target, authority, parse, request_method
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::asking::{error, method};
+use crate::asking::error;
 use crate::closing::answer_and_close;
 use crate::context::Context;
 use crate::seats::Seat;
@@ -53,8 +53,8 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
     let (head, length) = match parse(input, limits) {
         Ok(parsed) => parsed?,
         Err(refusal) => {
-            let sent = request_method(input);
-            return Some(error(refusal.status, refusal.reason, sent));
+            let method = request_method(input);
+            return Some(error(refusal.status, refusal.reason, method));
         }
     };
     let host = authority(input.get(..length).unwrap_or_default());
@@ -65,7 +65,7 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
         }
         None => ResponsePlan::error(400, "Bad Request: no host to redirect to", vec![]),
     };
-    Some(plan.for_method(method(head.method)))
+    Some(plan.for_method(head.method))
 }
 
 /// `https://HOST[:PORT]/PATH[?QUERY]` with what the client asked for as it was sent; `None` if it

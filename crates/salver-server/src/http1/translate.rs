@@ -4,7 +4,6 @@ use bytes::Bytes;
 use salver_assets::{Content, Request, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
-use crate::asking;
 use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
@@ -12,13 +11,12 @@ use crate::ready::{fields, rendered};
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = asking::method(head.method);
     let (path, query) = match head.target {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),
     };
     Request {
-        method,
+        method: head.method,
         path: path.into(),
         query: query.map(Into::into),
         fields: head.fields,

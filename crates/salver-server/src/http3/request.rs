@@ -13,12 +13,12 @@ use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_assets::{Method, RequestPath, ResponsePlan};
 use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
-use salver_semantics::{LeastRate, Method as Sent};
+use salver_semantics::LeastRate;
 
 use super::send_order::Place;
 use super::shared::{Connection, code};
 use super::stall_timer::StallTimer;
-use crate::asking::{Asked, ask, error, method, request};
+use crate::asking::{Asked, ask, error, request};
 use crate::handler::{Peer, RequestBody, given};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
@@ -35,7 +35,7 @@ pub(super) struct Exchange {
     /// What came too early to be read.
     next: Option<Bytes>,
     /// Its method, if it is known.
-    method: Option<Sent>,
+    method: Option<Method>,
     priority: Priority,
     /// What QUIC was told of it.
     applied: i32,
@@ -237,8 +237,7 @@ impl Exchange {
                 self.stream.announce(head.content_length);
                 self.priority = head.priority;
                 let expects = head.expects_continue;
-                let method = method(head.method);
-                let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
+                let refused = !head.method.is_served();
                 let content = shared
                     .context
                     .common

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use salver_assets::{
     Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
-use salver_fields::{Lines, RequestHead};
+use salver_fields::{FieldLines, RequestHead};
 
 use crate::awaited::{unavailable, within};
 use crate::context::Context as Loop;
@@ -26,7 +26,7 @@ use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};
 
 /// The request as the engine reads it, of a head as HTTP/2 and HTTP/3 have it, and its lines.
-pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, Lines<'_>) {
+pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, FieldLines<'_>) {
     let request = Request {
         method: head.method,
         path: head.path,

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use quinn::{Endpoint, VarInt};
 use salver_fields::Scratch;
-use salver_http3::{Code, Fields, Limits};
+use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
@@ -51,7 +51,7 @@ struct Loop {
     deadlines: Rc<Deadlines>,
     limits: Limits,
     /// What a listener adds to each answer, encoded.
-    front: Fields,
+    front: RenderedFields,
     /// For heads that are being read.
     scratch: RefCell<Scratch>,
     handshakes: Arc<Handshakes>,
@@ -103,7 +103,7 @@ impl Serving {
             context: Rc::clone(context),
             deadlines: Rc::default(),
             limits: context.limits,
-            front: Fields::new(fields),
+            front: RenderedFields::new(fields),
             scratch: RefCell::new(scratch),
             handshakes: sockets.handshakes(),
         });
@@ -122,7 +122,7 @@ impl Serving {
             task.abort();
         }
         for endpoint in &self.endpoints {
-            let code = VarInt::from_u64(Code::NoError.value()).unwrap_or(VarInt::MAX);
+            let code = VarInt::from_u64(ErrorCode::NoError.value()).unwrap_or(VarInt::MAX);
             endpoint.close(code, b"the server ends");
         }
         for endpoint in &self.endpoints {

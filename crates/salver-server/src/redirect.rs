@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_assets::ResponsePlan;
-use salver_http1::{Limits, RequestHead, Target, authority, parse, request_method};
+use salver_http1::{Limits, RequestHead, RequestTarget, authority, parse, request_method};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -73,8 +73,8 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
 fn location(head: &RequestHead<'_>, host: Option<&[u8]>, port: u16) -> Option<Vec<u8>> {
     let host = without_port(host?)?;
     let (path, query) = match head.target {
-        Target::Path { path, query } => (path, query),
-        Target::Asterisk | Target::Authority => (&b"/"[..], None),
+        RequestTarget::Path { path, query } => (path, query),
+        RequestTarget::Asterisk | RequestTarget::Authority => (&b"/"[..], None),
     };
     let mut location = b"https://".to_vec();
     location.extend_from_slice(host);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use salver_assets::{Content, Request, RequestPath, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
+use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
 use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
@@ -12,8 +12,8 @@ use crate::ready::{fields, rendered};
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
     let (path, query) = match head.target {
-        Target::Path { path, query } => (path, query),
-        Target::Asterisk | Target::Authority => (&b"*"[..], None),
+        RequestTarget::Path { path, query } => (path, query),
+        RequestTarget::Asterisk | RequestTarget::Authority => (&b"*"[..], None),
     };
     Request {
         method: head.method,

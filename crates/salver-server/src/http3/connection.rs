@@ -15,7 +15,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};
-use salver_http3::{Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway};
+use salver_http3::{ErrorCode, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway};
 use tokio::task::spawn_local;
 use tokio::time::sleep_until;
 
@@ -106,7 +106,7 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
     let control = ControlStream::open(&quic).filter(|control| control.say(&said));
     let Some(control) = control else {
         let reason = b"no room for the control stream";
-        return quic.close(code(Code::StreamCreationError), reason);
+        return quic.close(code(ErrorCode::StreamCreationError), reason);
     };
     let window = widen(&quic, &shared.context.common, &seat);
     let connection = Connection::new(shared, quic, control, place, seat);
@@ -136,15 +136,15 @@ impl ConnectionTask {
                 Next::Request(mut send, mut receive) => {
                     if !going.takes(VarInt::from(send.id()).into_inner()) {
                         // RFC 9114 section 5.2: it can be sent again elsewhere.
-                        let _ = send.reset(code(Code::RequestRejected));
-                        let _ = receive.stop(code(Code::RequestRejected));
+                        let _ = send.reset(code(ErrorCode::RequestRejected));
+                        let _ = receive.stop(code(ErrorCode::RequestRejected));
                         continue;
                     }
                     self.take_turn().await;
                     let Some(charge) = self.begin_request() else {
                         self.connection.came_to_nothing();
-                        let _ = send.reset(code(Code::RequestRejected));
-                        let _ = receive.stop(code(Code::RequestRejected));
+                        let _ = send.reset(code(ErrorCode::RequestRejected));
+                        let _ = receive.stop(code(ErrorCode::RequestRejected));
                         continue;
                     };
                     self.active.set(self.active.get() + 1);
@@ -168,14 +168,14 @@ impl ConnectionTask {
                     }
                     let until = self.used.get() + LINGER;
                     if going.is_last() && self.active.get() == 0 && now >= until {
-                        return self.connection.close(Code::NoError, "the server ends");
+                        return self.connection.close(ErrorCode::NoError, "the server ends");
                     }
                     self.connection
                         .deadline
                         .set(until.max(now + Duration::from_millis(1)));
                 }
                 Next::Look if self.connection.deadline.makes_room() => {
-                    return self.connection.close(Code::NoError, "others need the room");
+                    return self.connection.close(ErrorCode::NoError, "others need the room");
                 }
                 Next::Look => {
                     let idle = self.connection.shared.context.common.settings.idle_timeout;
@@ -188,7 +188,7 @@ impl ConnectionTask {
                     } else if now >= until {
                         return self
                             .connection
-                            .close(Code::NoError, "there was no request for long");
+                            .close(ErrorCode::NoError, "there was no request for long");
                     } else {
                         self.connection.deadline.set(until);
                     }
@@ -278,7 +278,7 @@ impl ConnectionTask {
             StreamKind::Control => None,
             StreamKind::Qpack(instructions) => Some(instructions),
             StreamKind::Unknown => {
-                let _ = stream.stop(code(Code::StreamCreationError));
+                let _ = stream.stop(code(ErrorCode::StreamCreationError));
                 self.connection.came_to_nothing();
                 return Ok(());
             }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_assets::{Method, RequestPath, ResponsePlan};
 use salver_fields::{Priority, RequestHead};
-use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
+use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
 use salver_semantics::LeastRate;
 
 use super::send_order::Place;
@@ -131,7 +131,7 @@ impl Exchange {
             Err(Failure::Request(StreamFailure::Refused(refusal))) => {
                 let plan = error(refusal.status, refusal.reason, self.method);
                 let sent = self.send(plan).await;
-                let _ = self.receive.stop(code(Code::of(&refusal)));
+                let _ = self.receive.stop(code(ErrorCode::of(&refusal)));
                 sent
             }
             Err(failure @ (Failure::Late | Failure::Full)) => {
@@ -140,7 +140,7 @@ impl Exchange {
                     _ => error(503, "Service Unavailable", self.method),
                 };
                 let sent = self.send(plan).await;
-                let _ = self.receive.stop(code(Code::NoError));
+                let _ = self.receive.stop(code(ErrorCode::NoError));
                 sent
             }
             Err(failure) => Err(failure),
@@ -156,18 +156,18 @@ impl Exchange {
                 return self.connection.fail(error);
             }
             Failure::Request(StreamFailure::Stream(why)) => why,
-            Failure::Request(StreamFailure::Refused(refusal)) => Code::of(&refusal),
-            Failure::Late | Failure::Full | Failure::Gone => Code::RequestCancelled,
+            Failure::Request(StreamFailure::Refused(refusal)) => ErrorCode::of(&refusal),
+            Failure::Late | Failure::Full | Failure::Gone => ErrorCode::RequestCancelled,
             Failure::Stalled => {
                 report(
                     &self.connection.shared.context.common,
                     &io::ErrorKind::TimedOut.into(),
                 );
-                Code::RequestCancelled
+                ErrorCode::RequestCancelled
             }
             Failure::Content(error) => {
                 report(&self.connection.shared.context.common, &error);
-                Code::InternalError
+                ErrorCode::InternalError
             }
         };
         // What has not left is not to complete anything: never padded, never cut short unseen.
@@ -202,7 +202,7 @@ impl Exchange {
         loop {
             let Some(bytes) = ready!(self.poll_piece(context))? else {
                 self.stream.end()?;
-                let incomplete = StreamFailure::Stream(Code::RequestIncomplete);
+                let incomplete = StreamFailure::Stream(ErrorCode::RequestIncomplete);
                 let Waiting { head, content } = self.held.take().ok_or(incomplete)?;
                 return Poll::Ready(Ok(self.ask(head, content)));
             };

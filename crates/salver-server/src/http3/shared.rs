@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use quinn::VarInt;
 use salver_fields::Priority;
-use salver_http3::{Code, ConnectionError};
+use salver_http3::{ErrorCode, ConnectionError};
 use salver_semantics::FloodGuard;
 
 use super::Loop;
@@ -109,7 +109,7 @@ impl Connection {
         let second = now.saturating_duration_since(self.begun).as_secs();
         if !self.flood_guard.borrow_mut().spend(IDLE_EVENTS, second) {
             let reason = "too much of what was sent leads to nothing";
-            self.close(Code::ExcessiveLoad, reason);
+            self.close(ErrorCode::ExcessiveLoad, reason);
         }
     }
 
@@ -152,13 +152,13 @@ impl Connection {
     }
 
     /// Ends the connection.
-    pub(super) fn close(&self, why: Code, reason: &str) {
+    pub(super) fn close(&self, why: ErrorCode, reason: &str) {
         self.quic.close(code(why), reason.as_bytes());
     }
 }
 
 /// An error code as QUIC takes it.
-pub(super) fn code(code: Code) -> VarInt {
+pub(super) fn code(code: ErrorCode) -> VarInt {
     // They are below 2^62 all of them.
     VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
 }

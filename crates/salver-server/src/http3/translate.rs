@@ -1,10 +1,10 @@
 //! The heads of answers as HTTP/3 has them.
 
 use salver_assets::{Protocol, ResponsePlan};
-use salver_http3::{Fields, RenderedHead, write_head};
+use salver_http3::{RenderedFields, RenderedHead, write_head};
 
 /// Appends the head of a plan, from its rendered form where there is one.
-pub(super) fn push_head(out: &mut Vec<u8>, plan: &ResponsePlan, date: &[u8; 29], front: &Fields) {
+pub(super) fn push_head(out: &mut Vec<u8>, plan: &ResponsePlan, date: &[u8; 29], front: &RenderedFields) {
     let fields = || plan.fields().map(|(name, value)| (name, &**value));
     let render = || RenderedHead::new(plan.status, fields());
     let prepared = plan.rendered_heads();

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use salver_assets::{Content, Engine, LogLimit};
 use salver_http1::Limits;
 
-use crate::awaited::AwaitedAnswers;
+use crate::pending_limit::AwaitedAnswers;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
-use crate::outbox::Outbox;
-use crate::ready::Ready;
+use crate::send_buffer::Outbox;
+use crate::rendered_responses::Ready;
 use crate::seats::{Carrier, NoSeat, Seat, Seats};
 use crate::settings::Settings;
 use crate::shared_reads::SharedReads;

@@ -1,6 +1,6 @@
 //! What a program answers itself, beside the files.
 
-mod given;
+mod http_request;
 mod request_body;
 
 use std::fmt;
@@ -17,8 +17,8 @@ use salver_assets::strategy::Transport;
 use salver_assets::{OwnField, RequestPath, ResponsePlan};
 
 use crate::listener::canonical;
-use crate::stream::Stream;
-pub(crate) use given::given;
+use crate::byte_stream::Stream;
+pub(crate) use http_request::given;
 pub(crate) use request_body::{Full, RequestBody};
 
 /// What a handler answers.

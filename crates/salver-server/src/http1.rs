@@ -25,18 +25,18 @@ use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
 };
 
-use crate::asking::{Asked, ask, error};
-use crate::ending::linger;
-use crate::front::Front;
+use crate::dispatch::{Asked, ask, error};
+use crate::linger::linger;
+use crate::listener_fields::Front;
 use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::Wait;
 use crate::http1::slow::{Answer, Slow};
 use crate::http1::translate::{given, push_content, push_head, request};
 use crate::http2;
-use crate::outbox::{ENOUGH, Outbox};
-use crate::ready::Ready;
+use crate::send_buffer::{ENOUGH, Outbox};
+use crate::rendered_responses::Ready;
 use crate::report::report;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 use crate::turns::Turn as LoopTurn;
 use crate::wire::{Received, Wire};
 

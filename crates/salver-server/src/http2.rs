@@ -15,7 +15,7 @@
 //! by what one turn makes. An idle connection holds no buffer.
 
 mod bounds;
-mod incoming;
+mod request_content;
 mod translate;
 
 use std::io;
@@ -28,19 +28,19 @@ use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
-use crate::asking::{Asked, Awaited, ask, error, request};
-use crate::awaited::unavailable;
+use crate::dispatch::{Asked, Awaited, ask, error, request};
+use crate::pending_limit::unavailable;
 use crate::context::{NoFile, Scratch, Sender};
-use crate::ending::linger;
-use crate::front::Front;
+use crate::linger::linger;
+use crate::listener_fields::Front;
 use crate::handler::{Full, Peer, given};
-use crate::http2::incoming::Incoming;
+use crate::http2::request_content::Incoming;
 use crate::http2::translate::rendered;
 use crate::memory_budget::{Charge, OpenFile};
-use crate::outbox::{ENOUGH, Outbox};
+use crate::send_buffer::{ENOUGH, Outbox};
 use crate::report::report;
-use crate::stream::Stream;
-use crate::transmit::reading::{Loading, Reading};
+use crate::byte_stream::Stream;
+use crate::transmit::loader_disk::{Loading, Reading};
 use crate::turns::{REQUESTS_IN_TURN, Turn};
 use crate::wire::{Received, Wire};
 

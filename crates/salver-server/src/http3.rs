@@ -6,19 +6,19 @@
 //! `routing.rs`). QUIC itself is quinn's; the streams of HTTP/3 are divided by `salver-http3`.
 
 mod amplification;
-mod bind;
+mod quic_sockets;
 mod connection;
 mod control_stream;
 mod datagram;
 mod fair_socket;
-mod going_away;
+mod graceful_shutdown;
 mod limited_socket;
 mod path_state;
 mod request;
-mod routing;
+mod connection_ids;
 mod send_order;
-mod shared;
-mod socket;
+mod shared_connection;
+mod routed_socket;
 mod stall_timer;
 mod translate;
 mod transport;
@@ -35,10 +35,10 @@ use salver_fields::Scratch;
 use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
 
-pub(crate) use self::bind::Sockets;
+pub(crate) use self::quic_sockets::Sockets;
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
-use crate::entrance::fields_over_tls;
+use crate::listener_service::fields_over_tls;
 use crate::seats::Carrier;
 
 /// How long the last packets may take to leave when the server ends.

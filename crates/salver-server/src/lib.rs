@@ -41,17 +41,17 @@
 //! engine for axum and hyper.
 #![forbid(unsafe_code)]
 
-mod asking;
-mod awaited;
+mod dispatch;
+mod pending_limit;
 mod builder;
 mod clock;
-mod closing;
+mod single_response;
 mod context;
 mod deadlines;
-mod ending;
-mod entrance;
+mod linger;
+mod listener_service;
 mod fair_queue;
-mod front;
+mod listener_fields;
 mod handler;
 mod http1;
 mod http2;
@@ -59,8 +59,8 @@ mod http3;
 mod listener;
 mod loader;
 mod memory_budget;
-mod outbox;
-mod ready;
+mod send_buffer;
+mod rendered_responses;
 mod redirect;
 mod report;
 mod seats;
@@ -69,7 +69,7 @@ mod server;
 mod settings;
 mod shared_reads;
 mod shutdown;
-mod stream;
+mod byte_stream;
 pub mod tls;
 mod tls_accept;
 mod transmit;

@@ -1,6 +1,6 @@
 //! Threads that may wait for disks, so that the loops need not.
 
-mod queue;
+mod job_queue;
 
 use std::io;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
-use self::queue::Queue;
+use self::job_queue::Queue;
 
 /// A bounded pool with bounded queues. Threads are started when there is work for them, and end
 /// when the loader is dropped and the work is done.

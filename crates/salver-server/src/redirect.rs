@@ -9,8 +9,8 @@ use salver_http1::{Limits, RequestHead, RequestTarget, authority, parse, request
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::asking::error;
-use crate::closing::answer_and_close;
+use crate::dispatch::error;
+use crate::single_response::answer_and_close;
 use crate::context::Context;
 use crate::seats::Seat;
 

@@ -9,7 +9,7 @@ use salver_semantics::RateCredit;
 
 use crate::deadlines::Deadline;
 use crate::settings::Settings;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 
 /// The patience is looked at in so many steps, so that it is never exceeded by more than one.
 const STEPS: u32 = 8;

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::asking::error;
-use crate::closing::answer_and_close;
+use crate::dispatch::error;
+use crate::single_response::answer_and_close;
 use crate::context::Context;
 use crate::deadlines::Deadline;
 use crate::seats::Client;

@@ -2,7 +2,7 @@
 //! without passing through memory where the bytes are at hand, through the loader where they are
 //! not.
 
-pub(crate) mod reading;
+pub(crate) mod loader_disk;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -18,12 +18,12 @@ use tokio::io::Interest;
 use crate::context::{Common, Context as Loop};
 use crate::deadlines::Deadline;
 use crate::memory_budget::{Account, Charge};
-use crate::outbox::{Outbox, SLICES};
+use crate::send_buffer::{Outbox, SLICES};
 use crate::report::report;
 use crate::seats::Seat;
 use crate::send_pace::SendPace;
-use crate::stream::Stream;
-use crate::transmit::reading::Loading;
+use crate::byte_stream::Stream;
+use crate::transmit::loader_disk::Loading;
 
 /// What one connection may send from a file before others have their turn, and how far residency
 /// is asked about and read ahead at a time.

@@ -16,9 +16,9 @@ use tokio::io::ReadBuf;
 use crate::context::Context as Loop;
 use crate::deadlines::Deadline;
 use crate::memory_budget::Charge;
-use crate::outbox::Outbox;
+use crate::send_buffer::Outbox;
 use crate::seats::Seat;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 use crate::transmit::{Unsent, poll_send, send_or_keep};
 
 /// A connection's stream, with what was received and not consumed, and what could not be sent yet.

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::clock;
-use crate::closing::answer_and_close;
+use crate::single_response::answer_and_close;
 use crate::context::{Common, Context};
 use crate::deadlines::SWEEP_INTERVAL;
-use crate::entrance::Entrance;
+use crate::listener_service::Entrance;
 use crate::http3::{Serving, Sockets};
 use crate::listener::Kind;
 use crate::shutdown::Stage;

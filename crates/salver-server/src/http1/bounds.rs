@@ -4,7 +4,7 @@ use salver_assets::Now;
 use salver_http1::Phase;
 
 use super::Connection;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 
 /// Whether a connection for which nothing has come is waited for.
 pub(super) enum Wait {

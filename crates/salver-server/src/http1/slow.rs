@@ -12,10 +12,10 @@ use salver_http1::Persistence;
 
 use super::translate::push_head;
 use super::{Connection, SENT_AHEAD};
-use crate::asking::Awaited;
+use crate::dispatch::Awaited;
 use crate::context::Context as Loop;
-use crate::outbox::Outbox;
-use crate::stream::Stream;
+use crate::send_buffer::Outbox;
+use crate::byte_stream::Stream;
 use crate::transmit::Transmission;
 
 /// How long an answer is still awaited for a client that has ended its side of the connection: it may have

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use salver_assets::{Content, Request, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
-use crate::front::Front;
+use crate::listener_fields::Front;
 use crate::handler::{self, Peer, RequestBody};
-use crate::outbox::Outbox;
-use crate::ready::{fields, rendered};
+use crate::send_buffer::Outbox;
+use crate::rendered_responses::{fields, rendered};
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {

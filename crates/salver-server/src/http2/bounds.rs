@@ -8,11 +8,11 @@ use salver_assets::Now;
 use salver_http2::Phase;
 
 use super::{Connection, disk};
-use crate::asking::Awaited;
-use crate::outbox::Outbox;
+use crate::dispatch::Awaited;
+use crate::send_buffer::Outbox;
 use crate::report::report;
 use crate::send_pace::step;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 
 /// How long a client may take to hear that the connection is about to end, before it is told its last
 /// stream (RFC 9113 section 6.8).

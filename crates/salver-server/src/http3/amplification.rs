@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::path_state::PathState;
-use super::routing::LENGTH;
+use super::connection_ids::LENGTH;
 
 /// RFC 9000 section 8.
 const FACTOR: u64 = 3;

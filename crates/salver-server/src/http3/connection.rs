@@ -21,9 +21,9 @@ use tokio::time::sleep_until;
 
 use super::Loop;
 use super::control_stream::ControlStream;
-use super::going_away::GoingAway;
+use super::graceful_shutdown::GoingAway;
 use super::request::Exchange;
-use super::shared::{Connection, code};
+use super::shared_connection::{Connection, code};
 use super::transport::CONTENT_WINDOW;
 use crate::context::Common;
 use crate::memory_budget::Charge;

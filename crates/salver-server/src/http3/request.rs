@@ -16,9 +16,9 @@ use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
 use salver_semantics::LeastRate;
 
 use super::send_order::Place;
-use super::shared::{Connection, code};
+use super::shared_connection::{Connection, code};
 use super::stall_timer::StallTimer;
-use crate::asking::{Asked, ask, error, request};
+use crate::dispatch::{Asked, ask, error, request};
 use crate::handler::{Peer, RequestBody, given};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;

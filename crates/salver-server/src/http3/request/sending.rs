@@ -11,12 +11,12 @@ use salver_assets::{Content, ResponsePlan};
 use salver_http3::write_data_header;
 
 use super::super::send_order::{Rank, TURN};
-use super::super::shared::Connection;
+use super::super::shared_connection::Connection;
 use super::super::translate::push_head;
 use super::{Exchange, Failure};
-use crate::awaited::unavailable;
+use crate::pending_limit::unavailable;
 use crate::context::NoFile;
-use crate::transmit::reading::Reading;
+use crate::transmit::loader_disk::Reading;
 
 /// What is read from a file at a time: what is handed over in one turn.
 const PIECE: usize = TURN;

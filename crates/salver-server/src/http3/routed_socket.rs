@@ -14,7 +14,7 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::datagram::{Datagram, fill};
-use super::routing::Ids;
+use super::connection_ids::Ids;
 
 /// Datagrams that may wait for a worker to take them over; further ones are lost, as they would be
 /// in a socket that is full. Each takes 2 KiB at most but for the rare ones of local networks.
@@ -235,7 +235,7 @@ impl AsyncUdpSocket for Socket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::routing::Generator;
+    use super::super::connection_ids::Generator;
     use super::*;
     use quinn::ConnectionIdGenerator;
     use std::sync::atomic::AtomicUsize;

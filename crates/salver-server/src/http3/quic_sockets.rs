@@ -9,8 +9,8 @@ use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, ServerConfig, Tok
 use super::Handshakes;
 use super::fair_socket::FairSocket;
 use super::limited_socket::LimitedSocket;
-use super::routing::{Generator, Ids};
-use super::socket::{Exchange, Socket};
+use super::connection_ids::{Generator, Ids};
+use super::routed_socket::{Exchange, Socket};
 use super::transport;
 use crate::listener::{BindError, families};
 use crate::settings::Settings;

@@ -16,7 +16,7 @@ use super::control_stream::ControlStream;
 use super::send_order::SendOrder;
 use crate::deadlines::Deadline;
 use crate::seats::Seat;
-use crate::transmit::reading::Loading;
+use crate::transmit::loader_disk::Loading;
 
 /// Priorities that are remembered for streams of one connection: as many as may be open.
 const PRIORITIES: usize = 128;

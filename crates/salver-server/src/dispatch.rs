@@ -20,7 +20,7 @@ use salver_assets::{
 };
 use salver_fields::{FieldLines, RequestHead};
 
-use crate::awaited::{unavailable, within};
+use crate::pending_limit::{unavailable, within};
 use crate::context::Context as Loop;
 use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use salver_assets::{Protocol, Remembered, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead};
 
-use crate::front::Front;
+use crate::listener_fields::Front;
 
 /// Longer content is rarely in memory, and then leaves by `writev`, beside its head: the one send
 /// spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB).

@@ -8,11 +8,11 @@ use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 
 use crate::context::{Common, Context};
-use crate::front::{Field, Front};
+use crate::listener_fields::{Field, Front};
 use crate::listener::Kind;
 use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 use crate::tls::{OverTcp, Versions};
 use crate::wire::Wire;
 use crate::{http1, http2, redirect, tls_accept};

@@ -5,10 +5,10 @@ use std::time::Instant;
 use salver_assets::{Now, ResponsePlan};
 
 use super::Connection;
-use crate::asking::error;
+use crate::dispatch::error;
 use crate::handler::{Full, RequestBody};
-use crate::outbox::Outbox;
-use crate::stream::Stream;
+use crate::send_buffer::Outbox;
+use crate::byte_stream::Stream;
 
 /// The content of a request, as far as it has come.
 pub(super) struct Incoming {

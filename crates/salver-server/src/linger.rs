@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::pin::Pin;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 
-use crate::stream::Stream;
+use crate::byte_stream::Stream;
 use crate::wire::Wire;
 
 /// How long a peer may take to read the last answer before the connection is dropped on it.

@@ -1,5 +1,5 @@
-//! From a request to a plan, for every protocol: what has to wait for a disk goes to the loader, and
-//! what the files have no answer to goes to a handler.
+//! Dispatching a request to a guard, the engine or a handler, for every protocol. Loads that have to wait for a disk
+//! go to the loader.
 //!
 //! ```text
 //!            no guard, answered ───────────────────────────────────────► Plan
@@ -20,13 +20,13 @@ use salver_assets::{
 };
 use salver_fields::{FieldLines, RequestHead};
 
-use crate::pending_limit::{unavailable, within};
-use crate::context::Context as Loop;
+use crate::context::WorkerContext;
 use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};
+use crate::pending_limit::{service_unavailable, with_timeout};
 
-/// The request as the engine reads it, of a head as HTTP/2 and HTTP/3 have it, and its lines.
-pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, FieldLines<'_>) {
+/// The request for the engine, made of the head of HTTP/2 and HTTP/3, and its field lines.
+pub(crate) fn engine_request(head: RequestHead<'_>) -> (Request<'_>, FieldLines<'_>) {
     let request = Request {
         method: head.method,
         path: head.path,
@@ -36,9 +36,8 @@ pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, FieldLines<'_>) {
     (request, head.lines)
 }
 
-/// The answer that says what is wrong with a request that the engine is not asked about, by its method as far as
-/// that is known.
-pub(crate) fn error(status: u16, text: &str, method: Option<Method>) -> ResponsePlan {
+/// The answer to a request that is refused before the engine is asked, by its method as far as that is known.
+pub(crate) fn error_plan(status: u16, text: &str, method: Option<Method>) -> ResponsePlan {
     let plan = ResponsePlan::error(status, text, vec![]);
     match method {
         Some(method) => plan.for_method(method),
@@ -46,142 +45,158 @@ pub(crate) fn error(status: u16, text: &str, method: Option<Method>) -> Response
     }
 }
 
-/// What asking gave.
-pub(crate) enum Asked {
-    /// The answer.
-    Plan(ResponsePlan),
-    /// It comes later.
-    Later(Awaited),
+/// The answer to a request that was dispatched.
+pub(crate) enum Dispatched {
+    /// The plan of the answer.
+    Ready(ResponsePlan),
+    /// The plan waits for a load or a handler.
+    Pending(PendingPlan),
 }
 
-/// A plan that waits for a load, or for a handler.
-pub(crate) type Awaited = Pin<Box<dyn Future<Output = ResponsePlan>>>;
+/// The plan of an answer that waits for a load or a handler.
+pub(crate) type PendingPlan = Pin<Box<dyn Future<Output = ResponsePlan>>>;
 
-/// The request as handlers are given it; `None` if it cannot be.
-type Given = Option<http::Request<Bytes>>;
+/// The request in the form that handlers take; `None` if it has none.
+type HandlerRequest = Option<http::Request<Bytes>>;
 
-/// Bytes of memory that a request takes while its answer is awaited, besides its own.
-const AWAITED: usize = 2 * 1024;
+/// The memory of a request whose answer is awaited, besides its own, in bytes.
+const PENDING_OVERHEAD: usize = 2 * 1024;
 
-/// Finds the answer. Loads that do not have to wait are performed here. `given` is called with the path, if
-/// the target is one, if there are handlers that may be asked.
-pub(crate) fn ask(
-    shared: &Rc<Loop>,
+/// Dispatches a request. Loads that do not have to wait are performed here. `to_http_request` is called only if a
+/// handler may be asked, with the path if the target is one.
+pub(crate) fn dispatch(
+    shared: &Rc<WorkerContext>,
     account: &Arc<Account>,
     request: &Request<'_>,
-    given: impl FnOnce(Option<&RequestPath<'_>>) -> Given,
+    to_http_request: impl FnOnce(Option<&RequestPath<'_>>) -> HandlerRequest,
     now: Now,
-) -> Asked {
+) -> Dispatched {
     let handlers = Some(&shared.common.handlers).filter(|handlers| !handlers.is_empty());
     let path = handlers.and_then(|_| RequestPath::parse(&request.path).ok());
     let path = path.as_ref();
-    let handlers = handlers.filter(|_| may_be_asked(request, path));
-    let given = || given(path);
-    let case = |request: &Request<'_>| Case {
+    let handlers = handlers.filter(|_| is_for_handlers(request, path));
+    let http_request = || to_http_request(path);
+    let pending_request = |request: &Request<'_>| PendingRequest {
         shared: Rc::clone(shared),
-        charge: account.charge(request.length().saturating_add(AWAITED)),
+        charge: account.charge(request.length().saturating_add(PENDING_OVERHEAD)),
         request: request.clone().into_owned(),
     };
     let time = shared.common.settings.answer_timeout;
     let guarded = handlers.zip(path);
     if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
-        let work = case(request).guarded(guard, given());
-        return Asked::Later(Box::pin(within(time, request.method, work)));
+        let work = pending_request(request).ask_guard_first(guard, http_request());
+        return Dispatched::Pending(Box::pin(with_timeout(time, request.method, work)));
     }
     match ask_engine(shared, request, now) {
         salver_assets::EngineReply::Ready(plan) => {
-            match handlers.and_then(|handlers| handlers.other(is_read(request), &plan)) {
-                None => Asked::Plan(plan),
+            match handlers.and_then(|handlers| handlers.fallback(is_get_or_head(request), &plan)) {
+                None => Dispatched::Ready(plan),
                 Some(_) => {
-                    let work = case(request).unanswered(plan, given());
-                    Asked::Later(Box::pin(within(time, request.method, work)))
+                    let work = pending_request(request).or_ask_handler(plan, http_request());
+                    Dispatched::Pending(Box::pin(with_timeout(time, request.method, work)))
                 }
             }
         }
         salver_assets::EngineReply::Pending(pending) => {
-            let case = case(request);
-            let Some(place) = shared.common.awaited.begin(pending.mount()) else {
-                return Asked::Plan(crowded().for_method(request.method));
+            let pending_request = pending_request(request);
+            let Some(permit) = shared.common.pending_limit.begin(pending.mount()) else {
+                return Dispatched::Ready(too_many_pending().for_method(request.method));
             };
-            let given = handlers.map(|_| given());
-            Asked::Later(Box::pin(within(time, request.method, async move {
-                let plan = case.wait(&case.request, pending).await;
-                drop(place);
-                match given {
+            let http_request = handlers.map(|_| http_request());
+            Dispatched::Pending(Box::pin(with_timeout(time, request.method, async move {
+                let plan = pending_request
+                    .finish_pending(&pending_request.request, pending)
+                    .await;
+                drop(permit);
+                match http_request {
                     None => plan,
-                    Some(given) => case.unanswered(plan, given).await,
+                    Some(http_request) => pending_request.or_ask_handler(plan, http_request).await,
                 }
             })))
         }
     }
 }
 
-fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::EngineReply {
+fn ask_engine(
+    shared: &WorkerContext,
+    request: &Request<'_>,
+    now: Now,
+) -> salver_assets::EngineReply {
     let common = &*shared.common;
     common
         .engine
         .ask(request, now, |load| common.loader.load(load))
 }
 
-/// Too many wait for one mount.
-fn crowded() -> ResponsePlan {
-    unavailable("Service Unavailable: too many wait for this")
+/// The answer where too many requests wait for one mount.
+fn too_many_pending() -> ResponsePlan {
+    service_unavailable("Service Unavailable: too many wait for this")
 }
 
-/// Whether handlers may be asked about a request: about a path, or about the server itself. What is
-/// neither has no guard either, so that whoever trusts in one must not see it: `/private%2Fx`, say.
-/// Nor is a handler a tunnel, as 200 to CONNECT would say.
-fn may_be_asked(request: &Request<'_>, path: Option<&RequestPath<'_>>) -> bool {
+/// True for requests that handlers may be asked about: for a path, or for the server itself. Other targets have no
+/// guard, so that handlers that rely on one must not see them: `/private%2Fx`, say. Nor is a handler a tunnel, as 200
+/// to CONNECT would mean.
+fn is_for_handlers(request: &Request<'_>, path: Option<&RequestPath<'_>>) -> bool {
     path.is_some() || (&*request.path == b"*" && request.method == Method::Options)
 }
 
-/// Whether a request is one for what files give.
-fn is_read(request: &Request<'_>) -> bool {
+/// True for the methods that read a file.
+fn is_get_or_head(request: &Request<'_>) -> bool {
     matches!(request.method, Method::Get | Method::Head)
 }
 
-/// A request that is not answered at once.
-struct Case {
-    shared: Rc<Loop>,
+/// A request that waits for a load or a handler.
+struct PendingRequest {
+    shared: Rc<WorkerContext>,
     request: Request<'static>,
-    /// Its memory.
+    /// The memory of the request.
     #[expect(dead_code, reason = "counts while it lives")]
     charge: Charge,
 }
 
-impl Case {
-    /// Its path has this guard.
-    async fn guarded(self, guard: Handler, given: Given) -> ResponsePlan {
-        if let Some(plan) = self.call(&guard, given.clone()).await {
+impl PendingRequest {
+    /// The answer of this guard, or of the files and the handler if it lets them answer.
+    async fn ask_guard_first(self, guard: Handler, http_request: HandlerRequest) -> ResponsePlan {
+        if let Some(plan) = self.ask_handler(&guard, http_request.clone()).await {
             return plan;
         }
-        let plan = self.files(&self.request).await;
-        self.unanswered(plan, given).await
+        let plan = self.ask_files(&self.request).await;
+        self.or_ask_handler(plan, http_request).await
     }
 
-    /// The files say `plan`; what they have no answer to is for a handler.
-    async fn unanswered(self, plan: ResponsePlan, given: Given) -> ResponsePlan {
+    /// The answer of the handler if the files have none, else `plan`, which is theirs.
+    async fn or_ask_handler(
+        self,
+        plan: ResponsePlan,
+        http_request: HandlerRequest,
+    ) -> ResponsePlan {
         let handlers = &self.shared.common.handlers;
-        let Some(handler) = handlers.other(is_read(&self.request), &plan) else {
+        let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
             return plan;
         };
-        self.call(handler, given).await.unwrap_or(plan)
+        self.ask_handler(handler, http_request)
+            .await
+            .unwrap_or(plan)
     }
 
-    /// What a handler answers; `None` if it leaves that to the files.
-    async fn call(&self, handler: &Handler, given: Given) -> Option<ResponsePlan> {
-        let Some(given) = given else {
+    /// The answer of a handler; `None` if it lets the files answer.
+    async fn ask_handler(
+        &self,
+        handler: &Handler,
+        http_request: HandlerRequest,
+    ) -> Option<ResponsePlan> {
+        let Some(http_request) = http_request else {
             let text =
                 "Bad Request: the target or the method has a form that no program here reads";
             let plan = ResponsePlan::error(400, text, vec![]);
             return Some(plan.for_method(self.request.method));
         };
-        match handler::call(handler, given).await {
-            None => Some(self.failed("a handler panicked")),
+        match handler::call(handler, http_request).await {
+            None => Some(self.handler_failed("a handler panicked")),
             Some(Reply::Proceed) => None,
-            Some(Reply::Response(response)) => Some(match handler::plan(response) {
+            Some(Reply::Response(response)) => Some(match handler::response_plan(response) {
                 Some(plan) => plan.for_method(self.request.method),
-                None => self.failed("a handler answered 1xx, which is no answer"),
+                None => self.handler_failed("a handler answered 1xx, which is no answer"),
             }),
             Some(Reply::File { path, fields }) => {
                 let mut request = Request {
@@ -189,8 +204,8 @@ impl Case {
                     query: None,
                     ..self.request.clone()
                 };
-                if !is_read(&request) {
-                    // Conditions and ranges are about what the method does, not about the file.
+                if !is_get_or_head(&request) {
+                    // Conditions and ranges apply to the method's own result, not to the file.
                     let accept_encoding = request.fields.accept_encoding.take();
                     request.method = Method::Get;
                     request.fields = RequestFields {
@@ -198,35 +213,38 @@ impl Case {
                         ..RequestFields::default()
                     };
                 }
-                Some(handler::extended(self.files(&request).await, &fields))
+                Some(handler::with_fields(
+                    self.ask_files(&request).await,
+                    &fields,
+                ))
             }
         }
     }
 
-    /// A handler is at fault.
-    fn failed(&self, how: &str) -> ResponsePlan {
+    /// The answer where a handler failed, which is logged.
+    fn handler_failed(&self, how: &str) -> ResponsePlan {
         let common = &self.shared.common;
-        if common.said.handlers_fail.permits(common.uptime()) {
+        if common.log_limits.handlers_fail.permits(common.uptime()) {
             tracing::error!("{how}: answering 500 (said at most once a minute)");
         }
         let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
         plan.for_method(self.request.method)
     }
 
-    /// What the files say.
-    async fn files(&self, request: &Request<'_>) -> ResponsePlan {
+    /// The answer of the files.
+    async fn ask_files(&self, request: &Request<'_>) -> ResponsePlan {
         match ask_engine(&self.shared, request, self.shared.clock.now()) {
             salver_assets::EngineReply::Ready(plan) => plan,
             salver_assets::EngineReply::Pending(pending) => {
-                match self.shared.common.awaited.begin(pending.mount()) {
-                    Some(_place) => self.wait(request, pending).await,
-                    None => crowded().for_method(self.request.method),
+                match self.shared.common.pending_limit.begin(pending.mount()) {
+                    Some(_permit) => self.finish_pending(request, pending).await,
+                    None => too_many_pending().for_method(self.request.method),
                 }
             }
         }
     }
 
-    async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
+    async fn finish_pending(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
         let common = &*self.shared.common;
         let clock = || self.shared.clock.now();
         let hand_over = |load| common.loader.load(load);

@@ -22,7 +22,7 @@ use salver_bench::workload::Workload;
 use crate::commands::bench_load::{failure, json, or_document, print, stop_on_signal};
 use crate::commands::live_view::{LiveView, left};
 use crate::commands::own_server::{Cores, OwnServer};
-use crate::commands::scratch::Scratch;
+use crate::commands::scratch::ScratchDirectory;
 use crate::failure::Failure;
 use crate::values::{limit, measured_size, whole};
 
@@ -174,7 +174,7 @@ pub fn measure(settings: &Settings, watch: Watch<'_>) -> Result<Report, Failure>
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(arguments);
     let others = OthersWatch::start(&[]);
-    let scratch = Scratch::new(&settings.directory)?;
+    let scratch = ScratchDirectory::new(&settings.directory)?;
     for size in &settings.sizes {
         scratch.random_file(&format!("{size}/random.bin"), *size)?;
     }

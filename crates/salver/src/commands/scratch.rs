@@ -11,22 +11,22 @@ use crate::failure::Failure;
 
 /// A folder for files of random bytes.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDirectory {
     /// Where it was asked for, for people.
     directory: PathBuf,
     folder: TempDir,
 }
 
-impl Scratch {
+impl ScratchDirectory {
     /// A new folder in `directory`.
     ///
     /// # Errors
     /// That nothing can be made there.
-    pub(crate) fn new(directory: &Path) -> Result<Scratch, Failure> {
+    pub(crate) fn new(directory: &Path) -> Result<ScratchDirectory, Failure> {
         let folder = tempfile::Builder::new()
             .prefix("salver-bench-")
             .tempdir_in(directory);
-        Ok(Scratch {
+        Ok(ScratchDirectory {
             folder: folder.map_err(|error| failed(directory, &error))?,
             directory: directory.to_owned(),
         })
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn what_is_made_is_random_and_goes_with_the_folder() {
         let directory = tempfile::tempdir().unwrap();
-        let scratch = Scratch::new(directory.path()).unwrap();
+        let scratch = ScratchDirectory::new(directory.path()).unwrap();
         let bytes = scratch.random_file("a/b.bin", 12_345).unwrap();
         let found = std::fs::read(scratch.path().join("a/b.bin")).unwrap();
         assert!(found == bytes && found.len() == 12_345);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_made_is_said() {
-        let failure = Scratch::new(Path::new("/proc")).unwrap_err();
+        let failure = ScratchDirectory::new(Path::new("/proc")).unwrap_err();
         let line = failure.to_string();
         assert!(
             line.contains("/proc") && line.contains("can be written to"),

@@ -28,7 +28,7 @@ use salver_bench::workload::Workload;
 use crate::commands::bench_load::{failure, json, print, stop_on_signal};
 use crate::commands::live_view::left;
 use crate::commands::own_server::{Cores, OwnServer};
-use crate::commands::scratch::Scratch;
+use crate::commands::scratch::ScratchDirectory;
 use crate::failure::Failure;
 use crate::values::{measured_size, seconds};
 use border::{BORDERS, Border, Costs, Length, Way};
@@ -161,7 +161,7 @@ fn measure(
     sizes.dedup();
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let mut environment = Environment::now(arguments);
-    let scratch = Scratch::new(directory)?;
+    let scratch = ScratchDirectory::new(directory)?;
     for size in &sizes {
         for number in 0..(TOGETHER / size).clamp(1, MOST_FILES) {
             unless_interrupted(watch("making files", 0.0))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::commands::scratch::Scratch;
+use crate::commands::scratch::ScratchDirectory;
 use crate::failure::Failure;
 
 /// Longer than the engine waits for a file that has just been written to be at rest.
@@ -20,7 +20,7 @@ pub(super) const NAME: &str = "cold.bin";
 /// The file, in a folder of its own, which is removed with it.
 #[derive(Debug)]
 pub(super) struct ColdFile {
-    scratch: Scratch,
+    scratch: ScratchDirectory,
     file: File,
     /// Whether its file system lets it be cold.
     cools: bool,
@@ -31,7 +31,7 @@ pub(super) struct ColdFile {
 impl ColdFile {
     /// Makes one of `length` bytes in a folder of `directory`.
     pub(super) fn make(directory: &Path, length: u64) -> Result<ColdFile, Failure> {
-        let scratch = Scratch::new(directory)?;
+        let scratch = ScratchDirectory::new(directory)?;
         let content = scratch.random_file(NAME, length)?;
         std::thread::sleep(REST);
         let file = File::open(scratch.path().join(NAME)).map_err(|error| {

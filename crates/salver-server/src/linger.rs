@@ -1,4 +1,4 @@
-//! The end of a connection over TCP that sends its last answer.
+//! Lingering: the end of a connection over TCP after its last answer (RFC 9112 section 9.6).
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use std::pin::Pin;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 
-use crate::stream::Stream;
+use crate::byte_stream::ByteStream;
 use crate::wire::Wire;
 
-/// How long a peer may take to read the last answer before the connection is dropped on it.
+/// The time that a peer has to read the last answer before the connection is dropped.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Tells the peer that nothing follows, and reads what it still sends until it has seen that: to
-/// close at once would destroy the last answer on its way (RFC 9112 section 9.6).
-pub(crate) async fn linger<S: Stream>(wire: Wire<S>) {
+/// Shuts down the sending side, and discards input until the peer ends its side: to close at once would destroy the
+/// last answer on its way (RFC 9112 section 9.6).
+pub(crate) async fn linger<S: ByteStream>(wire: Wire<S>) {
     let Wire {
         shared,
         mut stream,
@@ -22,7 +22,7 @@ pub(crate) async fn linger<S: Stream>(wire: Wire<S>) {
         ..
     } = wire;
     deadline.set(Instant::now() + LINGER);
-    // Over TLS there is something to send first, for which there may be no room.
+    // Over TLS there is an alert to send first, for which there may be no room.
     let told = deadline.bound(stream.shutdown(), || true).await;
     if !matches!(told, Some(Ok(()))) {
         return;

@@ -1,63 +1,64 @@
-//! Small answers over HTTP/1.1 that are asked for again and again, head and content in one piece: one send of
-//! one buffer, for which nothing is rendered, nothing is copied but the date, and nothing is shared
-//! with another core.
+//! Rendered responses: small answers over HTTP/1.1 that are asked for again and again, head and content in one piece.
+//! Each is one send of one buffer, for which nothing is rendered, nothing is copied but the date, and nothing is
+//! shared with another core.
 //!
-//! An answer is put together at its second request, and let go when nobody has asked for it between
-//! two sweeps.
+//! A response is rendered at its second request, and dropped when there was no request for it between two sweeps.
 
 use std::rc::Rc;
 
 use salver_assets::{Protocol, Remembered, ResponsePlan};
 use salver_http1::{Persistence, RenderedHead};
 
-use crate::front::Front;
+use crate::listener_fields::ListenerFields;
 
-/// Longer content is rarely in memory, and then leaves by `writev`, beside its head: the one send
-/// spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB).
+/// The longest content of a rendered response. Longer content is rarely in memory, and then leaves by `writev`,
+/// beside its head: the one send spares less and less of it (3 % at 50 KiB, 1 % at 100 KiB).
 const LONGEST: usize = 64 * 1024;
 
-/// Bytes that the answers of one loop may take.
+/// The bytes that the rendered responses of one loop may take.
 const MOST: usize = 8 * 1024 * 1024;
 
-/// A power of two.
+/// The number of slots, a power of two.
 const SLOTS: usize = 512;
 
-/// In how many slots an answer may stand.
+/// The number of slots in which a response may stand.
 const PLACES: usize = 4;
 
-/// See the module.
-pub(crate) struct Ready {
-    slots: Box<[Slot]>,
-    /// Invariant: the sum of the lengths of all answers.
+/// The rendered responses of one loop.
+pub(crate) struct RenderedResponses {
+    slots: Box<[ResponseSlot]>,
+    /// Invariant: the sum of the lengths of all responses.
     bytes: usize,
 }
 
 #[derive(Default)]
-struct Slot {
-    /// Of which representation, and for whose listener.
-    of: Option<(Remembered, Rc<Front>)>,
-    /// Empty until the second request.
+struct ResponseSlot {
+    /// The representation, and the fields of its listener.
+    of: Option<(Remembered, Rc<ListenerFields>)>,
+    /// The response, empty until the second request.
     answer: Vec<u8>,
     date_at: usize,
-    /// Since the last sweep.
+    /// True if it was used since the last sweep.
     used: bool,
 }
 
-impl Ready {
+impl RenderedResponses {
     pub(crate) fn new() -> Self {
-        Ready {
-            slots: std::iter::repeat_with(Slot::default).take(SLOTS).collect(),
+        RenderedResponses {
+            slots: std::iter::repeat_with(ResponseSlot::default)
+                .take(SLOTS)
+                .collect(),
             bytes: 0,
         }
     }
 
-    /// The number of the answer that carries out `plan` on a connection that lasts, for
-    /// [`get`](Self::get); `None` if there is none, at least not yet.
+    /// The number of the response that carries out `plan` on a connection that lasts, for [`get`](Self::get); `None`
+    /// if there is none, at least not yet.
     pub(crate) fn find(
         &mut self,
         plan: &ResponsePlan,
         date: &[u8; 29],
-        front: &Rc<Front>,
+        listener_fields: &Rc<ListenerFields>,
     ) -> Option<usize> {
         let whole = plan.served_whole()?;
         if whole.content().len() > LONGEST {
@@ -65,27 +66,28 @@ impl Ready {
         }
         let home = home(whole.number());
         let places = || (home..home + PLACES).map(|place| place % SLOTS);
-        let is_it = |slot: &Slot| {
+        let is_it = |slot: &ResponseSlot| {
             let of = slot.of.as_ref();
-            of.is_some_and(|(of, its)| of.is(&whole) && Rc::ptr_eq(its, front))
+            of.is_some_and(|(of, its)| of.is(&whole) && Rc::ptr_eq(its, listener_fields))
         };
         let found = places().find(|&place| self.slots.get(place).is_some_and(is_it));
         let Some(number) = found else {
-            let free = places().find(|&place| self.slots.get(place).is_some_and(Slot::is_free));
+            let free =
+                places().find(|&place| self.slots.get(place).is_some_and(ResponseSlot::is_free));
             let slot = self.slots.get_mut(free.unwrap_or(home))?;
             self.bytes -= slot.answer.len();
-            *slot = Slot {
-                of: Some((whole.remember(), Rc::clone(front))),
+            *slot = ResponseSlot {
+                of: Some((whole.remember(), Rc::clone(listener_fields))),
                 used: true,
-                ..Slot::default()
+                ..ResponseSlot::default()
             };
             return None;
         };
         let slot = self.slots.get_mut(number)?;
         slot.used = true;
         if slot.answer.is_empty() {
-            let head: &RenderedHead = rendered(plan)?;
-            let around = front.lines().len() + salver_http1::TAIL_AT_MOST;
+            let head: &RenderedHead = rendered_head(plan)?;
+            let around = listener_fields.lines().len() + salver_http1::TAIL_AT_MOST;
             let length = head.len() + around + whole.content().len();
             if self.bytes + length > MOST {
                 return None;
@@ -94,7 +96,7 @@ impl Ready {
             head.write(
                 &mut slot.answer,
                 date,
-                front.lines(),
+                listener_fields.lines(),
                 Persistence::KeepAlive,
             );
             slot.answer.extend_from_slice(whole.content());
@@ -109,41 +111,41 @@ impl Ready {
         Some(number)
     }
 
-    /// The bytes of an answer that was found.
+    /// The bytes of a response that was found.
     pub(crate) fn get(&self, number: usize) -> &[u8] {
         self.slots.get(number).map_or(&[], |slot| &slot.answer)
     }
 
-    /// Lets go of what was not asked for since the last time. Called every now and then.
+    /// Drops the responses that were not used since the last sweep. Called every now and then.
     pub(crate) fn sweep(&mut self) {
         for slot in &mut self.slots {
             if std::mem::take(&mut slot.used) {
                 continue;
             }
             self.bytes -= slot.answer.len();
-            *slot = Slot::default();
+            *slot = ResponseSlot::default();
         }
     }
 }
 
-impl Slot {
+impl ResponseSlot {
     fn is_free(&self) -> bool {
         self.of.is_none()
     }
 }
 
-/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
-pub(crate) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
-    let render = || RenderedHead::new(plan.status, fields(plan));
+/// The head of a plan, rendered once; `None` for a head made for one answer alone.
+pub(crate) fn rendered_head(plan: &ResponsePlan) -> Option<&RenderedHead> {
+    let render = || RenderedHead::new(plan.status, field_lines(plan));
     plan.rendered_heads()?.head(Protocol::Http1, render)
 }
 
-/// The fields of a plan as lines.
-pub(crate) fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
+/// The field lines of a plan.
+pub(crate) fn field_lines(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
     plan.fields().map(|(name, value)| (name, &**value))
 }
 
-/// The first slot for a representation: its address, stirred.
+/// The first slot for a representation, by a hash of its address.
 fn home(number: usize) -> usize {
     (number >> 4).wrapping_mul(0x9E37_79B9) >> 7 & (SLOTS - 1)
 }
@@ -206,10 +208,11 @@ mod tests {
         }
     }
 
-    fn text(ready: &mut Ready, plan: &ResponsePlan, date: usize) -> Option<String> {
-        thread_local!(static FRONT: Rc<Front> = Rc::default());
-        let number = FRONT.with(|front| ready.find(plan, DATES[date], front))?;
-        Some(String::from_utf8(ready.get(number).to_vec()).unwrap())
+    fn text(responses: &mut RenderedResponses, plan: &ResponsePlan, date: usize) -> Option<String> {
+        thread_local!(static FRONT: Rc<ListenerFields> = Rc::default());
+        let number =
+            FRONT.with(|listener_fields| responses.find(plan, DATES[date], listener_fields))?;
+        Some(String::from_utf8(responses.get(number).to_vec()).unwrap())
     }
 
     #[test]
@@ -217,12 +220,12 @@ mod tests {
         let site = Site::new();
         site.source.insert("a", "alpha", 0);
         let plan = site.get("/a");
-        let mut ready = Ready::new();
-        assert_eq!(text(&mut ready, &plan, 0), None);
-        let first = text(&mut ready, &plan, 0).unwrap();
+        let mut responses = RenderedResponses::new();
+        assert_eq!(text(&mut responses, &plan, 0), None);
+        let first = text(&mut responses, &plan, 0).unwrap();
         assert!(first.starts_with("HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
         assert!(first.ends_with("\r\n\r\nalpha"), "{first}");
-        let later = text(&mut ready, &site.get("/a"), 1).unwrap();
+        let later = text(&mut responses, &site.get("/a"), 1).unwrap();
         assert_eq!(later, first.replace("08:49:37", "08:49:38"));
     }
 
@@ -231,11 +234,11 @@ mod tests {
         let site = Site::new();
         site.source.insert("a", "alpha", 0);
         site.source.insert("long", vec![b'x'; LONGEST + 1], 0);
-        let mut ready = Ready::new();
+        let mut responses = RenderedResponses::new();
         let mut check = |request: &Request<'_>| {
             let plan = site.plan(request);
             for _ in 0..3 {
-                assert_eq!(text(&mut ready, &plan, 0), None, "{request:?}");
+                assert_eq!(text(&mut responses, &plan, 0), None, "{request:?}");
             }
         };
         check(&Request {
@@ -253,26 +256,26 @@ mod tests {
     fn a_changed_file_is_another_answer_and_what_is_idle_goes() {
         let site = Site::new();
         site.source.insert("a", "alpha", 0);
-        let mut ready = Ready::new();
+        let mut responses = RenderedResponses::new();
         let old = site.get("/a");
-        text(&mut ready, &old, 0);
-        assert!(text(&mut ready, &old, 0).unwrap().ends_with("alpha"));
+        text(&mut responses, &old, 0);
+        assert!(text(&mut responses, &old, 0).unwrap().ends_with("alpha"));
         site.source.insert("a", "omega", 1);
         site.engine.clear();
         let new = site.get("/a");
-        text(&mut ready, &new, 0);
-        assert!(text(&mut ready, &new, 0).unwrap().ends_with("omega"));
-        ready.sweep();
-        assert!(ready.bytes > 0);
-        ready.sweep();
-        assert_eq!(ready.bytes, 0);
-        assert!(ready.slots.iter().all(Slot::is_free));
+        text(&mut responses, &new, 0);
+        assert!(text(&mut responses, &new, 0).unwrap().ends_with("omega"));
+        responses.sweep();
+        assert!(responses.bytes > 0);
+        responses.sweep();
+        assert_eq!(responses.bytes, 0);
+        assert!(responses.slots.iter().all(ResponseSlot::is_free));
     }
 
     #[test]
     fn there_is_a_bound_and_each_gets_its_own_bytes() {
         let site = Site::new();
-        let mut ready = Ready::new();
+        let mut responses = RenderedResponses::new();
         let count = 2 * SLOTS;
         for number in 0..count {
             let length = LONGEST - 1000 + number % 1000;
@@ -284,15 +287,15 @@ mod tests {
         for _ in 0..3 {
             for number in 0..count {
                 let plan = site.get(&format!("/{number}"));
-                text(&mut ready, &plan, 0);
-                if let Some(answer) = text(&mut ready, &plan, 0) {
+                text(&mut responses, &plan, 0);
+                if let Some(answer) = text(&mut responses, &plan, 0) {
                     let (_, content) = answer.split_once("\r\n\r\n").unwrap();
                     assert!(content.starts_with(&format!("{number}.")));
                     found += 1;
                 }
-                assert!(ready.bytes <= MOST);
-                let sum: usize = ready.slots.iter().map(|slot| slot.answer.len()).sum();
-                assert_eq!(sum, ready.bytes);
+                assert!(responses.bytes <= MOST);
+                let sum: usize = responses.slots.iter().map(|slot| slot.answer.len()).sum();
+                assert_eq!(sum, responses.bytes);
             }
         }
         assert!(found > 0);

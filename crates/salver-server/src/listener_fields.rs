@@ -1,23 +1,20 @@
-//! What a listener adds to every answer that leaves through it.
+//! The fields that a listener adds to every answer.
 
-use bytes::Bytes;
+use salver_assets::Field;
 
-/// A field name and value.
-pub(crate) type Field = (&'static str, Bytes);
-
-/// The fields that belong to a listener, not to what is served: `Strict-Transport-Security`,
-/// `Alt-Svc`. One value per listener, made when the server starts.
+/// The fields of a listener, not of a file: `Strict-Transport-Security`, `Alt-Svc`. Rendered for each protocol when
+/// the server starts.
 #[derive(Debug, Default)]
-pub(crate) struct Front {
+pub(crate) struct ListenerFields {
     fields: Vec<Field>,
-    /// The same as field lines of HTTP/1.1, each with its CRLF.
+    /// The fields as lines of HTTP/1.1, each with its CRLF.
     lines: Vec<u8>,
-    /// The same as a part of a field block of HTTP/2.
+    /// The fields as a part of a field block of HTTP/2.
     block: Box<[u8]>,
 }
 
-impl Front {
-    /// A front that adds these fields; their values are valid field values.
+impl ListenerFields {
+    /// Renders these fields; their values are valid field values.
     pub(crate) fn new(fields: Vec<Field>) -> Self {
         let mut lines = Vec::new();
         for (name, value) in &fields {
@@ -27,7 +24,7 @@ impl Front {
             lines.extend_from_slice(b"\r\n");
         }
         let block = fields.iter().map(|(name, value)| (*name, &**value));
-        Front {
+        ListenerFields {
             block: salver_http2::render_fields(block),
             fields,
             lines,

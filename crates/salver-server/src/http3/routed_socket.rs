@@ -1,5 +1,5 @@
-//! A worker's UDP socket, as QUIC sees it: what belongs to another worker is handed over, and what
-//! others hand over comes as if the kernel had given it.
+//! The UDP socket of a worker: datagrams for another worker are handed over, and those handed over by others come as
+//! if from the kernel.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,44 +13,44 @@ use std::task::{Context, Poll, Waker};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::connection_ids::ConnectionIds;
 use super::datagram::{Datagram, fill};
-use super::routing::Ids;
 
-/// Datagrams that may wait for a worker to take them over; further ones are lost, as they would be
-/// in a socket that is full. Each takes 2 KiB at most but for the rare ones of local networks.
+/// The number of datagrams that may wait for a worker; further ones are lost, as they would be in a socket that is
+/// full. Each takes 2 KiB at most but for the rare ones of local networks.
 const WAITING: usize = 512;
 
-/// What the sockets of all workers at one address share.
+/// The router of datagrams between the sockets of all workers at one address.
 #[derive(Debug)]
-pub(super) struct Exchange {
-    ids: Ids,
+pub(super) struct DatagramRouter {
+    ids: ConnectionIds,
     inboxes: Vec<Inbox>,
 }
 
-/// Where others put what is for a worker.
+/// The inbox of a worker, for datagrams that others received.
 #[derive(Debug, Default)]
-struct Inbox(Mutex<Waiting>);
+struct Inbox(Mutex<InboxState>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct InboxState {
     datagrams: VecDeque<Datagram>,
     waker: Option<Waker>,
 }
 
-impl Exchange {
-    pub(super) fn new(ids: Ids, workers: usize) -> Arc<Self> {
-        Arc::new(Exchange {
+impl DatagramRouter {
+    pub(super) fn new(ids: ConnectionIds, workers: usize) -> Arc<Self> {
+        Arc::new(DatagramRouter {
             ids,
             inboxes: (0..workers).map(|_| Inbox::default()).collect(),
         })
     }
 
-    /// Whether there is more than one worker.
+    /// True if there is more than one worker.
     pub(super) fn has_others(&self) -> bool {
         self.inboxes.len() > 1
     }
 
-    /// Hands a datagram over.
+    /// Hands a datagram over to a worker.
     fn give(&self, worker: u16, datagram: Datagram) {
         let Some(inbox) = self.inboxes.get(usize::from(worker)) else {
             return;
@@ -70,12 +70,12 @@ impl Exchange {
 }
 
 impl Inbox {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        // Nothing in there can be half done.
+    fn lock(&self) -> std::sync::MutexGuard<'_, InboxState> {
+        // No change of the inbox can be half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out as many as fit, or has the task woken when there are some.
+    /// Takes as many datagrams as fit, or has the task woken when there are some.
     fn take(
         &self,
         context: &Context<'_>,
@@ -97,24 +97,24 @@ impl Inbox {
     }
 }
 
-/// See the module.
-pub(super) struct Socket {
+/// The UDP socket of one worker.
+pub(super) struct RoutedSocket {
     inner: Arc<dyn AsyncUdpSocket>,
-    exchange: Arc<Exchange>,
+    router: Arc<DatagramRouter>,
     worker: u16,
-    /// Whether the kernel has its turn before the inbox.
+    /// True if the kernel has its turn before the inbox.
     kernel_first: AtomicBool,
 }
 
-impl Socket {
+impl RoutedSocket {
     pub(super) fn new(
         inner: Arc<dyn AsyncUdpSocket>,
-        exchange: Arc<Exchange>,
+        router: Arc<DatagramRouter>,
         worker: u16,
     ) -> Self {
-        Socket {
+        RoutedSocket {
             inner,
-            exchange,
+            router,
             worker,
             kernel_first: AtomicBool::new(false),
         }
@@ -126,20 +126,19 @@ impl Socket {
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> usize {
-        let inbox = self.exchange.inboxes.get(usize::from(self.worker));
+        let inbox = self.router.inboxes.get(usize::from(self.worker));
         inbox.map_or(0, |inbox| inbox.take(context, buffers, metas))
     }
 
-    /// Hands over what is not for this worker; what is stays in `buffer`, perhaps nothing.
+    /// Hands over the datagrams for other workers; those for this one stay in `buffer`, which may be none.
     fn sort(&self, buffer: &mut [u8], meta: &mut RecvMeta) {
         let stride = meta.stride.max(1);
         let received = buffer.get(..meta.len).unwrap_or_default();
         let foreign = |datagram: &[u8]| {
-            let destination = self.exchange.ids.destination(datagram);
+            let destination = self.router.ids.destination(datagram);
             destination.filter(|worker| *worker != self.worker)
         };
-        // What the kernel joined came from one client, so that nearly always all of it is for one
-        // worker.
+        // The kernel joins datagrams of one client, so that nearly always all are for one worker.
         if !received.chunks(stride).any(|one| foreign(one).is_some()) {
             return;
         }
@@ -155,7 +154,7 @@ impl Socket {
                         ..*meta
                     };
                     let bytes = one.into();
-                    self.exchange.give(worker, Datagram { meta, bytes });
+                    self.router.give(worker, Datagram { meta, bytes });
                 }
                 None => {
                     // Only the last one may be shorter than the others, and it stays the last.
@@ -169,15 +168,15 @@ impl Socket {
     }
 }
 
-impl fmt::Debug for Socket {
+impl fmt::Debug for RoutedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Socket")
+        f.debug_struct("RoutedSocket")
             .field("worker", &self.worker)
             .finish_non_exhaustive()
     }
 }
 
-impl AsyncUdpSocket for Socket {
+impl AsyncUdpSocket for RoutedSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.inner).create_io_poller()
     }
@@ -192,7 +191,7 @@ impl AsyncUdpSocket for Socket {
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        // In turns: whoever floods one of the two does not shut out the other.
+        // In turns: a flood of one of the two does not shut out the other.
         let kernel_first = self.kernel_first.swap(false, Ordering::Relaxed);
         if !kernel_first {
             let taken = self.take(context, buffers, metas);
@@ -235,13 +234,13 @@ impl AsyncUdpSocket for Socket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::routing::Generator;
+    use super::super::connection_ids::IdGenerator;
     use super::*;
     use quinn::ConnectionIdGenerator;
     use std::sync::atomic::AtomicUsize;
     use std::task::Wake;
 
-    /// What the kernel is going to give, one buffer after the other.
+    /// The kernel's datagrams, one buffer after the other.
     #[derive(Debug, Default)]
     struct Kernel(Mutex<VecDeque<(Vec<u8>, usize)>>);
 
@@ -298,20 +297,20 @@ mod tests {
 
     struct Worker {
         kernel: Arc<Kernel>,
-        socket: Socket,
-        generator: Generator,
+        socket: RoutedSocket,
+        generator: IdGenerator,
         woken: Arc<Count>,
     }
 
     fn workers(count: u16) -> Vec<Worker> {
-        let ids = Ids::new(count);
-        let exchange = Exchange::new(ids.clone(), count.into());
+        let ids = ConnectionIds::new(count);
+        let router = DatagramRouter::new(ids.clone(), count.into());
         let worker = |number| {
             let kernel = Arc::new(Kernel::default());
             Worker {
-                socket: Socket::new(Arc::clone(&kernel) as _, Arc::clone(&exchange), number),
+                socket: RoutedSocket::new(Arc::clone(&kernel) as _, Arc::clone(&router), number),
                 kernel,
-                generator: Generator::new(ids.clone(), number),
+                generator: IdGenerator::new(ids.clone(), number),
                 woken: Arc::default(),
             }
         };

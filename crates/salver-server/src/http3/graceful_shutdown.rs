@@ -1,83 +1,83 @@
-//! How a connection says that it takes no more requests (RFC 9114 section 5.2).
+//! The graceful shutdown of a connection by two GOAWAY (RFC 9114 section 5.2).
 
 use std::time::{Duration, Instant};
 
-/// The largest stream of a request that there can be: it promises nothing, and says that the end is near.
+/// The largest possible stream of a request: a GOAWAY with it refuses none, and announces that the end is near.
 const ANY_REQUEST: u64 = (1 << 62) - 4;
 
-/// From one request's stream to the next (RFC 9000 section 2.1).
+/// The distance from one request's stream to the next (RFC 9000 section 2.1).
 const NEXT: u64 = 4;
 
-/// Between the two, so that what was on its way is answered: about a round trip, within bounds.
+/// The bounds of the time between the two, a round trip: requests on their way are answered.
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What was said of the end of a connection. First that it is near, so that the client asks elsewhere; then,
-/// once it has had the time to read that, with which request it was.
+/// The shutdown of one connection. The first GOAWAY announces it, so that the client asks elsewhere; the second, once
+/// the client has had the time to read that, names the last request.
 #[derive(Debug)]
-pub(super) struct GoingAway {
-    /// After the last request that was taken.
+pub(super) struct GracefulShutdown {
+    /// The stream after the last request that was accepted.
     next: u64,
-    said: Said,
+    state: GoawayState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Said {
-    Nothing,
-    /// That the end is near; the rest is to be said then.
-    Near(Instant),
-    /// Which requests were the last ones.
-    Last,
+enum GoawayState {
+    Unsent,
+    /// The end is announced; the last GOAWAY is due then.
+    Announced(Instant),
+    /// The last request is named.
+    Sent,
 }
 
-impl GoingAway {
+impl GracefulShutdown {
     pub(super) fn new() -> Self {
-        GoingAway {
+        GracefulShutdown {
             next: 0,
-            said: Said::Nothing,
+            state: GoawayState::Unsent,
         }
     }
 
-    /// Whether a request on `stream` is to be answered; those of a connection come in their order.
+    /// True if a request on `stream` is to be answered; those of a connection come in their order.
     pub(super) fn takes(&mut self, stream: u64) -> bool {
-        if self.said == Said::Last {
+        if self.state == GoawayState::Sent {
             return false;
         }
         self.next = self.next.max(stream.saturating_add(NEXT));
         true
     }
 
-    /// The GOAWAY that is to be sent now, if any: the stream that it names.
+    /// The stream of the GOAWAY that is to be sent now, if one is due.
     pub(super) fn poll(&mut self, now: Instant, round_trip: Duration) -> Option<u64> {
-        match self.said {
-            Said::Nothing => {
-                self.said = Said::Near(now + round_trip.clamp(SHORTEST, LONGEST));
+        match self.state {
+            GoawayState::Unsent => {
+                self.state = GoawayState::Announced(now + round_trip.clamp(SHORTEST, LONGEST));
                 Some(ANY_REQUEST)
             }
-            Said::Near(until) if now >= until => {
-                self.said = Said::Last;
+            GoawayState::Announced(until) if now >= until => {
+                self.state = GoawayState::Sent;
                 Some(self.next)
             }
-            Said::Near(_) | Said::Last => None,
+            GoawayState::Announced(_) | GoawayState::Sent => None,
         }
     }
 
-    /// Whether something was said.
+    /// True if the first GOAWAY was sent.
     pub(super) fn has_begun(&self) -> bool {
-        self.said != Said::Nothing
+        self.state != GoawayState::Unsent
     }
 
-    /// When there is more to say.
+    /// The time at which the last GOAWAY is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        match self.said {
-            Said::Near(until) => Some(until),
-            Said::Nothing | Said::Last => None,
+        match self.state {
+            GoawayState::Announced(until) => Some(until),
+            GoawayState::Unsent | GoawayState::Sent => None,
         }
     }
 
-    /// Whether no further request is taken.
+    /// True if the last GOAWAY was sent, and no further request is accepted.
     pub(super) fn is_last(&self) -> bool {
-        self.said == Said::Last
+        self.state == GoawayState::Sent
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[track_caller]
     fn check(round_trip: u64, pause: u64) {
-        let (mut going, start) = (GoingAway::new(), Instant::now());
+        let (mut going, start) = (GracefulShutdown::new(), Instant::now());
         let (round_trip, pause) = (
             Duration::from_millis(round_trip),
             Duration::from_millis(pause),
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn without_a_request_there_is_none_that_was_the_last() {
-        let (mut going, now) = (GoingAway::new(), Instant::now());
+        let (mut going, now) = (GracefulShutdown::new(), Instant::now());
         assert!(going.poll(now, Duration::ZERO).is_some());
         assert_eq!(going.poll(now + LONGEST, Duration::ZERO), Some(0));
     }

@@ -1,4 +1,4 @@
-//! Which worker a datagram is for.
+//! Connection ids that name their worker, by which datagrams are routed.
 //!
 //! Each worker has a socket of its own at the same address, and the kernel spreads datagrams over
 //! them by the addresses and ports of both sides. A client whose address changes - it went from one
@@ -10,25 +10,25 @@ use std::hash::{BuildHasher, RandomState};
 
 use quinn::{ConnectionId, ConnectionIdGenerator};
 
-/// Length of the connection ids that this server gives out, in bytes.
-pub(super) const LENGTH: usize = 8;
+/// The length of the server's connection ids, in bytes.
+pub(super) const ID_LENGTH: usize = 8;
 
-/// Bytes of an id that tell it from others; what is left says whose it is.
+/// The bytes of an id that tell it from others; the rest names the worker.
 const NONCE: usize = 6;
 
-/// How connection ids are made and read; the same for all workers of a server.
+/// The maker and reader of connection ids, the same for all workers of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Ids {
-    /// Hashes numbers to nonces, so that nobody can tell which ids belong to one connection.
+pub(super) struct ConnectionIds {
+    /// The hash of numbers to nonces, so that no observer can tell which ids belong to one connection.
     nonces: RandomState,
-    /// Hashes nonces to what hides the worker's number.
+    /// The hash of nonces to the masks that hide workers' numbers.
     masks: RandomState,
     workers: u16,
 }
 
-impl Ids {
+impl ConnectionIds {
     pub(super) fn new(workers: u16) -> Self {
-        Ids {
+        ConnectionIds {
             nonces: RandomState::new(),
             masks: RandomState::new(),
             workers,
@@ -40,48 +40,46 @@ impl Ids {
         u16::from_le_bytes([first, second])
     }
 
-    fn make(&self, worker: u16, number: u64) -> [u8; LENGTH] {
+    fn make(&self, worker: u16, number: u64) -> [u8; ID_LENGTH] {
         let [a, b, c, d, e, f, ..] = self.nonces.hash_one((worker, number)).to_le_bytes();
         let nonce = [a, b, c, d, e, f];
         let [high, low] = (worker ^ self.mask(&nonce)).to_be_bytes();
         [a, b, c, d, e, f, high, low]
     }
 
-    /// The worker that gave out `id`; `None` for one that nobody here did, but for a few by
-    /// accident.
+    /// The worker of an id; `None` for an id that is not of this server, but for a few by accident.
     fn worker(&self, id: &[u8]) -> Option<u16> {
-        let [a, b, c, d, e, f, high, low] = *id.as_array::<LENGTH>()?;
+        let [a, b, c, d, e, f, high, low] = *id.as_array::<ID_LENGTH>()?;
         let worker = u16::from_be_bytes([high, low]) ^ self.mask(&[a, b, c, d, e, f]);
         (worker < self.workers).then_some(worker)
     }
 
-    /// The worker that a datagram is for; `None` if it does not say: whoever gets it may have it.
-    /// The ids of first packets are the client's choice. They are followed too, for the client has
-    /// been given another one once it has had an answer.
+    /// The worker of a datagram; `None` if it names none, and may stay where it came. The ids of first packets are
+    /// the client's choice. They are followed too, for the client uses the server's id once it has had an answer.
     pub(super) fn destination(&self, datagram: &[u8]) -> Option<u16> {
         let id = match datagram {
             // A long header: version, then the length of the id (RFC 8999 section 5.1).
             [first, _, _, _, _, length, rest @ ..] if first & 0x80 != 0 => {
                 rest.get(..usize::from(*length))?
             }
-            // A short header: the id, whose length only its maker knows (RFC 8999 section 5.2).
-            [_, rest @ ..] => rest.get(..LENGTH)?,
+            // A short header: the id, whose length the server knows (RFC 8999 section 5.2).
+            [_, rest @ ..] => rest.get(..ID_LENGTH)?,
             [] => return None,
         };
         self.worker(id)
     }
 }
 
-/// Makes the ids of one worker.
-pub(super) struct Generator {
-    ids: Ids,
+/// The generator of one worker's ids.
+pub(super) struct IdGenerator {
+    ids: ConnectionIds,
     worker: u16,
     number: u64,
 }
 
-impl Generator {
-    pub(super) fn new(ids: Ids, worker: u16) -> Self {
-        Generator {
+impl IdGenerator {
+    pub(super) fn new(ids: ConnectionIds, worker: u16) -> Self {
+        IdGenerator {
             ids,
             worker,
             number: 0,
@@ -89,14 +87,14 @@ impl Generator {
     }
 }
 
-impl ConnectionIdGenerator for Generator {
+impl ConnectionIdGenerator for IdGenerator {
     fn generate_cid(&mut self) -> ConnectionId {
         self.number += 1;
         ConnectionId::new(&self.ids.make(self.worker, self.number))
     }
 
     fn cid_len(&self) -> usize {
-        LENGTH
+        ID_LENGTH
     }
 
     fn cid_lifetime(&self) -> Option<std::time::Duration> {
@@ -120,11 +118,11 @@ mod tests {
 
     #[test]
     fn an_id_names_its_worker_to_this_server_alone() {
-        let (ids, other) = (Ids::new(5), Ids::new(5));
+        let (ids, other) = (ConnectionIds::new(5), ConnectionIds::new(5));
         let mut seen = HashSet::new();
         let (mut known, mut total) = (0, 0);
         for worker in 0..5 {
-            let mut generator = Generator::new(ids.clone(), worker);
+            let mut generator = IdGenerator::new(ids.clone(), worker);
             for _ in 0..1000 {
                 let id = generator.generate_cid();
                 assert!(seen.insert(id), "an id twice");
@@ -144,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_stays_where_it_came() {
-        let ids = Ids::new(2);
+        let ids = ConnectionIds::new(2);
         let id = ids.make(1, 7);
         for datagram in [
             vec![],
@@ -161,7 +159,7 @@ mod tests {
         }
         // A worker that does not exist.
         assert_eq!(
-            Ids {
+            ConnectionIds {
                 workers: 1,
                 ..ids.clone()
             }

@@ -1,4 +1,4 @@
-//! Connections that get one answer, and then end: from listeners that serve nothing themselves.
+//! Connections that get a single response and end: those refused, redirected, or sent without TLS to a port with it.
 
 use std::io;
 
@@ -7,13 +7,12 @@ use salver_http1::{Persistence, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends the answer and waits until the client has read it: whatever
-/// it still sends would otherwise destroy the answer on its way (RFC 9112 section 9.6). Waits for
-/// as long as the client likes: whoever calls sets a limit.
+/// Sends the answer and waits until the client has read it: further input of the client would otherwise destroy the
+/// answer on its way (RFC 9112 section 9.6). Has no time limit: the caller sets one.
 ///
 /// # Errors
 /// The socket's.
-pub(crate) async fn answer_and_close(
+pub(crate) async fn send_single_response(
     mut stream: TcpStream,
     plan: &ResponsePlan,
     date: &[u8; 29],

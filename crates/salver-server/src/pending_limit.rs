@@ -1,8 +1,7 @@
-//! Answers that are awaited, of a disk or a handler: for how long, and how many at a time.
+//! The limits on pending answers, which wait for a disk or a handler: their time, and their number.
 //!
-//! A mount whose disk hangs keeps everybody who asks for it waiting. They do not take the places of those
-//! who ask for other mounts: where there are several, each may have as many wait as are left for all
-//! others.
+//! A mount whose disk hangs keeps all requests for it waiting. They do not take the places of requests for other
+//! mounts: where there are several, each may have as many wait as are left for all others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,34 +10,34 @@ use std::time::Duration;
 use bytes::Bytes;
 use salver_assets::{Method, ResponsePlan};
 
-/// The answers that are awaited, by mount.
+/// The limit on the number of pending answers, by mount.
 #[derive(Debug)]
-pub(crate) struct AwaitedAnswers {
+pub(crate) struct PendingLimit {
     all: AtomicUsize,
     by_mount: Vec<AtomicUsize>,
     most: usize,
 }
 
-/// One of them; no longer when dropped.
+/// The permit of one pending answer; it no longer counts when dropped.
 #[derive(Debug)]
-pub(crate) struct AwaitedAnswer {
-    answers: Arc<AwaitedAnswers>,
+pub(crate) struct PendingPermit {
+    answers: Arc<PendingLimit>,
     mount: usize,
 }
 
-impl AwaitedAnswers {
-    /// Those of so many mounts; at most so many where there are several.
+impl PendingLimit {
+    /// A limit for so many mounts: at most `most` answers where there are several.
     pub(crate) fn new(most: usize, mounts: usize) -> Arc<Self> {
         let by_mount = if mounts > 1 { mounts } else { 0 };
-        Arc::new(AwaitedAnswers {
+        Arc::new(PendingLimit {
             all: AtomicUsize::new(0),
             by_mount: (0..by_mount).map(|_| AtomicUsize::new(0)).collect(),
             most,
         })
     }
 
-    /// One more, from a mount; `None` if others may need its place.
-    pub(crate) fn begin(self: &Arc<Self>, mount: usize) -> Option<AwaitedAnswer> {
+    /// Takes a permit for an answer of a mount; `None` if other mounts may need it.
+    pub(crate) fn begin(self: &Arc<Self>, mount: usize) -> Option<PendingPermit> {
         if let Some(count) = self.by_mount.get(mount) {
             let left = self.most.saturating_sub(self.all.load(Ordering::Relaxed));
             let is_fair = |count| (count < left.max(1)).then_some(count + 1);
@@ -46,14 +45,14 @@ impl AwaitedAnswers {
             count.fetch_update(relaxed, relaxed, is_fair).ok()?;
             self.all.fetch_add(1, relaxed);
         }
-        Some(AwaitedAnswer {
+        Some(PendingPermit {
             answers: Arc::clone(self),
             mount,
         })
     }
 }
 
-impl Drop for AwaitedAnswer {
+impl Drop for PendingPermit {
     fn drop(&mut self) {
         if let Some(count) = self.answers.by_mount.get(self.mount) {
             count.fetch_sub(1, Ordering::Relaxed);
@@ -62,20 +61,22 @@ impl Drop for AwaitedAnswer {
     }
 }
 
-/// What `work` gives within `time` as the answer to this method, else 503.
-pub(crate) async fn within(
+/// The output of `work` within `time`, else 503 as the answer to this method.
+pub(crate) async fn with_timeout(
     time: Duration,
     method: Method,
     work: impl Future<Output = ResponsePlan>,
 ) -> ResponsePlan {
     match tokio::time::timeout(time, work).await {
         Ok(plan) => plan,
-        Err(_) => unavailable("Service Unavailable: this takes too long").for_method(method),
+        Err(_) => {
+            service_unavailable("Service Unavailable: this takes too long").for_method(method)
+        }
     }
 }
 
-/// An answer that says to come again.
-pub(crate) fn unavailable(text: &str) -> ResponsePlan {
+/// The answer 503 (Service Unavailable), with Retry-After.
+pub(crate) fn service_unavailable(text: &str) -> ResponsePlan {
     let more = vec![("Retry-After", Bytes::from_static(b"1"))];
     ResponsePlan::error(503, text, more)
 }
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_mount_leaves_places_for_others() {
-        let answers = AwaitedAnswers::new(100, 3);
+        let answers = PendingLimit::new(100, 3);
         let fill = |mount| std::iter::from_fn(|| answers.begin(mount)).collect::<Vec<_>>();
         let hung = fill(0);
         assert_eq!(hung.len(), 50);
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn one_mount_alone_has_all() {
-        let answers = AwaitedAnswers::new(10, 1);
+        let answers = PendingLimit::new(10, 1);
         let all: Vec<_> = (0..1000).filter_map(|_| answers.begin(0)).collect();
         assert_eq!(all.len(), 1000);
     }

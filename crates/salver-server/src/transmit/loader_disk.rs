@@ -1,5 +1,5 @@
-//! Content as pieces of memory: what cannot be had without waiting is read by the loader; all that is read
-//! counts as memory of its connection for as long as it is on its way.
+//! The disk of an answer's content: the loader reads the bytes that are not in memory, and all that are read count as
+//! memory of the connection until they are sent.
 
 use std::io;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use salver_assets::reading::{Disk, Read};
 use salver_assets::strategy::Residency;
 use salver_assets::{Content, FileContent};
 
-use crate::context::Common;
+use crate::context::ServerContext;
 use crate::memory_budget::{Account, Charge};
 use crate::shared_reads::within_block;
 
 /// The disk behind a server's loader, for one connection.
-pub(crate) struct Loading<'a> {
-    pub(crate) common: &'a Arc<Common>,
+pub(crate) struct LoaderDisk<'a> {
+    pub(crate) common: &'a Arc<ServerContext>,
     pub(crate) account: &'a Arc<Account>,
 }
 
-impl Disk for Loading<'_> {
+impl Disk for LoaderDisk<'_> {
     fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
         super::residency(self.common, file, window)
     }
@@ -30,7 +30,7 @@ impl Disk for Loading<'_> {
         let window = within_block(window);
         let most = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);
         let length = self.account.room_up_to(most);
-        // From now on: whoever asks next has less.
+        // From now on, so that the next read has less room.
         let charge = self.account.charge(length);
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let window = window.start..window.start.saturating_add(length).min(window.end);
@@ -57,20 +57,20 @@ impl Disk for Loading<'_> {
     }
 }
 
-/// Bytes that count until the last of them is gone.
+/// Bytes that count as memory until the last reference to them is dropped.
 fn counted(bytes: Bytes, charge: Charge) -> Bytes {
-    Bytes::from_owner(Counted {
+    Bytes::from_owner(ChargedBytes {
         bytes,
         _charge: charge,
     })
 }
 
-struct Counted {
+struct ChargedBytes {
     bytes: Bytes,
     _charge: Charge,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for ChargedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

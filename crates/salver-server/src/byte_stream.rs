@@ -1,4 +1,4 @@
-//! What a connection's bytes travel on: TCP as it is, or TLS over it.
+//! The byte stream of a connection: TCP, or TLS over TCP.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -10,30 +10,29 @@ use tokio_rustls::server::TlsStream;
 
 use crate::memory_budget::Account;
 
-/// Bytes that TLS holds encrypted until the socket takes them: four records.
+/// The bytes that TLS may hold encrypted until the socket takes them: four records.
 const SEALED: usize = 64 * 1024;
 
 /// A stream of bytes over one TCP connection.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {
-    /// Whether the kernel can send from a file into it.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + 'static {
+    /// The way that bytes go: by the kernel from a file, or through the process.
     const TRANSPORT: Transport;
 
     /// The TCP connection beneath. Nothing is to be read from it or written to it directly unless
     /// the kernel can send from files into the stream.
     fn tcp(&self) -> &TcpStream;
 
-    /// Has the stream hold no more of what is to be sent than the connection has room for; how many bytes
-    /// that can be.
+    /// Limits the bytes that the stream itself holds for sending to the connection's room; returns the limit.
     fn limit_buffer(&mut self, _account: &Account) -> usize {
         0
     }
 
-    /// Says that the end is meant, as far as the stream has words for that and the socket takes
-    /// them at once. Only between answers: what is cut short must not look whole.
-    fn farewell(&mut self, _context: &mut Context<'_>) {}
+    /// Announces the end of the stream, if the protocol can and the socket takes that at once. Only between answers:
+    /// an answer that is cut short must not look whole.
+    fn announce_end(&mut self, _context: &mut Context<'_>) {}
 }
 
-impl Stream for TcpStream {
+impl ByteStream for TcpStream {
     const TRANSPORT: Transport = Transport::KernelSends;
 
     fn tcp(&self) -> &TcpStream {
@@ -41,7 +40,7 @@ impl Stream for TcpStream {
     }
 }
 
-impl Stream for TlsStream<TcpStream> {
+impl ByteStream for TlsStream<TcpStream> {
     const TRANSPORT: Transport = Transport::PassesThrough;
 
     fn tcp(&self) -> &TcpStream {
@@ -55,7 +54,7 @@ impl Stream for TlsStream<TcpStream> {
     }
 
     /// `close_notify` (RFC 8446 section 6.1).
-    fn farewell(&mut self, context: &mut Context<'_>) {
+    fn announce_end(&mut self, context: &mut Context<'_>) {
         self.get_mut().1.send_close_notify();
         let _ = Pin::new(self).poll_flush(context);
     }

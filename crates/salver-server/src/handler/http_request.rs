@@ -1,4 +1,4 @@
-//! A request as a handler is given it.
+//! Requests in the types of the `http` crate, as handlers take them.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,9 @@ use salver_assets::{RequestPath, encode_path};
 
 use super::{Peer, RequestBody, belongs_to_connection};
 
-/// Makes it of all lines of its head, those of pseudo-fields among them: names that begin with a
-/// colon. `path` is that of `asked`, if it has one. `None` if it cannot be said in the types of the `http`
-/// crate.
-pub(crate) fn given<'a>(
+/// The request of all field lines of its head, those of pseudo-fields included, whose names begin with a colon.
+/// `path` is that of `asked`, if it has one. `None` if the types of the `http` crate cannot express it.
+pub(crate) fn to_http_request<'a>(
     version: Version,
     asked: &salver_assets::Request<'_>,
     path: Option<&RequestPath<'_>>,
@@ -23,12 +22,12 @@ pub(crate) fn given<'a>(
     let content = content.map(RequestBody::into_bytes).unwrap_or_default();
     let mut request = Request::new(content);
     *request.version_mut() = version;
-    let path = without_detours(&asked.path, path);
+    let path = without_dot_segments(&asked.path, path);
     let target = match &asked.query {
         Some(query) => [&*path, b"?", query].concat(),
         None => path.into_owned(),
     };
-    *request.uri_mut() = uri(&target)?;
+    *request.uri_mut() = to_uri(&target)?;
     let mut authority = None;
     for (name, value) in lines {
         match name {
@@ -37,7 +36,7 @@ pub(crate) fn given<'a>(
             [b':', ..] => {}
             name => {
                 let name = HeaderName::from_bytes(name).ok()?;
-                // What has been done already is not the handler's to do.
+                // The server has handled these fields already.
                 if !belongs_to_connection(name.as_str()) && name != http::header::EXPECT {
                     let value = HeaderValue::from_bytes(value).ok()?;
                     request.headers_mut().append(name, value);
@@ -45,7 +44,7 @@ pub(crate) fn given<'a>(
             }
         }
     }
-    // RFC 9112 section 3.2.2 and RFC 9113 section 8.3.1: it goes before what Host says.
+    // RFC 9112 section 3.2.2 and RFC 9113 section 8.3.1: it replaces Host.
     if let Some(authority) = authority {
         let authority = HeaderValue::from_bytes(authority).ok()?;
         request.headers_mut().insert(HOST, authority);
@@ -57,9 +56,9 @@ pub(crate) fn given<'a>(
     Some(request)
 }
 
-/// A path as it came, but without segments that lead nowhere: a guard does not see them, so that
-/// what is behind it must not either (`/private/../x` is `/x`).
-fn without_detours<'a>(raw: &'a [u8], path: Option<&RequestPath<'_>>) -> Cow<'a, [u8]> {
+/// A path as it was received, but without dot segments and empty ones: a guard does not see them, so that a handler
+/// must not either (`/private/../x` is `/x`).
+fn without_dot_segments<'a>(raw: &'a [u8], path: Option<&RequestPath<'_>>) -> Cow<'a, [u8]> {
     // Leaving out a segment leaves out its slash; the dot of `/a/.` alone hides nothing.
     let slashes = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
     match path {
@@ -72,8 +71,8 @@ fn without_detours<'a>(raw: &'a [u8], path: Option<&RequestPath<'_>>) -> Cow<'a,
     }
 }
 
-/// Puts together what HTTP/2 and HTTP/3 may have in several lines, but nobody else reads so (RFC
-/// 9113 section 8.2.3).
+/// Joins the lines of Cookie, into which HTTP/2 and HTTP/3 may split it, but which programs do not expect (RFC 9113
+/// section 8.2.3).
 fn join_cookies(fields: &mut HeaderMap) {
     let crumbs: Vec<&[u8]> = fields
         .get_all(COOKIE)
@@ -87,9 +86,8 @@ fn join_cookies(fields: &mut HeaderMap) {
     }
 }
 
-/// The target as a URI. Bytes that have no place there mean the same as their escapes to whoever
-/// sends them.
-fn uri(target: &[u8]) -> Option<Uri> {
+/// The target as a URI. Bytes that are not allowed there are replaced by their escapes, which mean the same.
+fn to_uri(target: &[u8]) -> Option<Uri> {
     if let Ok(uri) = Uri::try_from(target) {
         return Some(uri);
     }

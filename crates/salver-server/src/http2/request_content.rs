@@ -1,26 +1,31 @@
-//! The content of requests, piece by piece, for the handlers that are to have it.
+//! The content of requests, received piece by piece for handlers.
 
 use std::time::Instant;
 
 use salver_assets::{Now, ResponsePlan};
 
-use super::Connection;
-use crate::asking::error;
-use crate::handler::{Full, RequestBody};
-use crate::outbox::Outbox;
-use crate::stream::Stream;
+use super::Http2Connection;
+use crate::byte_stream::ByteStream;
+use crate::dispatch::error_plan;
+use crate::handler::{MemoryExhausted, RequestBody};
+use crate::send_buffer::SendBuffer;
 
-/// The content of a request, as far as it has come.
-pub(super) struct Incoming {
+/// The content of one request, as far as it was received.
+pub(super) struct RequestContent {
     stream: u32,
     content: RequestBody,
-    /// When all of it must be here: what others of the connection do does not prolong that.
+    /// The time by which all of it must be received: other streams of the connection do not prolong it.
     until: Instant,
 }
 
-impl<S: Stream> Connection<S> {
-    /// Keeps a piece of a request's content, if anybody is to have it.
-    pub(super) fn hold(&mut self, stream: u32, piece: &[u8], now: Now) -> Result<(), Full> {
+impl<S: ByteStream> Http2Connection<S> {
+    /// Keeps a piece of a request's content, if there are handlers.
+    pub(super) fn keep_content(
+        &mut self,
+        stream: u32,
+        piece: &[u8],
+        now: Now,
+    ) -> Result<(), MemoryExhausted> {
         if piece.is_empty() {
             return Ok(());
         }
@@ -32,7 +37,7 @@ impl<S: Stream> Connection<S> {
                 let Some(content) = common.request_body(&self.wire.seat.account) else {
                     return Ok(());
                 };
-                self.contents.push_mut(Incoming {
+                self.contents.push_mut(RequestContent {
                     stream,
                     content,
                     until: now.instant + common.settings.idle_timeout,
@@ -49,19 +54,19 @@ impl<S: Stream> Connection<S> {
         Some(self.contents.swap_remove(place).content)
     }
 
-    /// Answers a request whose content nobody is to have.
-    pub(super) fn refuse(&mut self, stream: u32, plan: ResponsePlan, outbox: &mut Outbox) {
+    /// Answers a request, whose content is dropped.
+    pub(super) fn refuse(&mut self, stream: u32, plan: ResponsePlan, send_buffer: &mut SendBuffer) {
         self.take_content(stream);
-        self.respond(stream, plan, outbox);
+        self.respond(stream, plan, send_buffer);
     }
 
     /// Refuses requests whose content takes too long.
-    pub(super) fn refuse_late(&mut self, now: Now, outbox: &mut Outbox) {
-        let is_late = |incoming: &&Incoming| incoming.until <= now.instant;
+    pub(super) fn refuse_late(&mut self, now: Now, send_buffer: &mut SendBuffer) {
+        let is_late = |incoming: &&RequestContent| incoming.until <= now.instant;
         while let Some(late) = self.contents.iter().find(is_late) {
             let stream = late.stream;
-            let plan = error(408, "Request Timeout", self.protocol.method(stream));
-            self.refuse(stream, plan, outbox);
+            let plan = error_plan(408, "Request Timeout", self.protocol.method(stream));
+            self.refuse(stream, plan, send_buffer);
         }
     }
 }

@@ -60,10 +60,9 @@ def kept_of(study):
         targets = ["/" + target for target in made.arena()]
         if study != "protocols":
             targets += ["/" + made.size(length) for length in files.SIZES]
-        found = [comparison([path(target, 100.0, 1234.0, 12.34, "faster") for target in targets], way=name)
+        paths = [path(target, 100.0, 1234.0, 12.34, "faster") for target in targets]
+        found = [{**comparison(paths, way=name), "server": peer.name}
                  for name, _, _, only in run.ways(study, made, options) for peer in others if not only or peer.name in only]
-        for one, peer in zip(found, [*others, *others]):
-            one["server"] = peer.name
         of_study = {"settings": {first.name: "as it comes"}, "comparisons": found, "left_out": {"a server": "not installed"}}
     elif study == "cached":
         interval = {"ratio": 12.34, "low": 12.34, "high": 12.34}

@@ -138,7 +138,7 @@ huge: ## Start-up and memory over 1,000,000 files (10 minutes)
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
-		$(CARGO) test --locked -p salver-assets --lib --release loom
+		$(CARGO) test --locked -p salver-coalesce --lib --profile loom
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)

@@ -187,7 +187,7 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            ticket: shared.flights.alone(Key::clone(&key)),
+            leader: shared.flights.alone(Key::clone(&key)),
             key,
             mount,
             relative,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use salver_coalesce::Joined;
 use salver_semantics::{HttpDate, has_known_extension};
 
 use crate::accept::accept_encoding;
 use crate::answer::{Decision, answer};
-use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, Place};
 use crate::error::LoadError;
 use crate::events::{self, Event, What};
@@ -149,7 +149,7 @@ impl Engine {
         }
         // The look is over before anybody is told of it.
         drop(load.previous);
-        load.ticket.land(landed);
+        load.leader.complete(landed);
     }
 
     /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
@@ -158,7 +158,7 @@ impl Engine {
         let previous = load.previous.as_ref().map(|previous| &previous.entry);
         let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
         let cached = shared.is_cached(&load.key);
-        let is_wanted = || !load.ticket.is_outdated();
+        let is_wanted = || !load.leader.is_outdated();
         let mut leaving = Vec::new();
         if confirmed {
             entry.confirm(began);
@@ -409,10 +409,10 @@ impl Engine {
             loads: progress.loads + 1,
             ..progress
         };
-        let ticket = if shared.config.coalesce {
+        let leader = if shared.config.coalesce {
             match shared.flights.join(&*want.shared_as()) {
-                Joined::First(ticket) => ticket,
-                Joined::Later(waiter) => {
+                Joined::Leader(leader) => leader,
+                Joined::Follower(follower) => {
                     // Somebody is reading, and this was to be a look before it is too late.
                     let since_epoch = shared.since_epoch(now.instant);
                     let young = want.previous.as_ref().filter(|previous| {
@@ -424,7 +424,7 @@ impl Engine {
                     }
                     shared.counters.coalesced.add(1);
                     return Step::Wait(Pending {
-                        waiter,
+                        follower,
                         progress,
                         mount,
                     });
@@ -439,21 +439,21 @@ impl Engine {
             && let Some(entry) = self.landed_meanwhile(&want, now)
         {
             drop(want);
-            ticket.land(Landed::Ready {
+            leader.complete(Landed::Ready {
                 entry: Arc::clone(&entry),
                 opened: None,
             });
             return self.use_entry(request, path, &entry, None, now, progress);
         }
         let pending = Pending {
-            waiter: ticket.waiter(),
+            follower: leader.follower(),
             progress,
             mount,
         };
         let wanted = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
-            ticket,
+            leader,
             key: Key::from(key),
             mount,
             relative,

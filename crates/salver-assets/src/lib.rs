@@ -16,7 +16,6 @@ mod accept;
 mod answer;
 mod asking;
 mod cache_control;
-mod coalesce;
 mod config;
 mod content_memory;
 mod control;

@@ -9,9 +9,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use salver_coalesce::Leader;
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
-use crate::coalesce::Ticket;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::file_content::Promise;
 use crate::growth::Growth;
@@ -63,7 +63,7 @@ pub(crate) enum Landed {
 /// wait for it.
 pub struct Load {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) ticket: Ticket<Key, Landed>,
+    pub(crate) leader: Leader<Key, Landed>,
     pub(crate) key: Key,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
@@ -197,7 +197,7 @@ impl Load {
 
     /// Gives the load up, if nobody waits for what it gives.
     pub(crate) fn give_up(mut self) -> Option<Self> {
-        self.ticket = self.ticket.give_up()?;
+        self.leader = self.leader.give_up()?;
         Some(self)
     }
 

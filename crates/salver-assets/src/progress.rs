@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use salver_coalesce::Follower;
 use salver_semantics::ContentCoding;
 
-use crate::coalesce::Waiter;
 use crate::load::{Landed, Previous};
 
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {
-    pub(crate) waiter: Waiter<Landed>,
+    pub(crate) follower: Follower<Landed>,
     pub(crate) progress: Progress,
     /// Whose files it waits for.
     pub(crate) mount: usize,
@@ -83,7 +83,7 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arrived> {
         let progress = self.progress;
-        Pin::new(&mut self.waiter)
+        Pin::new(&mut self.follower)
             .poll(context)
             .map(|landed| Arrived { landed, progress })
     }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use salver_coalesce::SingleFlight;
 
 use crate::cache_control::Named;
-use crate::coalesce::Flights;
 use crate::config::{Config, ConfigError, Mounts};
 use crate::content_memory::ContentMemory;
 use crate::counters::Counters;
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) mounts: Mounts,
     pub(crate) memory: Memory<Entry>,
     pub(crate) open_files: OpenFiles,
-    pub(crate) flights: Flights<Key, Landed>,
+    pub(crate) flights: SingleFlight<Key, Landed>,
     pub(crate) digests: Digests,
     pub(crate) checks: Checks,
     pub(crate) counters: Counters,
@@ -51,7 +51,7 @@ impl Shared {
             mounts: Mounts::new(&config.mounts)?,
             memory: Memory::new(budget),
             open_files: OpenFiles::new(config.open_files),
-            flights: Flights::new(Landed::Failed(LoadError::Failed)),
+            flights: SingleFlight::new(Landed::Failed(LoadError::Failed)),
             digests,
             checks: Checks::default(),
             counters: Counters::default(),

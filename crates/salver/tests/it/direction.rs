@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     (
         "salver",
         &["salver-server", "salver-assets", "salver-bench"],
@@ -21,7 +21,10 @@ const MAY_USE: [(&str, &[&str]); 12] = [
             "salver-semantics",
         ],
     ),
-    ("salver-assets", &["salver-semantics", "salver-os"]),
+    (
+        "salver-assets",
+        &["salver-coalesce", "salver-semantics", "salver-os"],
+    ),
     ("salver-tower", &["salver-assets"]),
     ("salver-embed", &["salver-assets"]),
     ("salver-http1", &["salver-semantics"]),
@@ -30,6 +33,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("salver-http3", &["salver-semantics", "salver-http2"]),
     ("salver-semantics", &[]),
     ("salver-os", &[]),
+    ("salver-coalesce", &[]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
     // Nor must what compares it with others.

@@ -26,9 +26,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::client::Client;
-use common::{Running, Site, memory_kib, settings};
+use common::{Running, Site, settings};
 use quic::Served;
 use salver_assets::Config;
+use salver_test::status_kib;
 
 /// How a file is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -537,7 +538,7 @@ fn run(answers: u64, time: Duration) {
         while !until.stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
             let now = began.elapsed().as_secs_f64();
-            resident.push((now, memory_kib("self", "VmRSS") as f64));
+            resident.push((now, status_kib("self", "VmRSS") as f64));
         }
     });
     let sum = |of: fn(&Case) -> &AtomicU64| -> u64 {

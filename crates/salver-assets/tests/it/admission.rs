@@ -2,9 +2,9 @@
 //! plain LRU. `examples/admission.rs` plays the same at full size and prints the rates.
 
 #[path = "../../examples/admission.rs"]
-mod admission;
+mod experiment;
 
-use admission::{Setup, Trace, compare};
+use experiment::{Setup, Trace, compare};
 
 /// Percentage points, as a share.
 const TWO_POINTS: f64 = 0.02;

@@ -1,12 +1,9 @@
 //! The example as people run it, over sockets.
 
-#[path = "../../../salver-tower/tests/program/mod.rs"]
-mod program;
-
 use std::fs;
 use std::net::TcpListener;
 
-use program::{Answer, Program, example, refuses};
+use salver_test::program::{Answer, Program, example, refuses};
 use tempfile::TempDir;
 
 fn site() -> TempDir {

@@ -12,6 +12,7 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{Endpoint, ServerConfig, TransportConfig};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use salver_server::Settings;
+use salver_test::Certificate;
 use tokio::net::UdpSocket;
 
 const LARGE: usize = 8 * 1024 * 1024;
@@ -111,12 +112,10 @@ fn a_client_that_never_answers_gets_three_times_what_it_sent() {
 
 #[test]
 fn quinn_alone_sends_more_than_three_times_what_it_got() {
-    let key = rcgen::generate_simple_self_signed(vec![HOST.to_owned()]).unwrap();
-    let certificates = vec![key.cert.der().clone()];
-    let private = rustls::pki_types::PrivateKeyDer::try_from(key.signing_key.serialize_der());
+    let made = Certificate::of(&[HOST]);
     let mut tls = rustls::ServerConfig::builder()
         .with_no_client_auth()
-        .with_single_cert(certificates, private.unwrap())
+        .with_single_cert(vec![made.der], made.key)
         .unwrap();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let crypto = QuicServerConfig::try_from(tls).unwrap();

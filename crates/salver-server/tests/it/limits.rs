@@ -5,20 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::common::child::{Child, serve_if_child};
 use crate::common::client::{Client, get, is_served, request};
 use crate::common::stuck::{Stuck, occupy};
 use crate::common::{Running, Site, bind_to, settings, trusting, until};
 use salver_assets::Config;
 use salver_server::Settings;
+use salver_test::machine::judge;
 
 const SHORT: Duration = Duration::from_millis(300);
-
-/// The server that [`Child::start`] starts.
-#[test]
-fn child() {
-    serve_if_child();
-}
 
 fn site() -> Site {
     Site::with(&[("index.html", b"hello"), ("a", b"alpha")])
@@ -84,10 +78,10 @@ fn an_idle_connection_is_closed_without_a_word() {
     Client::new(server.address).ends();
     assert!(start.elapsed() >= SHORT);
     let mut client = Client::new(server.address);
-    assert_eq!(client.get("/a").content, b"alpha");
     let start = Instant::now();
+    assert_eq!(client.get("/a").content, b"alpha");
     client.ends();
-    assert!(start.elapsed() >= SHORT / 2);
+    assert!(start.elapsed() >= SHORT);
 }
 
 #[test]
@@ -152,21 +146,27 @@ fn a_reader_that_is_only_slow_is_not() {
         ..settings()
     };
     let server = Running::over(site.root(), settings, trusting());
-    for target in ["/file", "/kept"] {
-        site.write("kept", &vec![7; 1024 * 1024]);
+    site.write("kept", &vec![7; 1024 * 1024]);
+    // A client that is kept from reading for so long is not slow, but stalled.
+    let read_slowly = |target: &str| {
         let times = if target == "/file" { 1 } else { 16 };
         let mut slow = Client::narrow(server.address);
         slow.send(get(target).repeat(times));
         let (mut piece, mut received) = ([0; 4096], 0);
         let began = Instant::now();
         while received < length {
-            let count = slow.0.read(&mut piece).unwrap();
-            assert!(count > 0, "{target} ended after {received}");
-            received += count;
+            match slow.0.read(&mut piece) {
+                Ok(count) if count > 0 => received += count,
+                ended => return Err(format!("{target} ended after {received}: {ended:?}")),
+            }
             if began.elapsed() < SHORT * 8 {
                 std::thread::sleep(SHORT / 8);
             }
         }
+        Ok(())
+    };
+    for target in ["/file", "/kept"] {
+        judge(target, || read_slowly(target));
     }
 }
 
@@ -212,60 +212,6 @@ fn a_client_that_is_refused_with_its_request_on_the_way_reads_why() {
     assert_eq!(refused.answer().status, 503);
     refused.ends();
     gate.open();
-}
-
-#[test]
-fn without_descriptors_those_who_are_there_are_served_on() {
-    let site = site();
-    let child = Child::start("limits::child", site.root(), 1000, Some(20));
-    let mut kept: Vec<_> = (0..5).map(|_| Client::new(child.address)).collect();
-    for client in &mut kept {
-        assert!(client.is_served("/a"));
-    }
-    // More than there are descriptors for: the last of them are turned away.
-    let mut more = Vec::new();
-    let mut turned_away = 0;
-    while turned_away < 20 {
-        let mut client = Client::new(child.address);
-        match client.is_served("/a") {
-            true => more.push(client),
-            false => turned_away += 1,
-        }
-        assert!(more.len() < 100, "there is no end of descriptors");
-        assert!(kept.iter_mut().all(|client| client.is_served("/a")));
-    }
-    // An uncached file cannot be opened now: that is no 404.
-    site.write("late", b"late");
-    let answer = kept[0].get("/late");
-    assert!(matches!(answer.status, 503 | 200), "{answer:?}");
-    more.clear();
-    until("there is room again", || is_served(child.address, "/late"));
-    let log = child.end();
-    let said = log.matches("cannot accept connections").count();
-    assert_eq!(said, 1, "{log}");
-}
-
-#[test]
-fn a_refusal_is_logged_once() {
-    let site = site();
-    let child = Child::start("limits::child", site.root(), 1, None);
-    let mut kept = Vec::new();
-    until("the only place is taken", || {
-        let mut client = Client::new(child.address);
-        client.send(get("/stuck/cold0"));
-        kept.push(client);
-        !is_served(child.address, "/a")
-    });
-    for _ in 0..50 {
-        assert!(!is_served(child.address, "/a"));
-    }
-    drop(kept);
-    let log = child.end();
-    assert_eq!(
-        log.matches("all 1 connections are in use").count(),
-        1,
-        "{log}"
-    );
 }
 
 #[test]

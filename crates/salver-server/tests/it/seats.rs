@@ -109,16 +109,19 @@ fn a_mount_that_hangs_takes_neither_places_nor_threads_from_others() {
         client.send(get("/a"));
         assert_eq!(client.answer().status, 200);
         client.send(get(&format!("/hung/cold{}", waiting.len() + refused)));
-        client
-            .0
-            .get_ref()
-            .set_read_timeout(Some(Duration::from_millis(50)))
-            .unwrap();
-        match client.0.read(&mut [0; 12]) {
-            Ok(_) => refused += 1,
-            Err(_) => waiting.push(client),
-        }
-        assert!(waiting.len() <= 20, "{} of 40", waiting.len());
+        let stream = client.0.get_ref();
+        let a_moment = Some(Duration::from_millis(50));
+        stream.set_read_timeout(a_moment).unwrap();
+        let _ = stream.peek(&mut [0]);
+        stream.set_nonblocking(true).unwrap();
+        waiting.push(client);
+        // Who is answered is refused, however late that comes.
+        until("half of 40 wait at most", || {
+            let asked = waiting.len();
+            waiting.retain(|client| client.0.get_ref().peek(&mut [0]).is_err());
+            refused += asked - waiting.len();
+            waiting.len() <= 20
+        });
     }
     // The sound mount: what is cached, what is not, and by new connections.
     for name in ["/a", "/", "/b", "/c"] {
@@ -215,6 +218,7 @@ fn half_a_request_makes_room_too_and_half_a_head_has_its_time_from_the_beginning
     let settings = Settings {
         max_connections: 2,
         header_timeout: short,
+        idle_timeout: Duration::from_secs(3600),
         ..settings()
     };
     let (server, gate, _occupant) = occupied(settings);
@@ -226,9 +230,7 @@ fn half_a_request_makes_room_too_and_half_a_head_has_its_time_from_the_beginning
         half.ends();
     }
     // Who says nothing at all has the time of a head, not that of a connection between requests.
-    let start = std::time::Instant::now();
     Client::new(server.address).ends();
-    assert!(start.elapsed() < Duration::from_secs(30));
     gate.open();
 }
 

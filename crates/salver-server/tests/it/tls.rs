@@ -233,19 +233,22 @@ fn a_handshake_that_takes_too_long_gives_its_seat_back() {
 #[test]
 fn the_end_of_the_server_waits_for_no_handshake() {
     let (site, pair) = (site(), Issued::new(&["localhost"]));
-    let server = running(&site, secure(&[&pair]));
+    // Who waits for it waits longer than this test.
+    let settings = Settings {
+        header_timeout: Duration::from_secs(3600),
+        grace: Duration::from_secs(3600),
+        ..secure(&[&pair])
+    };
+    let server = running(&site, settings);
     let config = trusting(&[&pair], &BOTH, &[]);
     let mut idle = connect(server.address, &config, "localhost").unwrap();
     assert_eq!(idle.get("/a").content, b"alpha");
     let mut begun = Client::new(server.address);
     begun.send(b"\x16\x03\x01");
-    let start = Instant::now();
     server.handle.shutdown();
     assert_eq!(begun.rest().0, b"");
     idle.ends();
     server.result().unwrap();
-    // The grace period is 10 s, that of the handshake as well.
-    assert!(start.elapsed() < Duration::from_secs(8));
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! The examples as people run them, over sockets.
 
-#[path = "../program/mod.rs"]
-mod program;
-
 use std::fs;
 use std::net::TcpListener;
 
-use program::{Answer, Program, example, refuses};
+use salver_test::program::{Answer, Program, example, refuses};
 use tempfile::TempDir;
 
 const REPORT: &str = "a very good year";

@@ -9,6 +9,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::common::{Running, run, site, stop, went_well};
+use salver_test::Schema;
 use serde_json::Value;
 use stub::{CONTENT, Delay, Fault, Served, Stub};
 
@@ -61,11 +62,9 @@ fn load(url: &str, flags: &[&str]) -> Said {
 
 fn check_schema(document: &Value) {
     let schema = include_str!("../../../../docs/bench-schema.json");
-    let schema = serde_json::from_str(schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    validator
-        .validate(document)
-        .unwrap_or_else(|wrong| panic!("{wrong}: {document:#}"));
+    let schema = Schema::new(serde_json::from_str(schema).unwrap());
+    let wrong = schema.errors(document);
+    assert!(wrong.is_empty(), "{wrong:#?}: {document:#}");
 }
 
 /// How many requests were answered with a fault, and how many well.

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{run, went_well};
+use salver_test::Schema;
 use serde_json::Value;
 use server::{Reply, Server, Speaks};
 
@@ -32,11 +33,9 @@ fn load(url: &str, flags: &[&str]) -> (i32, Value, String) {
     let (code, out, error) = run(&[&["bench", "load", url], &short[..], flags].concat());
     let document: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{error}"));
     let schema = include_str!("../../../../docs/bench-schema.json");
-    let schema = serde_json::from_str(schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    validator
-        .validate(&document)
-        .unwrap_or_else(|wrong| panic!("{wrong}: {document:#}"));
+    let schema = Schema::new(serde_json::from_str(schema).unwrap());
+    let wrong = schema.errors(&document);
+    assert!(wrong.is_empty(), "{wrong:#?}: {document:#}");
     (code, document["result"].clone(), error)
 }
 

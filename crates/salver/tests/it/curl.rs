@@ -1,9 +1,9 @@
 //! A client that others wrote: curl, over every version of HTTP and TLS that it speaks.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::certificate::Certificate;
-use crate::common::{Running, addr_in, salver, site};
+use crate::common::{Running, addr_in, certify, salver, site, tls_flags};
 use tempfile::TempDir;
 
 /// Longer than a frame, a record and what fits into a window at first.
@@ -11,7 +11,7 @@ const LENGTH: usize = 300_000;
 
 struct Served {
     server: Running,
-    certificate: Certificate,
+    certificate: PathBuf,
     text: String,
     _folders: [TempDir; 2],
 }
@@ -23,11 +23,11 @@ fn serve(secure: bool) -> Served {
         .collect();
     let root = site(&[("text.txt", &text), ("short.txt", "short")]);
     let folder = tempfile::tempdir().unwrap();
-    let certificate = Certificate::localhost(folder.path());
-    let flags: &[&str] = if secure { &certificate.flags() } else { &[] };
+    let pair = certify(folder.path());
+    let flags: &[&str] = if secure { &tls_flags(&pair) } else { &[] };
     Served {
         server: Running::start(root.path(), flags),
-        certificate,
+        certificate: pair[0].clone(),
         text,
         _folders: [root, folder],
     }
@@ -41,7 +41,7 @@ impl Served {
     fn curl(&self, args: &[&str]) -> Output {
         Command::new("curl")
             .args(["--silent", "--show-error", "--max-time", "30", "--cacert"])
-            .arg(&self.certificate.file)
+            .arg(&self.certificate)
             .args(args)
             .output()
             .expect("curl is needed: `make deps`")

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Running, salver, site};
 use rustix::process::{Pid, Signal, kill_process};
+use salver_test::machine::judge;
 use tempfile::TempDir;
 
 /// Asks for a file larger than all buffers between here and there, and reads its first bytes.
@@ -56,18 +57,14 @@ fn a_signal_lets_answers_under_way_be_finished() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let root = large_site();
-    let mut server = Running::start(root.path(), &[]);
+    // Longer than anything here waits.
+    let mut server = Running::start(root.path(), &["--drain", "1h"]);
     let _stalled = half_way(&server);
-    let began = Instant::now();
     server.signal(Signal::TERM);
     server.wait_for_line("stopping");
     server.signal(Signal::TERM);
     let (status, said) = server.wait();
     assert_eq!(status.code(), Some(0), "{said}");
-    assert!(
-        began.elapsed() < Duration::from_secs(8),
-        "it waited for the grace period"
-    );
 }
 
 #[test]
@@ -85,7 +82,7 @@ fn signals_that_mean_something_else_end_nothing() {
 
 #[test]
 fn a_drain_takes_as_long_as_it_is_told_to() {
-    let check = |args: &[&str], variable: &str, waits: &str| {
+    let drain = |args: &[&str], variable: &str, waits: &str| {
         let root = large_site();
         let mut server = Running::start_with(root.path(), args, |command| {
             command.env("SALVER_DRAIN", variable);
@@ -97,11 +94,15 @@ fn a_drain_takes_as_long_as_it_is_told_to() {
         let (status, said) = server.wait();
         assert_eq!(status.code(), Some(0), "{said}");
         assert!(said.contains("1 connection did not end"), "{said}");
+        // The default is 10 s.
         let took = began.elapsed();
-        assert!(
-            took < Duration::from_secs(8),
-            "the default is 10 s: {took:?}"
-        );
+        let is_obeyed = (took < Duration::from_secs(8)).then_some(());
+        is_obeyed.ok_or_else(|| format!("it took {took:?}"))
+    };
+    let check = |args: &[&str], variable: &str, waits: &str| {
+        judge(format_args!("a drain of {waits}"), || {
+            drain(args, variable, waits)
+        });
     };
     check(&[], "300ms", "300ms");
     check(&["--drain", "200ms"], "1h", "200ms");

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::Running;
 use salver_conformance::http2::{Frame, FrameSocket, bomb, code, flag, kind, literal, setting};
 use salver_conformance::{Endpoint, Protocol};
+use salver_test::status_kib;
 use tempfile::TempDir;
 
 /// By how much the server's resident memory may grow under any flood, in KiB. What these floods
@@ -79,12 +80,7 @@ impl Target {
 
 /// Resident memory in KiB.
 fn resident(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    status_kib(pid, "VmRSS")
 }
 
 /// One connection of the attacker.

@@ -9,8 +9,6 @@
     missing_docs
 )]
 
-#[path = "../common/certificate.rs"]
-mod certificate;
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{Running, run, salver, site, stop};
+use salver_test::Certificate;
 use tempfile::TempDir;
 
 /// A directory with `cert.pem` and `key.pem`.
 fn issued(names: &[&str]) -> TempDir {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let made = rcgen::generate_simple_self_signed(names).unwrap();
-    let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-    site(&[("cert.pem", &cert), ("key.pem", &key)])
+    let directory = site(&[]);
+    Certificate::of(names).write(directory.path());
+    directory
 }
 
 fn file(directory: &TempDir, name: &str) -> String {

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::thread::{Gid, Uid};
 use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
 use salver_server::{Server, Settings};
+use salver_system_tests::{Kind, OWNER, Slow, SlowDisk};
+use salver_test::cannot_be_shown;
 
-use super::clients::Cold;
-use super::{Kind, OWNER, Slow, SlowDisk};
+use crate::clients::Cold;
 use crate::common::{Running, Site, settings, trusting};
 
 /// Where the hot file lies.
@@ -162,22 +164,17 @@ fn become_user(user: User) {
     rustix::thread::set_thread_uid(Uid::from_raw(number)).unwrap();
 }
 
-/// Set where what is not shown has failed: in `.ci/run`.
-const SKIP_NOTHING: &str = "SALVER_TESTS_SKIP_NOTHING";
-
 /// The slow disk of a case, if one can be had here.
 pub(crate) fn disk_of(case: Case) -> Option<Arc<SlowDisk>> {
-    match SlowDisk::mount(case.disk) {
-        Ok(disk) => Some(Arc::new(disk)),
-        Err(error) => {
-            say(&format!(
-                "SKIPPED, so not shown: {case}: no such disk: {error}"
-            ));
-            let must_be_shown = std::env::var_os(SKIP_NOTHING).is_some();
-            assert!(!must_be_shown, "{SKIP_NOTHING} is set: {error}");
-            None
-        }
-    }
+    mounted(case.disk, case).map(Arc::new)
+}
+
+/// A slow disk, if one can be had here; else `what` is not shown.
+pub(crate) fn mounted(kind: Kind, what: impl fmt::Display) -> Option<SlowDisk> {
+    let program = Path::new(env!("CARGO_BIN_EXE_slow-disk"));
+    SlowDisk::mount(program, kind)
+        .inspect_err(|error| cannot_be_shown(what, format_args!("no such disk: {error}")))
+        .ok()
 }
 
 /// Past the capture of the test harness: figures that nobody sees prove nothing.

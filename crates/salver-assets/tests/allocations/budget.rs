@@ -1,50 +1,13 @@
 //! The cache keeps to its bytes, whatever is asked, and keeps what is worth it.
-#![allow(
-    unsafe_code,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    missing_docs
-)]
 
-mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use common::{Site, config_of, memory};
+use crate::common::{Site, config_of, memory};
 use salver_assets::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
 use salver_assets::{Config, Mount, Patience, Source, View};
-
-struct Weighing;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator as it is; weighing touches only an
-// atomic, which neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Weighing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on, and `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Weighing = Weighing;
-
-/// The tests weigh the whole process: one at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+use salver_test::allocations::held_bytes;
+use salver_test::alone;
 
 const MIB: usize = 1024 * 1024;
 
@@ -116,9 +79,9 @@ fn site(source: Arc<dyn Source>, cache_size: usize) -> Site {
 
 #[test]
 fn the_budget_holds_under_100_000_files_half_of_which_are_not_there() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let budget = 8 * MIB;
-    let before = HELD.load(Ordering::Relaxed);
+    let before = held_bytes();
     let site = site(Arc::new(Endless), budget);
     for number in 0..100_000 {
         let (path, status) = match number % 2 {
@@ -141,7 +104,7 @@ fn the_budget_holds_under_100_000_files_half_of_which_are_not_there() {
     assert_eq!(statistics.evictions + statistics.entries, 100_000);
     // What is counted is what is held. Beside it there are the digests of the files seen last, of
     // which the number is bounded.
-    let held = HELD.load(Ordering::Relaxed) - before;
+    let held = held_bytes() - before;
     let counted = usize::try_from(statistics.bytes).unwrap();
     println!("{counted} bytes counted, {held} held: {statistics:?}");
     assert!(
@@ -149,14 +112,14 @@ fn the_budget_holds_under_100_000_files_half_of_which_are_not_there() {
         "{held} bytes held, {counted} counted"
     );
     site.engine.clear();
-    let held = HELD.load(Ordering::Relaxed) - before;
+    let held = held_bytes() - before;
     println!("{held} held when cleared");
     assert!(held < 16 * MIB, "{held} bytes held when cleared");
 }
 
 #[test]
 fn what_comes_once_does_not_push_out_what_comes_again() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let site = site(Arc::new(Endless), 2 * MIB);
     // Some 100 kB.
     let hot: Vec<String> = (1000..1040).map(|number| format!("/f{number}")).collect();
@@ -179,8 +142,8 @@ fn what_comes_once_does_not_push_out_what_comes_again() {
 
 #[test]
 fn an_oversize_file_evicts_nothing() {
-    let _alone = ALONE.lock();
-    let tree = common::Tree::new();
+    let _alone = alone();
+    let tree = crate::common::Tree::new();
     let small: Vec<String> = (0..100).map(|number| format!("small-{number}")).collect();
     for name in &small {
         tree.write(name, name);
@@ -194,12 +157,12 @@ fn an_oversize_file_evicts_nothing() {
         .collect();
     tree.write("twins", &coded_twins);
     for (name, coding) in [("twins.br", "br"), ("twins.gz", "gz"), ("twins.zst", "zst")] {
-        tree.write(name, common::coded(&coded_twins, coding));
+        tree.write(name, crate::common::coded(&coded_twins, coding));
     }
     let site = Site::new(Config {
         cache_size: MIB,
         cache_max_file: 200_000,
-        ..config_of(Mount::tree("/", common::directory(&tree.path(""))))
+        ..config_of(Mount::tree("/", crate::common::directory(&tree.path(""))))
     });
     for name in &small {
         assert_eq!(site.get(&format!("/{name}"), &[]).text(), *name);
@@ -222,7 +185,7 @@ fn an_oversize_file_evicts_nothing() {
 
 #[test]
 fn what_is_not_to_be_kept_is_not() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let content = vec![b'x'; 1000];
     let site = Site::new(Config {
         cache_max_file: 999,
@@ -241,7 +204,7 @@ fn what_is_not_to_be_kept_is_not() {
 
 #[test]
 fn a_budget_of_nothing_still_answers() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     for cache_size in [0, 1, 1000] {
         let site = site(Arc::new(Endless), cache_size);
         for number in 0..100 {
@@ -254,7 +217,7 @@ fn a_budget_of_nothing_still_answers() {
 
 #[test]
 fn prewarming_fills_nine_tenths_and_says_so() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let names: Vec<String> = (0..100)
         .map(|number| format!("d{}/f{number}", number % 7))
         .collect();
@@ -295,9 +258,9 @@ fn prewarming_fills_nine_tenths_and_says_so() {
 
 #[test]
 fn prewarming_loads_what_a_browser_gets() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let content = b"hello, hello, hello, hello, hello, hello, hello".repeat(100);
-    let br = common::coded(&content, "br");
+    let br = crate::common::coded(&content, "br");
     let files: [(&str, &[u8]); 7] = [
         ("a.js", &content),
         ("a.js.br", &br),
@@ -323,14 +286,14 @@ fn prewarming_loads_what_a_browser_gets() {
 
 #[test]
 fn prewarming_goes_in_no_circles() {
-    let _alone = ALONE.lock();
-    let tree = common::Tree::new();
+    let _alone = alone();
+    let tree = crate::common::Tree::new();
     std::fs::create_dir_all(tree.path("root/d")).unwrap();
     tree.write("root/d/file", "content");
     for (target, link) in [(".", "here"), (".", "too"), ("../d", "d/again"), ("d", "e")] {
         std::os::unix::fs::symlink(target, tree.path("root").join(link)).unwrap();
     }
-    let site = site(common::directory(&tree.path("root")), 20 * MIB);
+    let site = site(crate::common::directory(&tree.path("root")), 20 * MIB);
     let done = site.engine.prewarm();
     // Once beneath each name that leads somewhere else.
     assert_eq!((done.files, done.full), (2, false));

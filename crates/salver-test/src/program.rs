@@ -1,10 +1,5 @@
 //! A program that serves, as people run it: started, asked over a socket, ended by Ctrl-C. The tests of
 //! every example use it.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test file uses its own part"
-)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +10,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The example of this package that Cargo builds together with its tests.
+/// The example of a package that Cargo builds together with its tests.
+///
+/// # Panics
+/// If it is not built.
 pub fn example(name: &str) -> PathBuf {
     // The test is `deps/NAME-HASH` where the example is `examples/NAME`.
     let this = std::env::current_exe().unwrap();
@@ -30,6 +28,7 @@ pub fn example(name: &str) -> PathBuf {
 }
 
 /// A running program. It ends with the test at the latest.
+#[derive(Debug)]
 pub struct Program {
     process: Child,
     address: String,
@@ -89,10 +88,14 @@ impl Drop for Program {
     }
 }
 
-/// What was answered. Names of fields are in small letters.
+/// An answer. Names of fields are in small letters.
+#[derive(Debug)]
 pub struct Answer {
+    /// Its status.
     pub status: u16,
+    /// Its fields, by their names.
     pub fields: BTreeMap<String, String>,
+    /// Its content.
     pub content: Vec<u8>,
 }
 
@@ -118,6 +121,10 @@ impl Answer {
         self.fields.get(name).map_or("", String::as_str)
     }
 
+    /// The content, if it is text.
+    ///
+    /// # Panics
+    /// If it is none.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.content).unwrap()
     }

@@ -1,32 +1,18 @@
 //! What an idle connection costs in memory.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    missing_docs
-)]
-
-mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use common::child::{Child, serve_if_child};
-use common::client::{Client, get};
-use common::{PATIENCE, Site, memory_kib};
+use crate::child::Child;
+use crate::common::client::{Client, get};
+use crate::common::{PATIENCE, Site};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use salver_test::{cannot_be_shown, status_kib};
 
 const CONNECTIONS: usize = 10_000;
 
 /// Each of the two processes has an end of every connection, and some more: test program, files.
 const DESCRIPTORS: u64 = 10_300;
-
-/// The server that [`Child::start`] starts.
-#[test]
-fn child() {
-    serve_if_child();
-}
 
 /// Raises the limit on descriptors for this process and those it starts.
 fn descriptors() -> u64 {
@@ -43,11 +29,14 @@ fn descriptors() -> u64 {
 fn ten_thousand_idle_connections_need_little() {
     let most = descriptors();
     if most < DESCRIPTORS {
-        println!("skipped: {DESCRIPTORS} open files are needed and {most} allowed (ulimit -Hn)");
+        cannot_be_shown(
+            "what 10,000 idle connections cost",
+            format_args!("{DESCRIPTORS} open files are needed and {most} allowed (ulimit -Hn)"),
+        );
         return;
     }
     let site = Site::with(&[("index.html", b"hello"), ("a", b"alpha")]);
-    let child = Child::start("child", site.root(), CONNECTIONS + 100, None);
+    let child = Child::start(site.root(), CONNECTIONS + 100, None);
     let connect = || {
         let mut stream = TcpStream::connect(child.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -63,7 +52,7 @@ fn ten_thousand_idle_connections_need_little() {
     };
     let mut other = Client::new(child.address);
     drop(connect());
-    let before = memory_kib(&child.pid(), "VmRSS");
+    let before = status_kib(child.pid(), "VmRSS");
     let mut idle = Vec::new();
     for number in 0..CONNECTIONS {
         idle.push(connect());
@@ -71,7 +60,7 @@ fn ten_thousand_idle_connections_need_little() {
             assert_eq!(other.get("/a").content, b"alpha");
         }
     }
-    let grown = memory_kib(&child.pid(), "VmRSS") - before;
+    let grown = status_kib(child.pid(), "VmRSS") - before;
     let each = grown * 1024 / u64::try_from(CONNECTIONS).unwrap();
     println!("{CONNECTIONS} idle connections: {grown} KiB, {each} bytes each");
     assert!(each < 2048, "{each} bytes");

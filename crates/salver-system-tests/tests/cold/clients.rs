@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{SMALL_LENGTH, SlowDisk, bytes_at, content};
 use crate::common::client::{Client, get};
 use crate::common::{PATIENCE, until};
+use salver_system_tests::{SMALL_LENGTH, SlowDisk, bytes_at, content};
 
 /// Asks for one file at a steady rate, whether or not earlier answers have come: each on a
 /// connection that waits for nothing else. What is measured begins when the request should have

@@ -1,54 +1,9 @@
 //! A cached answer costs no allocation.
-#![allow(
-    unsafe_code,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    missing_docs
-)]
 
-mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-use common::{Site, request};
+use crate::common::{Site, coded, request};
 use salver_assets::{Method, Protocol, Request, Step};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is; counting touches only a
-// thread-local cell without a destructor, which neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on, and `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATED.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on, and `pointer` came from `System`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocated() -> u64 {
-    ALLOCATED.with(Cell::get)
-}
+use salver_test::allocations::by_this_thread;
+use salver_test::alone;
 
 /// One cached answer, with the head rendered as a driver does.
 fn hit(site: &Site, request: &Request<'_>, now: salver_assets::Now, status: u16) {
@@ -63,8 +18,9 @@ fn hit(site: &Site, request: &Request<'_>, now: salver_assets::Now, status: u16)
 
 #[test]
 fn a_cached_hit_allocates_nothing() {
+    let _alone = alone();
     let content = b"hello, hello, hello, hello, hello, hello, hello".repeat(100);
-    let (br, gz) = (common::coded(&content, "br"), common::coded(&content, "gz"));
+    let (br, gz) = (coded(&content, "br"), coded(&content, "gz"));
     let site = Site::of(&[
         ("a.js", &content),
         ("a.js.br", &br),
@@ -82,11 +38,11 @@ fn a_cached_hit_allocates_nothing() {
         site.plan(&request);
         let now = site.now();
         hit(&site, &request, now, status);
-        let before = allocated();
+        let before = by_this_thread();
         for _ in 0..1000 {
             hit(&site, &request, now, status);
         }
-        assert_eq!(allocated() - before, 0, "{method:?} {path} {fields:?}");
+        assert_eq!(by_this_thread() - before, 0, "{method:?} {path} {fields:?}");
     };
     const BROWSER: (&str, &str) = (
         "Accept-Encoding",
@@ -117,7 +73,8 @@ fn a_cached_hit_allocates_nothing() {
 
 #[test]
 fn the_counter_counts() {
-    let before = allocated();
+    let _alone = alone();
+    let before = by_this_thread();
     drop(std::hint::black_box(Box::new(1)));
-    assert_eq!(allocated() - before, 1);
+    assert_eq!(by_this_thread() - before, 1);
 }

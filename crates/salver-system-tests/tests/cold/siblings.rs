@@ -1,47 +1,22 @@
 //! Precompressed siblings on disks that are slow, or stuck, or both, over sockets.
-#![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    dead_code,
-    unused_imports,
-    missing_docs
-)]
-
-mod common;
-mod slow_disk;
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use common::client::{Answer, Client, request};
-use common::{PATIENCE, Running, Site, settings, trusting};
+use crate::case::{mounted, say};
+use crate::common::client::{Answer, Client, request};
+use crate::common::{PATIENCE, Running, Site, settings, trusting};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use salver_assets::Config;
-use slow_disk::serve_if_disk;
-use slow_disk::{
+use salver_system_tests::{
     DELAY, Kind, LARGE_LENGTH, SMALL_LENGTH, Slow, SlowDisk, WITH_STUCK, bytes_at, content,
 };
-
-/// The disk that [`SlowDisk::mount`] starts.
-#[test]
-fn disk() {
-    serve_if_disk();
-}
+use salver_test::machine::judge;
 
 fn disk_with(slow: Slow) -> Option<SlowDisk> {
-    SlowDisk::mount(Kind::Remote(slow))
-        .inspect_err(|error| {
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED, so not shown: siblings on slow disks, as no FUSE file system can be mounted: {error}"
-            );
-        })
-        .ok()
+    mounted(Kind::Remote(slow), "siblings on slow disks")
 }
 
 fn get(client: &mut Client, path: &str, accept: &str) -> Answer {
@@ -136,19 +111,21 @@ fn a_cold_file_waits_for_its_siblings_beside_each_other() {
         precompressed: Vec::new(),
         ..trusting()
     };
-    let alone = time(without, 1);
-    let with_siblings = time(trusting(), 100);
-    let _ = writeln!(
-        std::io::stderr(),
-        "a cold file: {} ms without looking for siblings, {} ms with three",
-        alone.as_millis(),
-        with_siblings.as_millis()
-    );
-    // One after the other they would take three times as long as one call does.
-    assert!(
-        with_siblings < alone + 2 * DELAY,
-        "{with_siblings:?} and {alone:?}"
-    );
+    // Each attempt asks for files that none before it has.
+    let mut first = 1;
+    judge("siblings that are looked for beside each other", || {
+        let alone = time(without.clone(), first);
+        let with_siblings = time(trusting(), first + 100);
+        first += 200;
+        say(&format!(
+            "a cold file: {} ms without looking for siblings, {} ms with three",
+            alone.as_millis(),
+            with_siblings.as_millis()
+        ));
+        // One after the other they would take three times as long as one call does.
+        let is_beside = (with_siblings < alone + 2 * DELAY).then_some(());
+        is_beside.ok_or_else(|| format!("{with_siblings:?} and {alone:?}"))
+    });
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::disk::{State, attributes_of};
-use super::queue::Call;
+use crate::disk::{State, attributes_of};
+use crate::queue::Call;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
@@ -24,20 +24,20 @@ use fuser::{
 
 /// Which calls take their time besides reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slow {
+pub struct Slow {
     /// Looking names up, asking for attributes and opening; none of them is remembered.
-    pub(crate) metadata: bool,
+    pub metadata: bool,
     /// Closing, as with file systems over a network that send what is left of a file then.
-    pub(crate) close: bool,
+    pub close: bool,
     /// Content is not kept in the page cache: each read is passed on.
-    pub(crate) uncached: bool,
+    pub uncached: bool,
 }
 
-pub(crate) const HOT_LENGTH: u64 = 1024;
-pub(crate) const SMALL_LENGTH: u64 = 4 * 1024;
+pub const HOT_LENGTH: u64 = 1024;
+pub const SMALL_LENGTH: u64 = 4 * 1024;
 
 /// Beyond what is hashed as a whole before its first byte is sent.
-pub(crate) const LARGE_LENGTH: u64 = 64 * 1024 * 1024;
+pub const LARGE_LENGTH: u64 = 64 * 1024 * 1024;
 
 /// The content repeats after this many bytes.
 const PERIOD: usize = 1024 * 1024;
@@ -45,7 +45,7 @@ const PERIOD: usize = 1024 * 1024;
 /// Longer than any one read.
 const MARGIN: usize = 2 * 1024 * 1024;
 
-pub(crate) fn content() -> Vec<u8> {
+pub fn content() -> Vec<u8> {
     let period: Vec<u8> = (0..PERIOD)
         .map(|at| (at.wrapping_mul(0x9E37_79B1) >> 13).to_le_bytes()[0])
         .collect();
@@ -59,7 +59,7 @@ pub(crate) fn content() -> Vec<u8> {
 
 /// What the file of this number has from `offset` on: at least [`MARGIN`] bytes, whatever its
 /// length.
-pub(crate) fn bytes_at(content: &[u8], number: u64, offset: u64) -> &[u8] {
+pub fn bytes_at(content: &[u8], number: u64, offset: u64) -> &[u8] {
     let at = (number.wrapping_mul(40_503) + offset) % u64::try_from(PERIOD).unwrap();
     &content[usize::try_from(at).unwrap()..]
 }
@@ -80,7 +80,7 @@ const LARGE: u64 = 2 << 32;
 const STUCK: u64 = 3 << 32;
 
 /// The first number of a file that has such a sibling.
-pub(crate) const WITH_STUCK: u64 = 1_000_000;
+pub const WITH_STUCK: u64 = 1_000_000;
 
 impl Node {
     fn named(name: &OsStr) -> Option<Self> {

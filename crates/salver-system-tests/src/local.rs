@@ -24,11 +24,11 @@ use fuser::{
 };
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::disk::{State, attributes_of, mount_fuse};
-use super::tree::{HOT_LENGTH, SMALL_LENGTH, bytes_at, content};
+use crate::disk::{State, attributes_of, mount_fuse};
+use crate::tree::{HOT_LENGTH, SMALL_LENGTH, bytes_at, content};
 
 /// Who owns the files.
-pub(crate) const OWNER: u32 = 12_345;
+pub const OWNER: u32 = 12_345;
 
 pub(crate) const LARGE_LENGTH: u64 = 2 * 1024 * 1024;
 pub(crate) const LARGES: u64 = 40;

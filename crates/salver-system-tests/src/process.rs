@@ -1,9 +1,7 @@
 //! The disk in a process of its own. In the process that reads from it, it would be waited for
 //! by threads that must end before it can: nobody could end that process any more.
-//!
-//! The process is this test program again, told by its environment to run one test only, which
-//! calls [`serve_if_disk`].
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -13,34 +11,70 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Advice, fadvise};
 use rustix::mount::{UnmountFlags, unmount};
 
-use super::disk::{State, mount_fuse};
-use super::local::{self, Local};
-use super::tree::{self, Slow, Tree};
+use crate::disk::{State, mount_fuse};
+use crate::local::{self, Local};
+use crate::tree::{self, Slow, Tree};
 
 /// What kind of disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// One that may ask somebody else, as file systems over a network do.
     Remote(Slow),
     /// One of this machine.
     Local,
 }
 
-const MOUNTPOINT: &str = "SALVER_TEST_SLOW_DISK";
-const LOCAL: &str = "SALVER_TEST_SLOW_LOCAL";
-const METADATA: &str = "SALVER_TEST_SLOW_METADATA";
-const CLOSE: &str = "SALVER_TEST_SLOW_CLOSE";
-const UNCACHED: &str = "SALVER_TEST_SLOW_UNCACHED";
+const LOCAL: &str = "local";
+const REMOTE: &str = "remote";
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slow = match self {
+            Kind::Local => return f.write_str(LOCAL),
+            Kind::Remote(slow) => slow,
+        };
+        f.write_str(REMOTE)?;
+        for (name, is_wished) in [
+            ("metadata", slow.metadata),
+            ("close", slow.close),
+            ("uncached", slow.uncached),
+        ] {
+            if is_wished {
+                write!(f, ",{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// Reads what [`Display`](fmt::Display) has written.
+    fn of(text: &str) -> io::Result<Self> {
+        let mut words = text.split(',');
+        let mut slow = Slow::default();
+        match words.next() {
+            Some(LOCAL) => return Ok(Kind::Local),
+            Some(REMOTE) => {}
+            _ => return Err(io::Error::other("a disk is local or remote")),
+        }
+        for word in words {
+            match word {
+                "metadata" => slow.metadata = true,
+                "close" => slow.close = true,
+                "uncached" => slow.uncached = true,
+                _ => return Err(io::Error::other("slow in no known way")),
+            }
+        }
+        Ok(Kind::Remote(slow))
+    }
+}
 
 /// What a disk is told.
 const HOLD: &str = "hold";
 const RELEASE: &str = "release";
 
-/// What lines of this protocol begin with; the test harness says other things.
-const MARK: &str = "slow disk: ";
-
 /// A mounted disk; unmounted when it is dropped, and when this process ends in any way.
-pub(crate) struct SlowDisk {
+pub struct SlowDisk {
     process: Child,
     lines: Mutex<Lines<BufReader<ChildStdout>>>,
     // Dropped after the process has ended.
@@ -50,40 +84,29 @@ pub(crate) struct SlowDisk {
 
 /// What a disk has done, and has to do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
+pub struct Work {
     /// How often content was read so far.
-    pub(crate) reads: u64,
+    pub reads: u64,
     /// Slow calls that are not answered.
-    pub(crate) waiting: u64,
+    pub waiting: u64,
 }
 
 impl SlowDisk {
-    /// Mounts one. The program must have a test of the name `disk` that calls [`serve_if_disk`].
+    /// Mounts one, by the program of that name.
     ///
     /// # Errors
     /// If this process may not mount such file systems.
-    pub(crate) fn mount(kind: Kind) -> io::Result<Self> {
+    ///
+    /// # Panics
+    /// If that is no such program.
+    pub fn mount(program: &Path, kind: Kind) -> io::Result<Self> {
         let mountpoint = tempfile::tempdir()?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(program);
         command
-            .args(["--exact", "disk", "--nocapture", "--test-threads=1"])
-            .env(MOUNTPOINT, mountpoint.path())
+            .arg(mountpoint.path())
+            .arg(kind.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let (slow, local) = match kind {
-            Kind::Remote(slow) => (slow, false),
-            Kind::Local => (Slow::default(), true),
-        };
-        for (name, wished) in [
-            (METADATA, slow.metadata),
-            (CLOSE, slow.close),
-            (UNCACHED, slow.uncached),
-            (LOCAL, local),
-        ] {
-            if wished {
-                command.env(name, "1");
-            }
-        }
         let mut process = command.spawn()?;
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let disk = SlowDisk {
@@ -98,12 +121,12 @@ impl SlowDisk {
         }
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         self.mountpoint.path()
     }
 
     /// How long a large file is.
-    pub(crate) fn large_length(&self) -> u64 {
+    pub fn large_length(&self) -> u64 {
         match self.kind {
             Kind::Remote(_) => tree::LARGE_LENGTH,
             Kind::Local => local::LARGE_LENGTH,
@@ -112,7 +135,7 @@ impl SlowDisk {
 
     /// The number of a large file that is not in memory, and of a small one: `next` is another one
     /// each time.
-    pub(crate) fn cold(&self, next: u64) -> (u64, u64) {
+    pub fn cold(&self, next: u64) -> (u64, u64) {
         match self.kind {
             Kind::Remote(_) => (next, next),
             Kind::Local => {
@@ -129,17 +152,17 @@ impl SlowDisk {
     }
 
     /// Advises the kernel on a file, which is known to it by its name from then on.
-    pub(crate) fn advise(&self, name: &str, advice: Advice) {
+    pub fn advise(&self, name: &str, advice: Advice) {
         let file = File::open(self.root().join(name)).unwrap();
         fadvise(&file, 0, None, advice).unwrap();
     }
 
     /// Whether reads are held back from now on, until they are not or the disk is dropped.
-    pub(crate) fn hold(&self, held: bool) {
+    pub fn hold(&self, held: bool) {
         self.ask(if held { HOLD } else { RELEASE });
     }
 
-    pub(crate) fn work(&self) -> Work {
+    pub fn work(&self) -> Work {
         let line = self.ask("work");
         let (reads, waiting) = line.split_once(' ').unwrap();
         Work {
@@ -156,9 +179,7 @@ impl SlowDisk {
 
     fn line(&self) -> String {
         let mut lines = self.lines.lock().unwrap();
-        lines
-            .find_map(|line| Some(line.unwrap().split_once(MARK)?.1.to_owned()))
-            .unwrap()
+        lines.next().unwrap().unwrap()
     }
 }
 
@@ -169,26 +190,24 @@ impl Drop for SlowDisk {
     }
 }
 
-/// In the process that [`SlowDisk::mount`] has started: is the disk until its standard input
-/// ends. In any other: nothing.
-pub(crate) fn serve_if_disk() {
-    let Ok(mountpoint) = std::env::var(MOUNTPOINT) else {
-        return;
+/// The program that [`SlowDisk::mount`] starts: is the disk until its standard input ends.
+///
+/// # Errors
+/// If it is started in another way.
+pub fn serve(arguments: &[String]) -> io::Result<()> {
+    let [mountpoint, kind] = arguments else {
+        return Err(io::Error::other("usage: slow-disk MOUNTPOINT KIND"));
     };
-    let slow = Slow {
-        metadata: std::env::var(METADATA).is_ok(),
-        close: std::env::var(CLOSE).is_ok(),
-        uncached: std::env::var(UNCACHED).is_ok(),
-    };
+    let kind = Kind::of(kind)?;
     let say = |text: String| {
         let mut out = io::stdout();
-        writeln!(out, "\n{MARK}{text}").unwrap();
+        writeln!(out, "{text}").unwrap();
         out.flush().unwrap();
     };
     let state = Arc::new(State::new());
-    let mountpoint = Path::new(&mountpoint);
-    match std::env::var(LOCAL) {
-        Ok(_) => match Local::mount(mountpoint, &state) {
+    let mountpoint = Path::new(mountpoint);
+    match kind {
+        Kind::Local => match Local::mount(mountpoint, &state) {
             Err(error) => say(error.to_string()),
             Ok(disk) => {
                 say("mounted".to_owned());
@@ -196,7 +215,7 @@ pub(crate) fn serve_if_disk() {
                 drop(disk);
             }
         },
-        Err(_) => match mount_fuse(Tree::new(slow, Arc::clone(&state)), mountpoint) {
+        Kind::Remote(slow) => match mount_fuse(Tree::new(slow, Arc::clone(&state)), mountpoint) {
             Err(error) => say(error.to_string()),
             Ok(session) => {
                 say("mounted".to_owned());
@@ -207,6 +226,7 @@ pub(crate) fn serve_if_disk() {
             }
         },
     }
+    Ok(())
 }
 
 /// Until the standard input ends; then nothing is held back.

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use fuser::{BackgroundSession, Config, FileAttr, FileType, Filesystem, INodeNo, MountOption};
 
-use super::queue::{Call, Queue};
+use crate::queue::{Call, Queue};
 
 /// How long each slow call takes.
-pub(crate) const DELAY: Duration = Duration::from_millis(20);
+pub const DELAY: Duration = Duration::from_millis(20);
 
 /// How many slow calls are worked at together: 800 a second, evenly spread. Reads of 128 KiB make
 /// that 100 MB per second. Much more, and the disk and the clients, who take their share of the

@@ -12,27 +12,31 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    unused_imports,
     missing_docs
 )]
 
+#[path = "../../../salver-server/tests/common/mod.rs"]
 mod common;
-mod slow_disk;
+
+mod case;
+mod clients;
+mod siblings;
 
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 
+use case::{
+    Case, DATA, EVERYTHING, Hot, METADATA, UNASKED, UNCACHED, User, disk_of, local, remote, say,
+    serve,
+};
+use clients::{Cold, ColdReaders, Steady, next};
 use common::client::{Client, get, request};
 use common::{PATIENCE, Site, until};
 use rustix::fs::Advice;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use salver_assets::{DirectorySource, Patience, Source, Symlinks};
-use slow_disk::case::{
-    Case, DATA, EVERYTHING, Hot, METADATA, UNASKED, UNCACHED, User, disk_of, local, remote, say,
-    serve,
-};
-use slow_disk::clients::{Cold, ColdReaders, Steady, next};
-use slow_disk::{HOT_LENGTH, Kind, SlowDisk, bytes_at, content, serve_if_disk};
+use salver_system_tests::{HOT_LENGTH, Kind, SlowDisk, bytes_at, content};
+use salver_test::machine::judge;
 
 /// Cold readers.
 const CLIENTS: usize = 32;
@@ -164,12 +168,6 @@ fn measured(case: Case, effort: Effort) -> Option<Figures> {
         figures.rate,
     ));
     Some(figures)
-}
-
-/// The disk that [`SlowDisk::mount`] starts.
-#[test]
-fn disk() {
-    serve_if_disk();
 }
 
 /// Asks for cold files of a disk that has stopped to answer, and for a hot one meanwhile; whether that is
@@ -335,15 +333,25 @@ fn what_several_ask_for_is_read_once_without_a_page_cache() {
         });
         disk.work().reads - before
     };
-    let (one, many) = (reads_for(1), reads_for(16));
-    assert!(
-        one > 0 && many < 2 * one,
-        "{many} reads for many, {one} for one"
-    );
+    // Who is kept from reading as fast as the others falls behind what is shared.
+    judge("one read for several", || {
+        let (one, many) = (reads_for(1), reads_for(16));
+        let is_shared = (one > 0 && many < 2 * one).then_some(());
+        is_shared.ok_or_else(|| format!("{many} reads for many, {one} for one"))
+    });
 }
 
 /// Less than the test's disk can give at a time.
 const PART: usize = 1024 * 1024;
+
+/// Measures a case until it is as it should be, or nobody else can have made it what it is.
+fn judged(case: Case, effort: Effort, is_right: impl Fn(&Figures) -> bool) {
+    judge(case, || {
+        let figures = measured(case, effort).expect("a slow disk");
+        let right = is_right(&figures).then_some(());
+        right.ok_or_else(|| format!("{figures:?}"))
+    });
+}
 
 /// `make cold`: the promise itself, in release, on a machine that does nothing else.
 #[test]
@@ -378,14 +386,13 @@ fn hot_files_stay_as_quick_as_without_cold_ones() {
         "hot p99 alone, median of the cases: {} us",
         usual.as_micros()
     ));
-    let limit = |figures: &Figures| figures.alone.max(usual).mul_f64(FACTOR);
-    let missed: Vec<_> = all
-        .iter()
-        .filter(|(_, figures)| figures.beside > limit(figures))
-        .collect();
-    let unchecked = UNASKED.map(|case| measured(case, effort).expect("a slow disk"));
-    assert!(missed.is_empty(), "more than {FACTOR} times: {missed:#?}");
-    for figures in unchecked {
-        assert!(figures.ratio > 10.0 * FACTOR, "{figures:?}");
+    let is_kept = |figures: &Figures| figures.beside <= figures.alone.max(usual).mul_f64(FACTOR);
+    for (case, figures) in all {
+        if !is_kept(&figures) {
+            judged(case, effort, is_kept);
+        }
+    }
+    for case in UNASKED {
+        judged(case, effort, |figures| figures.ratio > 10.0 * FACTOR);
     }
 }

@@ -7,7 +7,7 @@ LOOM_TARGET := target/loom
 BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged.
-STEPS := msrv lint unit docs
+STEPS := msrv bench-test lint unit docs
 MORE_STEPS := apart public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
@@ -16,7 +16,7 @@ APART := cold descriptors huge idle_memory soak truth
 TEST_THREADS ?= $(shell expr 3 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
-# Passed on to bench/run.py or bench/profile.py: make bench BENCH='--quick'
+# Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
 # What `make test` uses beyond Rust: the program, and the Debian package that has it.
@@ -30,7 +30,7 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install dist test test-all apart msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols httparena cold soak huge truth clean
+.PHONY: help run build install dist test test-all apart msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -174,27 +174,29 @@ precompress: ## Make the coded siblings of example/ anew; needs brotli, gzip and
 	@find example -type f \( -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) \
 		-exec brotli -f -q 11 {} \; -exec gzip -f -k -n -9 {} \; -exec zstd -q -f -19 {} \;
 
-bench: bench-deps build ## Compare with other servers (12 minutes); rewrite the results in BENCHMARKS.md
-	bench/run.py all --write BENCHMARKS.md --json target/bench/results.json $(BENCH)
+bench: bench-deps build ## Compare with other servers (half an hour); rewrite the results in BENCHMARKS.md
+	bench/run.py servers cached --write $(BENCH)
 
 bench-deps: ## Install or build what the comparison needs, into target/bench/
 	bench/run.py deps
 
-bench-embedded: bench-deps ## Compare libraries within a program, by CPU time and by allocations (12 minutes); rewrite that part of BENCHMARKS.md
-	bench/run.py embedded --write BENCHMARKS.md --json target/bench/embedded.json $(BENCH)
-	bench/allocations.py --write BENCHMARKS.md
+bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite that part of BENCHMARKS.md
+	bench/run.py embedded allocations --write $(BENCH)
 
 bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite that part of BENCHMARKS.md
-	bench/cost.py --write BENCHMARKS.md
+	bench/run.py cost --write
 
-bench-protocols: build ## Compare with other servers over TLS, HTTP/2 and HTTP/3; rewrite that part of BENCHMARKS.md
-	bench/protocols.py --write BENCHMARKS.md $(BENCH)
+bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite that part of BENCHMARKS.md
+	bench/run.py protocols --write $(BENCH)
+
+bench-test: ## What makes the tables of BENCHMARKS.md, without measuring
+	python3 -m unittest discover -s bench
 
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py
 
 bench-profile: dist ## System calls and instructions per request; rewrite that part of BENCHMARKS.md
-	bench/profile.py --salver target/dist/out/salver --write BENCHMARKS.md $(BENCH)
+	bench/run.py profile --salver target/dist/out/salver --write $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,33 +1,25 @@
-#!/usr/bin/env python3
 """Counts how often each library asks for memory per request, and for how much of it.
 
-The programs are those of `bench/run.py embedded`, built with an allocator that counts. Each is
+The programs are those of `embedded`, built with an allocator that counts. Each is
 asked for one file again and again over one kept connection; the counts before and after, divided
 by the requests, are those of all its threads and of whatever HTTP server it stands on. They are
 read on another port, by a thread that allocates nothing, once they no longer move. So they need no
 quiet machine: but for what is done once a second, and for how a long answer falls into pieces,
 every run gives the same.
-
-exit code: 0; 1 if any answer was not the expected one, or something failed; 2 for a wrong option.
 """
 
-import argparse
 import dataclasses
-import pathlib
 import re
 import shutil
 import socket
-import sys
 import time
 
 import files
+import launch
 import libraries
-import machine
-import page
 import process
-import report
+import tables as markdown
 
-OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "target" / "bench"
 WARM_UP_REQUESTS = 200
 PATIENCE_SECONDS = 5
 STILL_SECONDS = 0.05
@@ -154,49 +146,23 @@ def count(library, case, made, folder, requests):
         return tuple((now - then) / requests for now, then in zip(counts(counting), before))
 
 
-def tables(found, requests):
-    """`found` holds for each library and case what `count` gave."""
-    def one(head, number, form):
-        rows = [[library, *(form(result[number]) if result else "-" for result in results)] for library, results in found.items()]
-        return report.table([head, *(case.title for case in CASES)], rows)
-    return "\n\n".join([
-        f"{requests} requests each, after {WARM_UP_REQUESTS}. `-`: it gives no such answer.",
-        one("allocations/request", 0, "{:.1f}".format),
-        one("bytes allocated/request", 1, "{:.0f}".format),
-    ])
-
-
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=1000, metavar="N", help="requests of each kind (default 1000)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the files (default 1)")
-    parser.add_argument("--write", metavar="PAGE", help="replace the section `allocations` of this Markdown page")
-    options = parser.parse_args()
-    if options.requests < 1:
-        parser.error("--requests is at least 1")
-    return options
-
-
-def main():
-    options = arguments()
-    made = files.Files(OUTPUT, options.seed)
-    made.make()
-    built = [library for library in libraries.everyone(OUTPUT) if library.counted().exists()]
+def measure(options, made):
+    """-> what is kept: for each library and case its allocations and bytes per request, or none"""
+    built = [library for library in libraries.everyone(launch.OUTPUT) if library.counted().exists()]
     if not built:
         raise process.Failed("nothing to count is built: run `make bench-deps`")
-    found = {library.name: [count(library, case, made, OUTPUT / "run", options.requests) for case in CASES] for library in built}
-    versions = ", ".join(f"{library.name}: {library.version()}" for library in built)
-    text = f"Salver: {machine.commit(True)}; {versions}.\n\n" + tables(found, options.requests)
-    print(text)
-    if options.write:
-        page.write(options.write, {"allocations": text})
-    return 0
+    folder = launch.OUTPUT / "run"
+    found = {library.name: [count(library, case, made, folder, options.requests) for case in CASES] for library in built}
+    return {"requests": options.requests, "versions": {library.name: library.version() for library in built}, "found": found}
 
 
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except process.Failed as failure:
-        sys.exit(f"allocations: {failure}")
-    except KeyboardInterrupt:
-        sys.exit("allocations: interrupted")
+def tables(kept):
+    def one(head, number, form):
+        rows = [[library, *(form(result[number]) if result else "-" for result in results)] for library, results in kept["found"].items()]
+        return markdown.table([head, *(case.title for case in CASES)], rows)
+    return "\n\n".join([
+        f"{kept['requests']} requests each, after {WARM_UP_REQUESTS}. `-`: it gives no such answer.",
+        one("allocations/request", 0, "{:.1f}".format),
+        one("bytes allocated/request", 1, "{:.0f}".format),
+        "; ".join(f"{name}: {version}" for name, version in kept["versions"].items()) + ".",
+    ])

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Says what salver-assets and salver-tower add to a program that has axum: dependencies and compile time.
 
 Fresh crates that depend on tokio and axum alone, and on one library more, are built from nothing,
@@ -6,11 +5,8 @@ each into an empty folder; their order turns from round to round. Dependencies a
 Cargo compiles, those for macros and build scripts too (`cargo tree`). Seconds are those of the whole
 `cargo build`, and mean something on a quiet machine only; what a library adds to axum alone is taken
 within a round.
-
-exit code: 0; 1 if something failed; 2 for a wrong option.
 """
 
-import argparse
 import os
 import pathlib
 import re
@@ -22,10 +18,8 @@ import time
 
 import libraries
 import machine
-import page
 import process
-import report
-import trials
+import tables as markdown
 
 PROFILES = {"debug": (), "release": ("--release",)}
 BASE = "axum alone"
@@ -74,6 +68,12 @@ def packages(folder):
     return {" ".join(line.split()[:2]) for line in tree.splitlines() if line} - {"fresh v0.1.0"}
 
 
+def order(crates, number):
+    """The crates in the order of round `number`: begun with another each time, and every second time backwards."""
+    begin, step = number * (3 if len(crates) % 3 else 1), -1 if number % 2 else 1
+    return [crates[(begin + step * place) % len(crates)] for place in range(len(crates))]
+
+
 def seconds(folder, flags):
     """How long a build from nothing takes."""
     target = folder / "target"
@@ -83,16 +83,16 @@ def seconds(folder, flags):
     return time.monotonic() - begun
 
 
-def measure(folder, rounds):
+def build(folder, rounds):
     """-> each crate's packages, and its seconds by profile and round"""
     crates = {name: crate(folder / str(number), added) for number, (name, added) in enumerate(ADDED.items())}
     took = {name: {profile: [] for profile in PROFILES} for name in ADDED}
     for number in range(rounds):
         for profile, flags in PROFILES.items():
-            for name in trials.order(list(ADDED), number):
+            for name in order(list(ADDED), number):
                 took[name][profile].append(seconds(crates[name], flags))
                 print(f"round {number + 1} of {rounds}: {profile}: {name}: {took[name][profile][-1]:.1f} s", file=sys.stderr)
-    return {name: packages(crates[name]) for name in ADDED}, took
+    return {name: sorted(packages(crates[name])) for name in ADDED}, took
 
 
 def table(found, took):
@@ -102,38 +102,19 @@ def table(found, took):
         cells = []
         for profile, times in took[name].items():
             added = [own - base for own, base in zip(times, took[BASE][profile])]
-            cells += [report.spread(times), "-" if name == BASE else report.spread(added)]
-        rows.append([name, len(there), "-" if name == BASE else len(there - found[BASE]), *cells])
-    return report.table(head, rows)
+            cells += [markdown.spread(times), "-" if name == BASE else markdown.spread(added)]
+        rows.append([name, len(there), "-" if name == BASE else len(set(there) - set(found[BASE])), *cells])
+    return markdown.table(head, rows)
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds; 0: only count (default 3)")
-    parser.add_argument("--write", metavar="PAGE", help="replace the section `cost` of this Markdown page")
-    options = parser.parse_args()
-    if options.rounds < 0:
-        parser.error("--rounds is at least 0")
-    return options
-
-
-def main():
-    options = arguments()
+def measure(options, _made):
+    """-> what is kept: packages, and seconds by profile and round"""
     with tempfile.TemporaryDirectory(prefix="cost-") as folder:
-        found, took = measure(pathlib.Path(folder), options.rounds)
+        found, took = build(pathlib.Path(folder), options.rounds)
     compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    text = (f"Salver: {machine.commit(True)}; {compiler}; {os.cpu_count()} cores; {options.rounds} rounds: medians, smallest and "
-            f"largest in brackets.\n\n" + table(found, took))
-    print(text)
-    if options.write:
-        page.write(options.write, {"cost": text})
-    return 0
+    return {"compiler": compiler, "cores": os.cpu_count(), "rounds": options.rounds, "packages": found, "seconds": took}
 
 
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except process.Failed as failure:
-        sys.exit(f"cost: {failure}")
-    except KeyboardInterrupt:
-        sys.exit("cost: interrupted")
+def tables(kept):
+    return (f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians, smallest and largest in brackets.\n\n"
+            + table(kept["packages"], kept["seconds"]))

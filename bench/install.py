@@ -1,13 +1,12 @@
 """Installs or builds what the comparison needs: Debian packages as root, the rest from source.
 
-What cannot be had is named with the reason, and the comparison goes on without it. Only wrk, brotli
+What cannot be had is named with the reason, and the comparison goes on without it. Only brotli, openssl
 and taskset are needed in any case. Packages are installed by apt-get; on a machine whose init starts
 what is installed, stop nginx, apache2 and lighttpd if they are not wanted.
 """
 
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -20,10 +19,8 @@ STATIC_WEB_SERVER = "2.44.1"
 
 HERE = pathlib.Path(__file__).resolve().parent
 SBIN = ":/usr/sbin:/usr/local/sbin"
-NEEDED = {"wrk": "wrk", "brotli": "brotli", "taskset": "util-linux"}
-WANTED = {"nginx": "nginx", "apache2": "apache2", "lighttpd": "lighttpd"}
-OVER_TLS = {"nginx": "nginx", "h2o": "h2o"}
-CLIENTS = {"h2load": "nghttp2-client", "curl": "curl", "openssl": "openssl", "taskset": "util-linux", "brotli": "brotli"}
+NEEDED = {"brotli": "brotli", "openssl": "openssl", "taskset": "util-linux"}
+WANTED = {"nginx": "nginx", "apache2": "apache2", "lighttpd": "lighttpd", "h2o": "h2o"}
 PROFILERS = {"strace": "strace", "valgrind": "valgrind"}
 
 
@@ -97,12 +94,6 @@ def library(folder, made, kind):
     return None
 
 
-def h3load(folder):
-    if go() is None:
-        return "needs Go"
-    return build([go(), "build", "-C", HERE / "h3load", "-trimpath", "-o", (folder / "bin" / "h3load").resolve(), "."])
-
-
 def everything(folder, seed):
     """Installs and builds; prints what is missing in the end. -> whether a comparison can run."""
     trouble = {"packages": apt(packages({**NEEDED, **WANTED})), "caddy": caddy(folder),
@@ -115,22 +106,6 @@ def everything(folder, seed):
         if what:
             print(f"left out: {name}: {what}")
     return can_run(NEEDED)
-
-
-def over_tls(folder):
-    """Installs and builds what bench/protocols.py needs. -> whether it can run."""
-    trouble = {"packages": apt(packages({**CLIENTS, **OVER_TLS})), "caddy": caddy(folder), "h3load": h3load(folder)}
-    for name, what in trouble.items():
-        if what:
-            print(f"left out: {name}: {what}")
-    return can_run(CLIENTS)
-
-
-def clients():
-    """The clients of bench/protocols.py with their versions."""
-    h2load = peers.printed("h2load", "--version").strip()
-    modules = (HERE / "h3load" / "go.mod").read_text(encoding="utf-8")
-    return f"{h2load}; bench/h3load with quic-go " + re.search(r"quic-go/quic-go v(\S+)", modules).group(1)
 
 
 def profilers():

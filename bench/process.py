@@ -6,14 +6,27 @@ import socket
 import subprocess
 import time
 
-import measure
-
 SERVER_CORE = "0"
 CLIENT_CORE = "1"
 
 
 class Failed(Exception):
     """A server or a tool did not do its part; the text says which and why."""
+
+
+def members(session):
+    """The ids of the processes in `session`, from /proc."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as stat:
+                    fields = stat.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it ended meanwhile
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(entry))
+    return found
 
 
 def free_port():
@@ -67,7 +80,7 @@ class Server:
     def stop(self):
         """Asks, then insists; returns once nothing of the session is left."""
         for request, seconds in ((signal.SIGTERM, self.patience_seconds / 2), (signal.SIGKILL, 5)):
-            for process in measure.members(self.session):
+            for process in members(self.session):
                 try:
                     os.kill(process, request)
                 except ProcessLookupError:
@@ -75,7 +88,7 @@ class Server:
             until = time.monotonic() + seconds
             while time.monotonic() < until:
                 self.child.poll()
-                if not measure.members(self.session):
+                if not members(self.session):
                     self.child.wait()
                     return
                 time.sleep(0.01)

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Where a request's work goes: system calls by strace, instructions by valgrind's callgrind.
 
-System calls are counted while wrk asks over many connections, and divided by the answers.
+System calls are counted while `salver bench load` asks over many connections, and divided by the answers.
 Instructions are those of the server's own code, by difference of two runs, so that the start is not
 in them; files are not looked at anew meanwhile (--revalidate 1h), because callgrind slows a server
 so much that once a second would be once in a few requests. Only cached loads are counted by
@@ -9,28 +8,27 @@ callgrind: valgrind 3.19 does not know openat2, so that uncached ones would take
 they do otherwise.
 """
 
-import argparse
-import os
+import json
 import pathlib
+import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import callgrind
+import compare
 import files
 import install
-import load as client
-import machine
-import page
+import launch
 import peers
 import process
-import report
-import syscalls
-import trials
-import workload
+import tables as markdown
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-OUTPUT = TOP / "target" / "bench"
-CACHED_LOADS = ("arena", "1kib", "100kib", "1mib")
-PLAIN_LOADS = ("1kib", "1mib")
+CACHED = {"arena": None, "1kib": files.KIB, "100kib": 100 * files.KIB, "1mib": 1024 * files.KIB}
+PLAIN = ("1kib", "1mib")
+SECONDS = 3
+CONNECTIONS = 64
 TOP_FUNCTIONS = 8
 RARE = 0.005  # calls per request that are not worth a column
 
@@ -46,95 +44,116 @@ class UnderCallgrind(peers.Salver):
                 *super().command(root, port, folder), "--revalidate", "1h"]
 
 
-def arguments():
-    built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target") / "release" / "salver"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--salver", metavar="PATH", help="the program to look into (default: the release build)")
-    parser.add_argument("--seconds", type=int, default=3, metavar="N", help="how long strace counts, in seconds (default 3)")
-    parser.add_argument("--connections", type=int, default=64, metavar="N", help="connections while strace counts (default 64)")
-    parser.add_argument("--requests", type=int, default=2000, metavar="N",
-                        help="requests of the shorter of callgrind's two runs (default 2000)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the files (default 1)")
-    parser.add_argument("--write", metavar="PAGE", help="replace the generated part of this Markdown page")
-    options = parser.parse_args()
-    options.own_build = options.salver is None
-    options.salver = pathlib.Path(options.salver) if options.salver else built
-    return options
+def targets(name, made):
+    """What a load asks for in turn, and its Accept-Encoding."""
+    return (made.arena(), compare.ACCEPT_ENCODING) if CACHED[name] is None else ([made.size(CACHED[name])], "")
 
 
-def count_calls(options, made, loads, folder):
-    """System calls per request as a table."""
-    rows = []
-    for peer, names in ((peers.Salver(options.salver), CACHED_LOADS), (peers.SalverPlain(options.salver), PLAIN_LOADS)):
-        for load in (load for load in loads if load.name in names):
-            with trials.start(peer, made, folder) as server:
-                answers, calls = syscalls.per_request(server, load, folder / peer.name, options.seconds, options.connections)
-            print(f"strace: {peer.name}: {load.name}: {answers} answers", file=sys.stderr)
-            rows.append((f"{load.name}{', --no-cache' if peer.extra else ''}", answers, calls))
-    names = sorted({name for _, _, calls in rows for name, number in calls.items() if number >= RARE},
-                   key=lambda name: [-calls.get(name, 0) for _, _, calls in rows])
-    return report.table(["load", "answers", "all", *(f"`{name}`" for name in names)],
-                        [[title, answers, f"{sum(calls.values()):.2f}", *(f"{calls.get(name, 0):.2f}" for name in names)]
-                         for title, answers, calls in rows])
-
-
-def instructions_of_run(options, made, load, number, folder):
-    peer = UnderCallgrind(options.salver)
+def start(peer, made, patience_seconds=10):
+    """A server in an empty folder of its own; -> it, and the folder"""
+    place = launch.OUTPUT / "run" / peer.name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
     port = process.free_port()
-    place = folder / peer.name
-    place.mkdir(parents=True, exist_ok=True)
     command = peer.command(made.root, port, place)
-    with process.Server(peer.name, command, place, port, patience_seconds=60):
-        requests = [client.request_text(load, target, port).encode() for target in load.targets]
-        callgrind.ask(port, requests, number)
+    return process.Server(peer.name, command, place, port, peer.environment, patience_seconds), place
+
+
+def counts(summary):
+    """`strace -c`'s table as a mapping from call to number."""
+    found = {}
+    for line in summary.splitlines():
+        words = line.split()
+        # % time, seconds, usecs/call, calls, errors where there are any, the call's name.
+        if len(words) in (5, 6) and words[3].isdigit() and words[-1] != "total":
+            found[words[-1]] = int(words[3])
+    return found
+
+
+def attached(identifier):
+    """Whether every thread of the process is traced."""
+    tasks = list(pathlib.Path(f"/proc/{identifier}/task").iterdir())
+    return all("TracerPid:\t0\n" not in (task / "status").read_text() for task in tasks)
+
+
+def load(options, server, name, made, seconds):
+    """What `salver bench load` found, on the client's core."""
+    asked, accept = targets(name, made)
+    urls = [f"http://127.0.0.1:{server.port}/{target}" for target in asked]
+    command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load", *urls, "-c", CONNECTIONS, "-d", f"{seconds}s",
+               "--warm-up", "0s", "--json", *(["--accept-encoding", accept] if accept else [])]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)["result"]
+    except ValueError:
+        raise process.Failed(f"{name}: {done.stderr.strip()[-300:]}") from None
+    if sum(found["errors"].values()):
+        raise process.Failed(f"{name}: {done.stderr.strip()[-300:]}")
+    return found
+
+
+def calls(options, peer, name, made):
+    """-> answers, and a mapping from call to number per answer"""
+    server, place = start(peer, made)
+    with server:
+        load(options, server, name, made, 0.5)
+        summary = place / "strace.txt"
+        tracer = subprocess.Popen(["strace", "-c", "-f", "-o", str(summary), "-p", str(server.session)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            until = time.monotonic() + 10
+            while not attached(server.session):
+                if tracer.poll() is not None or time.monotonic() > until:
+                    raise process.Failed("strace cannot trace the server: " + tracer.stderr.read()[-300:]
+                                         if tracer.poll() is not None else "strace does not attach")
+                time.sleep(0.01)
+            answers = load(options, server, name, made, SECONDS)["requests"]
+        finally:
+            tracer.send_signal(signal.SIGINT)
+            tracer.communicate(timeout=20)
+    return answers, {call: number / answers for call, number in counts(summary.read_text()).items()}
+
+
+def instructions_of_run(options, name, number, made):
+    server, place = start(UnderCallgrind(options.salver), made, 60)
+    asked, accept = targets(name, made)
+    field = f"Accept-Encoding: {accept}\r\n" if accept else ""
+    with server:
+        callgrind.ask(server.port, [f"GET /{target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{field}\r\n".encode() for target in asked], number)
     return callgrind.self_costs((place / "callgrind.out").read_text(errors="replace"))
 
 
-def count_instructions(options, made, loads, folder):
-    """Instructions per request, and the functions that take most of them."""
-    rows, tops = [], []
-    for load in (load for load in loads if load.name in CACHED_LOADS):
-        once = instructions_of_run(options, made, load, options.requests, folder)
-        twice = instructions_of_run(options, made, load, 2 * options.requests, folder)
-        functions = callgrind.difference(once, twice, options.requests)
-        total = sum(cost for _, cost in functions)
-        print(f"callgrind: {load.name}: {total:.0f} instructions per request", file=sys.stderr)
-        rows.append([load.name, options.requests, f"{total:.0f}"])
-        tops.append(f"`{load.name}`:\n\n" + report.table(
-            ["instructions/request", "share", "function"],
-            [[f"{cost:.0f}", f"{cost / total:.0%}", f"`{name}`"] for name, cost in functions[:TOP_FUNCTIONS]]))
-    return "\n\n".join([report.table(["load", "requests", "instructions/request"], rows), *tops])
-
-
-def main():
-    options = arguments()
-    if not options.salver.exists():
-        raise process.Failed(f"{options.salver} is not there: run `make build`, or give --salver")
+def measure(options, made):
+    """-> what is kept: calls per answer, and instructions per request by function"""
     if not install.profilers():
-        return 1
-    made = files.Files(OUTPUT, options.seed)
-    made.make()
-    loads = workload.every(made)
-    folder = OUTPUT / "run"
-    section = "\n\n".join([
-        f"Salver: {machine.commit(options.own_build)}; files of seed {made.seed}, fingerprint `{made.fingerprint()}`.",
-        "### System calls per request",
-        f"By `strace -c -f`, {options.connections} connections.",
-        count_calls(options, made, loads, folder),
-        "### Instructions per request",
-        f"By callgrind, {callgrind.CONNECTIONS} connections; the kernel's are not in them.",
-        count_instructions(options, made, loads, folder),
-    ])
-    print(section)
-    if options.write:
-        page.write(options.write, {"profile": section})
-    return 0
+        raise process.Failed("what is missing is named above")
+    found = []
+    for peer, names in ((peers.Salver(options.salver), CACHED), (peers.SalverPlain(options.salver), PLAIN)):
+        for name in names:
+            answers, per_answer = calls(options, peer, name, made)
+            print(f"strace: {peer.name}: {name}: {answers} answers", file=sys.stderr)
+            found.append({"load": f"{name}{', --no-cache' if peer.extra else ''}", "answers": answers, "calls": per_answer})
+    functions = {}
+    for name in CACHED:
+        once = instructions_of_run(options, name, options.requests, made)
+        twice = instructions_of_run(options, name, 2 * options.requests, made)
+        functions[name] = [[function, cost] for function, cost in callgrind.difference(once, twice, options.requests) if cost]
+        print(f"callgrind: {name}: {sum(cost for _, cost in functions[name]):.0f} instructions per request", file=sys.stderr)
+    return {"requests": options.requests, "calls": found, "functions": functions}
 
 
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (process.Failed, OSError) as failure:
-        sys.exit(f"bench: {failure}")
-    except KeyboardInterrupt:
-        sys.exit("bench: interrupted")
+def tables(kept):
+    names = sorted({name for one in kept["calls"] for name, number in one["calls"].items() if number >= RARE},
+                   key=lambda name: [-one["calls"].get(name, 0) for one in kept["calls"]])
+    rows = [[one["load"], one["answers"], f"{sum(one['calls'].values()):.2f}", *(f"{one['calls'].get(name, 0):.2f}" for name in names)]
+            for one in kept["calls"]]
+    parts = ["### System calls per request", f"By `strace -c -f`, {CONNECTIONS} connections.",
+             markdown.table(["load", "answers", "all", *(f"`{name}`" for name in names)], rows),
+             "### Instructions per request", f"By callgrind, {callgrind.CONNECTIONS} connections; the kernel's are not in them."]
+    totals = {name: sum(cost for _, cost in functions) for name, functions in kept["functions"].items()}
+    parts.append(markdown.table(["load", "requests", "instructions/request"],
+                                [[name, kept["requests"], f"{total:.0f}"] for name, total in totals.items()]))
+    for name, functions in kept["functions"].items():
+        parts.append(f"`{name}`:\n\n" + markdown.table(["instructions/request", "share", "function"], [
+            [f"{cost:.0f}", f"{cost / totals[name]:.0%}", f"`{function}`"] for function, cost in functions[:TOP_FUNCTIONS]]))
+    return "\n\n".join(parts)

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Compares Salver with other servers of static files, on this machine, by server CPU per request.
+"""Measures Salver beside others on this machine, keeps each run whole, and makes the tables from what is kept.
 
-commands:
-  all      peers and cached (the default)
-  peers    Salver and its peers: a set like a site's files, and single files of six lengths
-  cached   Salver with its cache against Salver with --no-cache, for the six lengths
-  embedded libraries within a program (salver-tower, ServeDir, ...): both sets and the six lengths
-  check    start every server and compare its answers with the files, without measuring
-  deps     install or build what the comparison needs; names what cannot be had
+studies:
+  servers      Salver and its peers over HTTP/1.1: a set like a site's files, and files of six lengths
+  cached       Salver with its cache against the same without, for the six lengths (`salver bench cache`)
+  embedded     libraries within a program (salver-tower, ServeDir, ...)
+  protocols    over TLS: HTTP/1.1, HTTP/2 and HTTP/3
+  profile      system calls and instructions per request
+  allocations  what the libraries ask of memory per request
+  cost         packages and compile time that salver-tower adds to a program
+and:
+  check        start every server and compare its answers with the files, without measuring
+  render       make the tables again from the runs that are kept
+  deps         install or build what the comparison needs; names what cannot be had
 
-How it measures: each server runs alone on core 0 with one worker, wrk with one thread on core 1.
-Every server is started anew for each run, its answers are compared with the files (status, decoded
-bytes, Vary), it is warmed up, and then measured. A round does this for every load and server; the
-order of the servers turns from round to round. CPU time is user and system time of all processes
-of the server's session. Ratios are taken within a round. Verdicts rest on a 95 % interval of the
-logarithms of the ratios (Student's t); where a server's answers are other work than Salver's
-(another coding, another length), there is none.
+What is faster is decided by `salver bench compare` alone: servers in turns (A B B A or B A A B by lot), each
+started anew for each block on core 0 with one worker, the client on the other cores; the server's CPU time
+per request as a ratio of neighbouring trials, with its interval and verdict. This program starts peers and
+makes tables. A run goes to bench/results/STUDY.json, its full tables to bench/results/STUDY.md, and with
+--write the short ones into BENCHMARKS.md.
 
 exit code: 0; 1 if any answer was wrong or missing, or something failed; 2 for a wrong option.
 """
@@ -24,146 +27,180 @@ import argparse
 import json
 import os
 import pathlib
+import subprocess
 import sys
-import time
 
-import check
+import allocations
+import compare
+import cost
 import files
 import install
-import libraries
+import launch
 import machine
 import page
-import peers
 import process
-import report
-import trials
-import workload
+import profile
+import tables
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-OUTPUT = TOP / "target" / "bench"
-QUICK_LOADS = ("arena", "1kib", "100kib")
+RESULTS = TOP / "bench" / "results"
+PAGE = TOP / "BENCHMARKS.md"
+COMPARED = ("servers", "embedded", "protocols")
+STUDIES = (*COMPARED, "cached", "profile", "allocations", "cost")
 
 
 def arguments():
     built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target") / "release" / "salver"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", nargs="?", default="all", choices=["all", "peers", "cached", "embedded", "check", "deps"])
+    parser.add_argument("command", nargs="+", choices=[*STUDIES, "check", "render", "deps"])
     parser.add_argument("--salver", metavar="PATH", help="the program to measure (default: the release build)")
     parser.add_argument("--server", metavar="NAME", action="append", help="only these servers beside the first; repeatable")
-    parser.add_argument("--load", metavar="NAME", action="append", help="only these loads: arena, arena-plain (embedded only), 1kib, ... 1mib; repeatable")
-    parser.add_argument("--rounds", type=int, default=6, metavar="N", help="rounds (default 6; fewer than 3 prove little)")
-    parser.add_argument("--seconds", type=int, default=1, metavar="N", help="length of one measured run in seconds (default 1)")
-    parser.add_argument("--connections", type=int, default=64, metavar="N", help="connections of wrk (default 64)")
-    parser.add_argument("--minutes", type=float, default=12, metavar="N",
-                        help="no round is begun that would not be over by then (default 12)")
+    parser.add_argument("--path", metavar="PATH", action="append", help="only these files (/arena/app.js, /sizes/1024.dat); repeatable")
+    parser.add_argument("--seconds", type=float, default=0.25, metavar="N", help="length of one trial in seconds (default 0.25)")
+    parser.add_argument("--minutes", type=float, default=60, metavar="N", help="no comparison is begun that would not be over by then (default 60)")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of `cost`; 0: only count packages (default 3)")
+    parser.add_argument("--requests", type=int, default=1000, metavar="N", help="of `allocations` and `profile` (default 1000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the files (default 1)")
-    parser.add_argument("--quick", action="store_true", help="two rounds of three loads: a look, not a result")
-    parser.add_argument("--json", metavar="FILE", help="keep every run in FILE")
-    parser.add_argument("--write", metavar="PAGE", help="replace the generated parts of this Markdown page")
+    parser.add_argument("--quick", action="store_true", help="three files in short trials: a look, not a result")
+    parser.add_argument("--results", metavar="DIR", type=pathlib.Path, default=RESULTS, help="where runs are kept (default: bench/results)")
+    parser.add_argument("--write", action="store_true", help="replace these sections of BENCHMARKS.md")
     options = parser.parse_args()
-    if min(options.rounds, options.seconds, options.connections) < 1:
-        parser.error("--rounds, --seconds and --connections are at least 1")
-    options.own_build = options.salver is None
-    options.salver = pathlib.Path(options.salver) if options.salver else built
+    if options.seconds <= 0 or options.requests < 1 or options.rounds < 0:
+        parser.error("--seconds and --requests are more than 0, --rounds is at least 0")
+    options.salver = pathlib.Path(options.salver).resolve() if options.salver else built
+    options.own_build = options.salver.is_relative_to(built.parent.parent)
     if options.quick:
-        options.rounds = min(options.rounds, 2)
-        options.load = options.load or list(QUICK_LOADS)
+        options.seconds = min(options.seconds, 0.1)
+        options.path = options.path or [f"{tables.ARENA}app.js", f"{tables.SIZES}1024.dat", f"{tables.SIZES}102400.dat"]
     return parser, options
 
 
-def chosen(parser, what, names, everything, always=()):
-    """Those that were asked for by name, or all."""
-    unknown = set(names or ()) - {one.name for one in everything}
+def ways(study, made, options):
+    """By which ways a study compares: name, title, flags of `salver bench compare`, names of servers or none for all."""
+    def asked(paths):
+        chosen = [path for path in paths if not options.path or path in options.path]
+        return [word for path in chosen for word in ("--path", path)]
+    arena = ["/" + target for target in made.arena()]
+    everything = asked([*arena, *("/" + made.size(length) for length in files.SIZES)]) if options.path else ["--root", made.root]
+    browser = ["--accept-encoding", compare.ACCEPT_ENCODING]
+    if study == "servers":
+        return [("http/1.1", "HTTP/1.1", [*everything, *browser], ())]
+    if study == "embedded":
+        return [("http/1.1", "HTTP/1.1", [*everything, *browser], ()), ("arena-plain", "No coding accepted", asked(arena), ())]
+    tls = [*asked(arena), "--accept-encoding", "br", "--https", "--insecure"]
+    return [("h1+tls", "HTTP/1.1 over TLS", tls, ("nginx", "h2o")),
+            ("h2+tls", "HTTP/2 over TLS, 32 streams on each connection", [*tls, "--http", 2, "--streams", 32], ("nginx", "h2o")),
+            ("h3", "HTTP/3, 32 streams on each connection", [*tls, "--http", 3, "--streams", 32], ("caddy",))]
+
+
+def servers(parser, study, options):
+    """The first server, and those that it is compared with."""
+    first, *others = launch.servers(study, options.salver)
+    unknown = set(options.server or ()) - {peer.name for peer in others}
     if unknown:
-        parser.error(f"no such {what}: {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in everything)}")
-    return [one for one in everything if not names or one.name in names or one.name in always]
+        parser.error(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(peer.name for peer in others)}")
+    if first.program() is None:
+        raise process.Failed(f"{first.path} is not there: run `make build` and `make bench-deps`, or give --salver")
+    return [first, *(peer for peer in others if not options.server or peer.name in options.server)]
 
 
-def show(title, text):
-    print(f"\n## {title}\n\n{text}", flush=True)
+def measure(parser, study, options, made):
+    """One study; -> what is kept of it, and whether anything failed"""
+    if study in COMPARED:
+        if len(os.sched_getaffinity(0)) < 2:
+            raise process.Failed("two cores are needed: one for the server, one for the client")
+        if study == "protocols":
+            launch.secure.Certificate(launch.OUTPUT / "certificate").make()
+        chosen = servers(parser, study, options)
+        found, left_out = compare.every(options, study, chosen, made, ways(study, made, options))
+        kept = {"machine": machine.describe(chosen, made, options.own_build), "settings": {peer.name: peer.note for peer in chosen},
+                "comparisons": found, "left_out": left_out}
+        return kept, any(path["errors"] for one in found for path in one["document"]["paths"])
+    kept = {"machine": machine.describe([], made, options.own_build)}
+    if study == "cached":
+        done = subprocess.run([options.salver, "bench", "cache", "--json"], capture_output=True, text=True, check=False)
+        if not done.stdout:
+            raise process.Failed(done.stderr.strip()[-300:])
+        report = json.loads(done.stdout)
+        for series in (series for row in report["rows"] for series in row["series"]):
+            del series["measured"]["raw"]["curve"]
+        return {**kept, "report": report}, any(sum(series["measured"]["errors"].values()) for row in report["rows"] for series in row["series"])
+    return {**kept, **{"profile": profile, "allocations": allocations, "cost": cost}[study].measure(options, made)}, False
 
 
-def only_check(servers, loads, made, folder):
+def heading(kept):
+    return "\n".join(f"- {name}: {value}" for name, value in kept["machine"].items())
+
+
+def render(study, kept):
+    """The short tables, for the page, and the full ones."""
+    if study in COMPARED:
+        comparisons, method = kept["comparisons"], None
+        if not comparisons:
+            raise process.Failed(f"{study}: nothing was compared: {kept['left_out']}")
+        method = comparisons[0]["document"]["method"]
+        how = (f"`~`: the same within {method['margin']:.0%}; `cheaper`: less; `?`: undecided; unmarked: more. `other work`: the answers differ in "
+               "coding or length. Of several files the CPU for one request of each, marked by what holds for most of them.")
+        notes = tables.doubts(comparisons, kept["left_out"])
+        brief = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}. {how}", tables.brief(comparisons),
+                 f"All figures, settings and versions: [bench/results/{study}.md](bench/results/{study}.md).", notes]
+        settings = "\n".join(f"- `{name}`: {note}" for name, note in kept["settings"].items())
+        full = [heading(kept), settings, f"{method['order']}; {method['interval']}. Trials of {method['trial_seconds']} s, at least {compare.TRIALS} of each "
+                "side; medians. A ratio in parentheses has its 95 % interval, one in brackets the smallest and largest of the files.",
+                tables.full(comparisons), notes]
+    elif study == "cached":
+        table = tables.cached(kept["report"])
+        brief, full = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}; `salver bench cache`.", table], [heading(kept), table]
+    else:
+        text = {"profile": profile, "allocations": allocations, "cost": cost}[study].tables(kept)
+        brief, full = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}.", text], [heading(kept), text]
+    return tuple("\n\n".join(part for part in parts if part) for parts in (brief, full))
+
+
+def publish(study, options):
+    """Writes the tables of the run that is kept; with --write into the page too."""
+    kept = json.loads((options.results / f"{study}.json").read_text(encoding="utf-8"))
+    brief, full = render(study, kept)
+    (options.results / f"{study}.md").write_text(f"# {study}: all figures\n\n{full}\n", encoding="utf-8")
+    print(f"\n## {study}\n\n{brief}", flush=True)
+    if options.write:
+        page.write(PAGE, {study: brief})
+
+
+def check(options, made):
     """Every answer of every server; -> whether all are right."""
     right = True
-    for peer in servers:
-        if peer.program() is None:
-            print(f"{peer.name}: not installed")
-            continue
-        for load in loads:
-            try:
-                with trials.start(peer, made, folder) as server:
-                    print(f"{peer.name}: {load.name}: {check.describe(check.work(server.port, load, made))}")
-            except (check.Wrong, process.Failed) as error:
-                right = False
-                print(f"{peer.name}: {load.name}: WRONG: {error}")
+    for kind in ("servers", "embedded"):
+        for peer in launch.servers(kind, options.salver):
+            wrong = "not installed" if peer.program() is None else compare.check(options, kind, peer, made)
+            right &= peer.program() is None or not wrong
+            print(f"{kind}: {peer.name}: {wrong or 'every answer is right'}")
     return right
-
-
-def compare(options, servers, loads, made, until):
-    """The commands `all`, `peers` and `cached`. -> sections of the page, what is kept, whether anything failed"""
-    facts = machine.describe(servers, made, options.own_build)
-    sections = {"machine": machine.render(facts, servers)}
-    show("Machine", sections["machine"])
-    kept = {"machine": facts}
-    failed = False
-    folder = OUTPUT / "run"
-    if options.command in ("all", "cached"):
-        sizes = [load for load in loads if load.name != "arena"]
-        both = [peers.Salver(options.salver), peers.SalverPlain(options.salver)]
-        results = trials.run(both, sizes, made, folder, options, until)
-        sections["cached"] = report.cached(results, sizes, options)
-        show("Cached and plain", sections["cached"])
-        kept["cached"] = results.runs
-        failed |= results.failed()
-    if options.command in ("all", "peers"):
-        results = trials.run(servers, loads, made, folder, options, until)
-        sections["results"] = report.peers(results, loads, [peer.name for peer in servers], options)
-        show("Salver and its peers", sections["results"])
-        kept["peers"] = results.runs
-        failed |= results.failed()
-    return sections, kept, failed
-
-
-def embedded(options, servers, loads, made, until):
-    """The command `embedded`; -> as `compare`."""
-    facts = machine.describe(servers, made, options.own_build)
-    results = trials.run(servers, loads, made, OUTPUT / "run", options, until)
-    found = report.embedded(results, loads, [library.name for library in servers], options, servers[0].name)
-    section = machine.render(facts, servers) + "\n\n" + found
-    show("In a program", section)
-    return {"embedded": section}, {"machine": facts, "embedded": results.runs}, results.failed()
 
 
 def main():
     parser, options = arguments()
-    if options.command == "deps":
-        return 0 if install.everything(OUTPUT, options.seed) else 1
-    until = time.monotonic() + options.minutes * 60
-    made = files.Files(OUTPUT, options.seed)
-    alone = [*peers.everyone(options.salver, OUTPUT), libraries.ServeDir(OUTPUT)]
-    within = libraries.everyone(OUTPUT)
-    everyone, every_load = {
-        "embedded": (within, workload.embedded(made)),
-        "check": ([*alone, *(library for library in within if library.name != libraries.ServeDir.name)], workload.every(made)),
-    }.get(options.command, (alone, workload.every(made)))
-    servers = chosen(parser, "server", options.server, everyone, always=(everyone[0].name,))
-    loads = chosen(parser, "load", options.load, every_load)
-    if servers[0].program() is None:
-        raise process.Failed(f"{servers[0].path} is not there: run `make build` and `make bench-deps`, or give --salver")
-    if not install.can_run(install.NEEDED):
-        raise process.Failed("run `make bench-deps`")
-    if len(os.sched_getaffinity(0)) < 2:
-        raise process.Failed("two cores are needed: one for the server, one for the client")
+    if "deps" in options.command:
+        return 0 if install.everything(launch.OUTPUT, options.seed) else 1
+    options.results.mkdir(parents=True, exist_ok=True)
+    if "render" in options.command:
+        for study in STUDIES:
+            if (options.results / f"{study}.json").exists():
+                publish(study, options)
+        return 0
+    if not options.salver.exists() and set(options.command) - {"cost", "allocations"}:
+        raise process.Failed(f"{options.salver} is not there: run `make build`, or give --salver")
+    made = files.Files(launch.OUTPUT, options.seed)
     made.make()
-    if options.command == "check":
-        return 0 if only_check(servers, loads, made, OUTPUT / "run") else 1
-
-    sections, kept, failed = (embedded if options.command == "embedded" else compare)(options, servers, loads, made, until)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    if options.write:
-        page.write(options.write, sections)
+    if "check" in options.command:
+        return 0 if check(options, made) else 1
+    failed = False
+    for study in options.command:
+        kept, wrong = measure(parser, study, options, made)
+        kept = {"study": study, "command": sys.argv[1:], **kept}
+        (options.results / f"{study}.json").write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+        publish(study, options)
+        failed |= wrong
     return 1 if failed else 0
 
 

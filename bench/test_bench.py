@@ -1,49 +1,109 @@
 """Tests of what the figures rest on: python3 -m unittest discover -s bench"""
 
 import socket
-import subprocess
-import sys
 import threading
+import types
 import unittest
 
 import allocations
 import callgrind
+import compare
 import cost
 import files
-import measure
+import launch
 import page
 import process
-import protocol_load
-import report
-import syscalls
-import trials
-import verdict
-import workload
+import profile
+import run
+import tables
 
 
-class Verdicts(unittest.TestCase):
-    def test_the_interval_is_students(self):
-        # Logarithms 0, 0.1, 0.2: mean 0.1, deviation 0.1, t(2) = 4.303, so the reach is 0.2484.
-        low, high = verdict.interval([1.0, 1.1051709, 1.2214028])
-        self.assertAlmostEqual(low, 0.8621, 3)
-        self.assertAlmostEqual(high, 1.4168, 3)
+def path(name, a, b, ratio, kind, errors=0):
+    """A path of a comparison, with one trial of each side."""
+    def trial(side, cpu):
+        latency = {"p50_us": 1.0, "p99_us": 2.0, "p999_us": 3.0, "curve": [[50.0, 1.0]]}
+        measured = {"requests": 10, "requests_per_second": 100.0, "seconds": 0.1, "errors": {"short": errors}, "codings": {"br": 10},
+                    "content_bytes": 1000, "head_bytes": 10, "client": {}, "invalid": [], "raw": latency, "statuses": {"200": 10},
+                    "server": {"cpu_us_per_request": cpu, "cores": 1.0, "resident_bytes": 2 << 20}}
+        return {"side": side, "measured": measured}
+    figure = {"metric": "server-cpu", "a": a, "b": b, "ratio": {"ratio": ratio, "low": ratio - 0.1, "high": ratio + 0.1}, "verdict": {"kind": kind}}
+    return {"path": name, "figures": [{"metric": "p50", "a": 1, "b": 1, "ratio": None, "verdict": None}, figure], "errors": errors,
+            "trials": [trial("a", a), trial("b", b)]}
 
-    def test_every_word(self):
-        for ratios, expected in [([1.2, 1.21, 1.19], verdict.DEARER), ([0.8, 0.81, 0.79], verdict.CHEAPER),
-                                 ([0.9, 1.1, 1.0], verdict.SAME), ([1.5], verdict.UNJUDGED)]:
-            self.assertEqual(verdict.verdict(ratios), expected, ratios)
+
+def comparison(paths, way="http/1.1", differences=()):
+    """As `compare.every` gives one."""
+    document = {"paths": paths, "differences": [{"path": one} for one in differences], "environment": {"others": {"cores": 0.3, "stolen_cores": 0.0}},
+                "method": {"margin": 0.03, "order": "in turns", "interval": "by bootstrap", "trial_seconds": 0.25}}
+    return {"way": way, "title": "HTTP", "first": "salver", "server": "nginx", "document": compare.slim(document)}
 
 
-class Rounds(unittest.TestCase):
-    def test_every_round_has_everyone_and_begins_with_another(self):
-        servers = list("abcdefgh")
-        orders = [trials.order(servers, number) for number in range(5)]
-        for one in orders:
-            self.assertEqual(sorted(one), servers)
-        self.assertEqual(len({one[0] for one in orders}), 5)
+ARENA = [path("/arena/a.js", 10.0, 15.0, 1.5, "slower"), path("/arena/b.js", 30.0, 25.0, 0.8, "faster"), path("/arena/c.js", 10.0, 20.0, 2.0, "slower")]
+SIZE = path("/sizes/1024.dat", 5.0, 6.0, 1.2, "slower")
 
-    def test_one_server_is_enough(self):
-        self.assertEqual(trials.order(["a"], 3), ["a"])
+
+class Comparisons(unittest.TestCase):
+    def test_one_file_has_the_tools_interval_and_several_their_sum(self):
+        self.assertEqual(tables.ratio([SIZE]), ("1.20 (1.10-1.30)", ["slower"]))
+        words, verdicts = tables.ratio(ARENA)
+        self.assertEqual(words, "1.20 [0.80-2.00]")
+        self.assertEqual(tables.said(verdicts), "1 cheaper, 2 dearer")
+        self.assertEqual(tables.mark(verdicts), "")
+
+    def test_what_was_not_measured_has_no_ratio(self):
+        without = {**SIZE, "figures": SIZE["figures"][:1]}
+        self.assertEqual(tables.ratio([without]), ("-", []))
+
+    def test_every_verdict_has_its_word(self):
+        for kind, word in [("faster", "cheaper"), ("slower", "dearer"), ("same", "same"), ("undecided", "undecided")]:
+            self.assertEqual(tables.said([kind]), word)
+
+    def test_the_short_table_has_a_column_for_each_load_and_leaves_other_work_alone(self):
+        found = [comparison([*ARENA, SIZE]), comparison(ARENA, way="h2+tls", differences=["/arena/b.js"])]
+        self.assertEqual(tables.brief(found).splitlines(), [
+            "| CPU / salver's | arena | 1kib | h2+tls     |", "|----------------|------:|-----:|------------|",
+            "| nginx          |  1.20 | 1.20 | other work |"])
+
+    def test_the_full_table_has_both_sides_of_each_load(self):
+        text = tables.full([comparison([SIZE])])
+        self.assertIn("| nginx            | br      |        100 |", text)
+        self.assertIn("| salver beside it | br      |        100 |", text)
+        self.assertIn("| 1.20 (1.10-1.30) | dearer  |", text)
+
+    def test_errors_and_others_are_named(self):
+        text = tables.doubts([comparison([path("/sizes/1024.dat", 1.0, 1.0, 1.0, "same", errors=2)])], {"caddy": "not installed"})
+        for part in ("caddy** is left out", "2 requests failed", "others took 0.30 cores"):
+            self.assertIn(part, text)
+
+    def test_a_kept_trial_has_no_curve(self):
+        kept = comparison([SIZE])["document"]["paths"][0]["trials"][0]
+        self.assertNotIn("curve", kept["raw"])
+        self.assertEqual((kept["side"], kept["requests"], kept["raw"]["p99_us"]), ("a", 10, 2.0))
+
+    def test_tables_come_from_what_is_kept_alone(self):
+        kept = {"machine": {"date": "today", "Salver": "abc"}, "settings": {"nginx": "as it comes"}, "comparisons": [comparison([SIZE])], "left_out": {}}
+        brief, full = run.render("servers", kept)
+        self.assertIn("bench/results/servers.md", brief)
+        self.assertIn("by bootstrap", full)
+
+
+class Commands(unittest.TestCase):
+    def test_servers_are_started_by_one_command_with_the_port_open(self):
+        for kind in ("servers", "embedded", "protocols"):
+            for peer in launch.servers(kind, "salver"):
+                line = launch.command(kind, peer, "/a b")
+                self.assertEqual(line.count("{port}"), 1, line)
+                self.assertIn("'/a b'", line)
+
+    def test_every_study_asks_for_its_files(self):
+        made, options = files.Files("folder", 1), types.SimpleNamespace(path=None)
+        for kind, names in (("servers", ["http/1.1"]), ("embedded", ["http/1.1", "arena-plain"]), ("protocols", ["h1+tls", "h2+tls", "h3"])):
+            ways = run.ways(kind, made, options)
+            self.assertEqual([name for name, *_ in ways], names)
+            for _, _, flags, _ in ways:
+                self.assertTrue("--root" in flags or flags.count("--path") == 20, flags)
+        options.path = ["/sizes/1024.dat"]
+        self.assertEqual(run.ways("servers", made, options)[0][2][:2], ["--path", "/sizes/1024.dat"])
 
 
 class Pages(unittest.TestCase):
@@ -57,8 +117,13 @@ class Pages(unittest.TestCase):
         with self.assertRaises(process.Failed):
             page.replace("nothing here", "a", "new")
 
+    def test_the_page_has_a_place_for_every_study(self):
+        text = run.PAGE.read_text(encoding="utf-8")
+        for study in run.STUDIES:
+            page.replace(text, study, "new")
+
     def test_tables_put_numbers_to_the_right(self):
-        self.assertEqual(report.table(["who", "n"], [["15 br", "7"], ["x", "123"]]),
+        self.assertEqual(tables.table(["who", "n"], [["15 br", "7"], ["x", "123"]]),
                          "| who   |   n |\n|-------|----:|\n| 15 br |   7 |\n| x     | 123 |")
 
 
@@ -70,7 +135,7 @@ class Profiles(unittest.TestCase):
                 " 40.00    0.050000           5      5000        12 sendto\n"
                 "------ ----------- ----------- --------- --------- ----------------\n"
                 "100.00    0.150000          10     15000        12 total\n")
-        self.assertEqual(syscalls.counts(text), {"recvfrom": 10000, "sendto": 5000})
+        self.assertEqual(profile.counts(text), {"recvfrom": 10000, "sendto": 5000})
 
     def test_self_cost_leaves_out_what_is_called(self):
         text = "events: Ir\n\nfn=main\n16 400\ncfn=work\ncalls=1 50 \n16 9000\n17 5\n\nfn=work\n50 9000\n"
@@ -84,39 +149,6 @@ class Profiles(unittest.TestCase):
         for name, expected in [("a::b::h0123456789abcdef", "a::b"), ("a::Vec<u8>::push", "a::Vec::push"),
                                ("<a::B as c::D>::e", "<a::B as c::D>::e"), ("memcpy'2", "memcpy")]:
             self.assertEqual(callgrind.plain_name(name), expected)
-
-
-class Measures(unittest.TestCase):
-    def test_the_clock_says_what_proc_says(self):
-        work = "sum(range(10_000_000)); print(flush=True); input()"
-        child = subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-        with child:
-            child.stdout.readline()  # from here on it only waits
-            self.assertEqual(measure.members(child.pid), [child.pid])
-            clock, ticks = measure.cpu_seconds(child.pid), measure.ticks_seconds(child.pid)
-            self.assertGreater(measure.resident_mib(child.pid), 1)
-            child.communicate(b"\n")
-        self.assertGreater(clock, 0)
-        # User and system time are each cut to hundredths of a second in /proc.
-        self.assertAlmostEqual(clock, ticks, delta=0.03)
-
-
-class Clients(unittest.TestCase):
-    PRINTED = ("TLS Protocol: TLSv1.3\nCipher: TLS_AES_128_GCM_SHA256\nApplication protocol: h2\n\n"
-               "finished in 500.00ms, 8.00 req/s, 1.25MB/s\n"
-               "requests: 4 total, 4 started, 4 done, 4 succeeded, 0 failed, 0 errored, 0 timeout\n"
-               "status codes: 3 2xx, 0 3xx, 1 4xx, 0 5xx\n"
-               "traffic: 1.25KB (1280) total, 85B (85) headers (space savings 38.21%), 1.00KB (1024) data\n")
-
-    def test_h2loads_report_and_log(self):
-        log = "1\t200\t30\n2\t200\t10\n3\t404\t5\n4\t200\t20\n"
-        self.assertEqual(protocol_load.H2load.read(self.PRINTED, log, 4), {
-            "answers": 3, "us": 500_000, "content": 1024, "p50_us": 20, "p99_us": 30, "errors": 1,
-            "negotiated": "TLSv1.3, TLS_AES_128_GCM_SHA256, h2"})
-
-    def test_no_report_is_a_failure(self):
-        with self.assertRaises(process.Failed):
-            protocol_load.H2load.read("could not connect", "", 4)
 
 
 class Counts(unittest.TestCase):
@@ -144,21 +176,16 @@ class Counts(unittest.TestCase):
             self.assertEqual((status, head, bytes(content)), (200, self.HEAD, bytes(12)))
 
     def test_what_a_library_adds_is_taken_within_a_round(self):
-        found = {cost.BASE: {"a v1", "b v1"}, "more": {"a v1", "b v1", "c v1"}}
+        found = {cost.BASE: ["a v1", "b v1"], "more": ["a v1", "b v1", "c v1"]}
         took = {cost.BASE: {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
         self.assertEqual(cost.table(found, took).splitlines()[3],
                          "| more         |        3 |             1 | 8.50 [3.00-14.00] | 2.50 [2.00-3.00] |")
 
-
-class Shares(unittest.TestCase):
-    def test_equal_work_only_and_the_inverse_of_the_ratio(self):
-        results = trials.Results()
-        for number in range(3):
-            for server, cpu in [("salver-tower", 2.0), ("servedir", 8.0), ("rust-embed", 1.0)]:
-                results.runs.append({"round": number, "load": "arena", "server": server, "cpu_us": cpu + number / 100})
-        results.work = {("arena", "salver-tower"): [("br", 1)], ("arena", "servedir"): [("br", 1)], ("arena", "rust-embed"): [("identity", 9)]}
-        lines = report.shares(results, [workload.Load("arena", "", (), "")], ["salver-tower", "servedir", "rust-embed"], "salver-tower")
-        self.assertEqual(lines.splitlines()[2], "| arena           | 0.25 [0.25-0.25] | other work |")
+    def test_every_round_has_every_crate_and_begins_with_another(self):
+        orders = [cost.order(list("abcd"), number) for number in range(4)]
+        for one in orders:
+            self.assertEqual(sorted(one), list("abcd"))
+        self.assertEqual(len({one[0] for one in orders}), 4)
 
 
 class Inputs(unittest.TestCase):

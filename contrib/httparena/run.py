@@ -23,11 +23,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 sys.path.insert(0, str(TOP / "bench"))
 
-import check  # noqa: E402
+import clients  # noqa: E402
 import files  # noqa: E402
-import install  # noqa: E402
 import process  # noqa: E402
-import protocol_load  # noqa: E402
 import secure  # noqa: E402
 
 OUTPUT = TOP / "target" / "bench"
@@ -162,7 +160,7 @@ def main():
     options = arguments()
     if not options.salver.exists():
         raise process.Failed(f"{options.salver} is not there: run `make build`, or give --salver")
-    if not install.over_tls(OUTPUT):
+    if not clients.there(OUTPUT):
         raise process.Failed("what is missing is named above")
     given = pathlib.Path(options.set or SHARED)
     if not given.is_dir():
@@ -181,8 +179,8 @@ def main():
         with process.Server("salver", command(options.salver.resolve(), folder, ports), folder, ports[8080]):
             for name, arena_port, scheme, curl, flags, streams, turns in WAYS:
                 targets = tuple(f"static/{target}" for target in files.Directory(root).targets())
-                way = protocol_load.Way(name, name, targets, ACCEPT, curl, flags, streams, turns, scheme)
-                client = protocol_load.H2load(folder) if flags else protocol_load.H3load(OUTPUT / "bin" / "h3load")
+                way = clients.Way(name, targets, ACCEPT, curl, flags, streams, turns, scheme)
+                client = clients.H2load(folder) if flags else clients.H3load(OUTPUT / "bin" / "h3load")
                 port, get = ports[arena_port], client.get(way)
 
                 def fetch(target, accept, port=port, get=get):
@@ -193,7 +191,7 @@ def main():
                         transport_security(name, port, certificate, "h2" if name == "h2" else "http/1.1", verdict)
                     load(way, client, port, root, options.connections, verdict)
                     replacement(name, fetch, root, verdict)
-                except (check.Wrong, process.Failed, OSError) as error:
+                except (clients.Wrong, process.Failed, OSError) as error:
                     verdict.say(False, f"{name}: {error}")
     print("everything held" if not verdict.failed else f"{verdict.failed} did not hold")
     return 1 if verdict.failed else 0

@@ -24,7 +24,11 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
             let (consumed, event) = connection.receive(&limits, &carry, 0, &mut scratch, &mut out);
             let stream = match event {
                 Event::Request { stream, request, .. } => {
-                    assert!(matches!(request.path.first(), Some(b'/' | b'*')) || request.refusal.is_some());
+                    assert!(matches!(request.path.first(), Some(b'/' | b'*')));
+                    stream
+                }
+                Event::Refused { stream, refusal, .. } => {
+                    assert!((400..500).contains(&refusal.status));
                     stream
                 }
                 Event::Content { .. } | Event::Cancelled { .. } | Event::Again => 0,

@@ -3,21 +3,24 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use salver_http3::{Control, Event, FieldSection, Limits, RequestHead, RequestStream};
+use salver_http3::{Control, Event, Limits, RequestStream, Scratch};
 
 /// What came of the bytes: heads, and why it ended.
 fn read(input: &[u8], step: usize) -> (Vec<Vec<u8>>, bool) {
     let limits = Limits::default();
-    let (mut stream, mut section) = (RequestStream::default(), FieldSection::default());
+    let (mut stream, mut scratch) = (RequestStream::default(), Scratch::default());
+    scratch.section.keep_lines(true);
     let mut heads = Vec::new();
     for mut piece in input.chunks(step) {
         loop {
-            match stream.receive(&limits, &mut piece, &mut section, None) {
+            match stream.receive(&limits, &mut piece, &mut scratch, None) {
                 Ok(Event::Incomplete) => break,
                 Ok(Event::Head) => {
-                    let lines: usize = section.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
-                    assert!(lines <= limits.max_head);
-                    let head = RequestHead::read(&section, &limits);
+                    let head = scratch.section.request();
+                    if let Ok(head) = &head {
+                        let size = |(name, value): (&[u8], &[u8])| name.len() + value.len() + 32;
+                        assert!(head.lines.iter().map(size).sum::<usize>() <= limits.max_head);
+                    }
                     heads.push(format!("{head:?}").into_bytes());
                 }
                 Err(_) => return (heads, false),

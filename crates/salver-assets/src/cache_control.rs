@@ -1,4 +1,4 @@
-//! Who says how long others may keep a file's answers: a rule of the program, or the file's name.
+//! The Cache-Control of files: by a rule of the program, or by the file's name.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use salver_semantics::{cache_control, is_cache_control};
 
-use crate::log::Said;
+use crate::log::LogThrottle;
 use crate::path::file_name;
 use crate::source::View;
 
 /// The longest value that is sent, in bytes: it stands in every head that is kept.
 const LONGEST: usize = 1024;
 
-/// So many names beside a file are looked at, where its own leaves a doubt. Of a build's the first
+/// The names beside a file that are looked at, where its own leaves a doubt. Of a build's the first
 /// few settle it; a directory of a million files must cost no more.
 const NAMES: usize = 256;
 
-/// For a value that cannot be sent: nobody keeps what nobody has said how to keep (RFC 9111
+/// The value in place of one that cannot be sent: without instructions no cache may keep the answer (RFC 9111
 /// section 5.2.2.5).
 const NO_STORE: &[u8] = b"no-store";
 
-type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
+type ValueRule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 
 /// Cache-Control by path. [`CacheControl::default`] goes by the file's name, and where that leaves a
 /// doubt by those beside it ([`is_fingerprinted`](salver_semantics::is_fingerprinted)):
@@ -34,10 +34,10 @@ type Rule = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 /// Errors (404 among them) and redirects are `no-cache` whatever a rule says: what is not there now
 /// may be there a moment later.
 #[derive(Clone, Default)]
-pub struct CacheControl(Option<Arc<Rule>>);
+pub struct CacheControl(Option<Arc<ValueRule>>);
 
 impl CacheControl {
-    /// What `rule` says, and the default where it gives `None`.
+    /// The value that `rule` returns, and the default where it returns `None`.
     ///
     /// It is asked once when a file is loaded, not for each request, and again when the file has
     /// changed: it should depend on the path alone, and not wait for anything. The path is the
@@ -65,9 +65,14 @@ impl CacheControl {
         CacheControl(Some(Arc::new(move |path| rule(path).map(Into::into))))
     }
 
-    /// The value for the file that `path` leads to. What is wrong with it is said in the log, at
-    /// this time. May wait if [`Named::is_in_doubt`].
-    pub(crate) fn of(&self, path: &[u8], file: Named<'_>, (said, now): (&Said, Duration)) -> Bytes {
+    /// The value for the file that `path` leads to. A rule's value that is none is logged, at this
+    /// time. May wait if [`FileName::is_in_doubt`].
+    pub(crate) fn of(
+        &self,
+        path: &[u8],
+        file: FileName<'_>,
+        (log, now): (&LogThrottle, Duration),
+    ) -> Bytes {
         let rule = self.0.as_ref();
         let Some(value) = rule.and_then(|rule| rule(&String::from_utf8_lossy(path))) else {
             return Bytes::from_static(file.cache_control(path).as_bytes());
@@ -76,7 +81,7 @@ impl CacheControl {
             return value;
         }
         let path = String::from_utf8_lossy(path);
-        if said.first(&said.cache_control, now, (&*path, "cache-control")) {
+        if log.first(&log.cache_control, now, (&*path, "cache-control")) {
             let shown = value.get(..LONGEST.min(value.len())).unwrap_or_default();
             tracing::warn!(
                 "{path:?}: answering Cache-Control: no-store, because the program's rule gives {:?}, \
@@ -90,14 +95,14 @@ impl CacheControl {
 
 /// A file by its name and those beside it.
 #[derive(Clone, Copy)]
-pub(crate) struct Named<'a> {
+pub(crate) struct FileName<'a> {
     pub(crate) view: &'a dyn View,
-    /// In the tree.
+    /// The path in the tree.
     pub(crate) path: &'a [u8],
 }
 
-impl Named<'_> {
-    /// Whether its name, asked for at `path`, leaves a doubt: then its directory is listed.
+impl FileName<'_> {
+    /// True if the name, asked for at `path`, leaves a doubt: then its directory is listed.
     pub(crate) fn is_in_doubt(&self, path: &[u8]) -> bool {
         cache_control(self.telling(path), || Err(())).is_err()
     }
@@ -109,7 +114,7 @@ impl Named<'_> {
         }
     }
 
-    /// Which of its paths says most: the directories of a tree that is served beneath a prefix begin
+    /// The one of its paths that says most: the directories of a tree that is served beneath a prefix begin
     /// there; a file by itself may be served under another name.
     fn telling<'a>(&'a self, path: &'a [u8]) -> &'a [u8] {
         match path.strip_suffix(self.path) {
@@ -146,12 +151,12 @@ mod tests {
         let path = b"/m/d/app.3f9a1c2b.js";
         let rule = CacheControl::by_path(rule);
         let view = MemorySource::new().view(Patience::MayWait).unwrap();
-        let file = Named {
+        let file = FileName {
             view: &*view,
             path: b"d/app.3f9a1c2b.js",
         };
         assert!(!file.is_in_doubt(path));
-        let value = rule.of(path, file, (&Said::default(), Duration::ZERO));
+        let value = rule.of(path, file, (&LogThrottle::default(), Duration::ZERO));
         assert_eq!(value, expected.as_bytes());
     }
 

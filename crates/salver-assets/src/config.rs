@@ -1,15 +1,20 @@
 //! The engine's settings, validated once.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use salver_os::Symlinks;
 use salver_semantics::coding::ContentCoding;
 
 use crate::cache_control::CacheControl;
+
 use crate::events::Observer;
 use crate::path::RequestPath;
 use crate::source::Source;
+use crate::source::directory::DirectorySource;
 use crate::strategy::{Transport, cache_max_file};
 
 /// A source and where it appears.
@@ -17,14 +22,14 @@ use crate::strategy::{Transport, cache_max_file};
 pub struct Mount {
     prefix: String,
     pub(crate) source: Arc<dyn Source>,
-    pub(crate) target: Target,
+    pub(crate) target: MountTarget,
     pub(crate) fallback: Option<String>,
     pub(crate) cached: bool,
 }
 
-/// What of the source a mount shows.
+/// The part of its source that a mount shows.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub(crate) enum MountTarget {
     Tree,
     /// The one file of this name in the source's root.
     File(String),
@@ -36,7 +41,7 @@ impl Mount {
         Mount {
             prefix: prefix.to_owned(),
             source,
-            target: Target::Tree,
+            target: MountTarget::Tree,
             fallback: None,
             cached: true,
         }
@@ -44,7 +49,7 @@ impl Mount {
 
     /// The file called `name` in the root of `source`, exactly at `path`.
     pub fn file(path: &str, source: Arc<dyn Source>, name: &str) -> Self {
-        let target = Target::File(name.to_owned());
+        let target = MountTarget::File(name.to_owned());
         Mount {
             prefix: path.to_owned(),
             source,
@@ -69,7 +74,7 @@ impl Mount {
     }
 }
 
-/// What the engine can be told. [`Config::default`] has no mounts.
+/// The settings of an engine. [`Config::default`] has no mounts.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The trees that are served; the longest prefix wins. At least one.
@@ -83,32 +88,32 @@ pub struct Config {
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
     /// serves as well, and sending from it spares a copy. Default: 64 KiB.
     pub cache_max_file: u64,
-    /// Whether anything is kept in memory, of mounts that do not say
+    /// True if anything is kept in memory, of mounts that do not say
     /// [otherwise](Mount::without_cache). Default: yes.
     pub cache: bool,
-    /// A cached answer is given for at most this long after its last comparison with the disk began; who comes
-    /// later waits for the next. Default: 1 s.
+    /// The time for which a cached answer is given after its last comparison with the disk began; a later
+    /// request waits for the next. Default: 1 s.
     pub revalidate: Duration,
-    /// Whether files and directories whose name begins with a dot are served (`.well-known`
-    /// always is). Default: no.
+    /// True if files and directories whose name begins with a dot are served (`.well-known` always
+    /// is). Default: no.
     pub dotfiles: bool,
     /// The longest file whose entity tag is a hash of its content, in bytes; beyond, it is made
     /// of length and times. Default: 16 MiB.
     pub hash_up_to: u64,
-    /// A file that changed less than this ago may well change again while it is sent, so its
+    /// The time after a change in which a file may well change again while it is sent, so that its
     /// bytes are copied first: see [`strategy`](crate::strategy). Default: 10 s.
-    pub restless: Duration,
-    /// From this length in bytes on, content that is not kept in memory leaves by `sendfile` where
-    /// the transport can, instead of being read. Default: 32 KiB.
+    pub settle_time: Duration,
+    /// The length in bytes from which on content that is not kept in memory is sent by `sendfile` where the
+    /// transport can, instead of being read. Default: 32 KiB.
     pub sendfile_from: u64,
     /// Handles of files whose content is not kept in memory that stay open between requests, at
     /// most; one that nobody asks for is closed after 10 s. Default: 1,024.
     pub open_files: usize,
-    /// How long others may keep what they get, by path. Default: by the file's name.
+    /// The Cache-Control of answers, by path. Default: by the file's name.
     pub cache_control: CacheControl,
-    /// Who is told what the cache does. Default: nobody.
+    /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Whether requests for what is being loaded share that load. Default: yes.
+    /// True if requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
 
@@ -124,7 +129,7 @@ impl Default for Config {
             revalidate: Duration::from_secs(1),
             dotfiles: false,
             hash_up_to: 16 * 1024 * 1024,
-            restless: Duration::from_secs(10),
+            settle_time: Duration::from_secs(10),
             sendfile_from: 32 * 1024,
             open_files: 1024,
             cache_control: CacheControl::default(),
@@ -139,6 +144,15 @@ impl Default for Config {
 const MOST_OF_CACHE: usize = 16;
 
 impl Config {
+    /// Opens a directory to be mounted, whose own path is resolved anew as often as
+    /// [`revalidate`](Self::revalidate) asks for.
+    ///
+    /// # Errors
+    /// As [`DirectorySource::open`].
+    pub fn open_directory(&self, path: &Path, symlinks: Symlinks) -> io::Result<DirectorySource> {
+        DirectorySource::open(path, symlinks, self.revalidate)
+    }
+
     /// The longest content that is kept in memory, in bytes: `cache_max_file`, but no more than a
     /// sixteenth of `cache_size`, and nothing without a cache.
     pub fn keep_up_to(&self) -> u64 {
@@ -168,13 +182,13 @@ pub(crate) struct Mounts {
     /// Longest prefix first, each prefix normalised: empty for `/`, else without a slash at its
     /// end.
     by_prefix: Vec<(Vec<u8>, Mount)>,
-    /// Whether every mount is cached, so that nobody has to look for the one in question.
+    /// True if every mount is cached, so that the one in question need not be found.
     all_cached: bool,
 }
 
-/// What the mounts say of a path.
+/// The result of looking a path up among the mounts.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MountMatch {
     /// A path relative to the mount of this number; ends with `/` or is empty for a directory.
     Within(usize, Vec<u8>),
     /// The prefix itself, which is a directory.
@@ -193,7 +207,7 @@ impl Mounts {
                 .map_err(|_| wrong("is no absolute path such as /static"))?;
             let bytes = path.as_bytes();
             let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
-            if bytes.is_empty() && matches!(mount.target, Target::File(_)) {
+            if bytes.is_empty() && matches!(mount.target, MountTarget::File(_)) {
                 return Err(wrong("stands for a directory, but a file is mounted there"));
             }
             if normal.iter().any(|(other, _)| *other == bytes) {
@@ -223,19 +237,21 @@ impl Mounts {
             .map(|(prefix, mount)| (&**prefix, mount))
     }
 
-    /// Whether what is at `path`, which is normalised, may be kept.
+    /// True if what is at `path`, which is normalised, may be kept.
     pub(crate) fn is_cached(&self, path: &[u8]) -> bool {
         self.all_cached || self.find(path).is_none_or(|(_, mount, _)| mount.cached)
     }
 
-    /// `path` is normalised.
-    pub(crate) fn place(&self, path: &[u8]) -> Place {
+    /// Looks up `path`, which is normalised.
+    pub(crate) fn find_mount(&self, path: &[u8]) -> MountMatch {
         match self.find(path) {
-            None => Place::Nowhere,
+            None => MountMatch::Nowhere,
             Some((number, mount, rest)) => match (&mount.target, rest) {
-                (Target::File(name), _) => Place::Within(number, name.clone().into()),
-                (Target::Tree, [_, relative @ ..]) => Place::Within(number, relative.to_vec()),
-                (Target::Tree, []) => Place::Redirect,
+                (MountTarget::File(name), _) => MountMatch::Within(number, name.clone().into()),
+                (MountTarget::Tree, [_, relative @ ..]) => {
+                    MountMatch::Within(number, relative.to_vec())
+                }
+                (MountTarget::Tree, []) => MountMatch::Redirect,
             },
         }
     }
@@ -247,8 +263,8 @@ impl Mounts {
         let mut found = mounts.filter_map(|(number, (prefix, mount))| {
             let rest = path.strip_prefix(&**prefix)?;
             let is_its = match (&mount.target, rest.first()) {
-                (_, None) | (Target::Tree, Some(b'/')) => true,
-                (Target::File(_) | Target::Tree, Some(_)) => false,
+                (_, None) | (MountTarget::Tree, Some(b'/')) => true,
+                (MountTarget::File(_) | MountTarget::Tree, Some(_)) => false,
             };
             is_its.then_some((number, mount, rest))
         });
@@ -259,8 +275,8 @@ impl Mounts {
     pub(crate) fn path_of(&self, number: usize, relative: &[u8]) -> Vec<u8> {
         match self.by_prefix.get(number) {
             Some((prefix, mount)) => match mount.target {
-                Target::Tree => [prefix, &b"/"[..], relative].concat(),
-                Target::File(_) => prefix.clone(),
+                MountTarget::Tree => [prefix, &b"/"[..], relative].concat(),
+                MountTarget::File(_) => prefix.clone(),
             },
             None => relative.to_vec(),
         }
@@ -301,8 +317,8 @@ mod tests {
         ])
         .unwrap();
         let check = |path: &str, prefix: &str, relative: &str| {
-            let Place::Within(number, rest) = mounts.place(path.as_bytes()) else {
-                panic!("{path}: {:?}", mounts.place(path.as_bytes()))
+            let MountMatch::Within(number, rest) = mounts.find_mount(path.as_bytes()) else {
+                panic!("{path}: {:?}", mounts.find_mount(path.as_bytes()))
             };
             assert_eq!(String::from_utf8(rest).unwrap(), relative, "{path}");
             assert_eq!(mounts.by_prefix[number].0, prefix.as_bytes(), "{path}");
@@ -316,8 +332,8 @@ mod tests {
         check("/r.txt", "/r.txt", "x");
         check("/r.txt/", "", "r.txt/");
         check("/r.txtx", "", "r.txtx");
-        assert_eq!(mounts.place(b"/a"), Place::Redirect);
-        assert_eq!(mounts.place(b"/a/b"), Place::Redirect);
+        assert_eq!(mounts.find_mount(b"/a"), MountMatch::Redirect);
+        assert_eq!(mounts.find_mount(b"/a/b"), MountMatch::Redirect);
     }
 
     #[test]
@@ -332,8 +348,8 @@ mod tests {
         check(&[("/a", None), ("/a/", None)], "twice");
         check(&[("/", Some("f"))], "stands for a directory");
         assert!(matches!(
-            mounts(&[("/a", None)]).unwrap().place(b"/b"),
-            Place::Nowhere
+            mounts(&[("/a", None)]).unwrap().find_mount(b"/b"),
+            MountMatch::Nowhere
         ));
     }
 }

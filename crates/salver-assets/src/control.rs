@@ -1,27 +1,26 @@
-//! What a program tells a running engine: let go of this, keep nothing for a while, hold fewer
-//! files. And what it can ask it.
+//! Control of a running engine: invalidate, pause, hold fewer files, and read the statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::config::Place;
+use crate::answer::file_content::FileContent;
+use crate::cache::policy::CacheKey;
+use crate::config::MountMatch;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::file_content::FileContent;
-use crate::load::{Load, Previous};
-use crate::locate::original;
 use crate::path::{RequestPath, file_name};
-use crate::policy::Key;
-use crate::progress::path_of;
-use crate::resource::{Entry, Resource};
-use crate::shared::Shared;
-use crate::sibling_check::SiblingCheck;
+use crate::resource::check_table::SiblingCheck;
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::in_flight::LoadKey;
+use crate::resource::load::{Load, Previous};
+use crate::resource::locate::original;
 use crate::source::Patience;
 
 impl Engine {
-    /// Counters and what the cache holds.
+    /// The counters, and the present size of the cache.
     pub fn statistics(&self) -> Statistics {
         let counters = &self.shared.counters;
         let (entries, bytes) = self.shared.memory.size();
@@ -39,8 +38,7 @@ impl Engine {
         }
     }
 
-    /// Lets go of everything that is cached, open files and what is remembered of contents
-    /// included.
+    /// Invalidates everything that is cached, open files and digests included.
     ///
     /// Here and below: a request that comes afterwards looks at the disk. What is being loaded
     /// at the moment still answers those who wait for it already, and nobody else: it is not kept.
@@ -54,10 +52,10 @@ impl Engine {
         shared.tell(|| Event::Cleared { entries });
     }
 
-    /// Lets go of what is cached of the file or directory at `path`, in all its roles: the file that
-    /// is a directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded
-    /// sibling of another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The
-    /// next request for any of them looks at the disk.
+    /// Invalidates what is cached of the file or directory at `path`, in all its roles: the file that is a
+    /// directory's index (`/blog/index.html` is `/blog/`, and the other way round), the coded sibling of
+    /// another (`/app.js.br` is `/app.js`), what was not there; and of its open files. The next request for
+    /// any of them looks at the disk.
     ///
     /// A file that appears at other paths, too (in two mounts, by a link), has to be named at each.
     pub fn invalidate(&self, path: &RequestPath<'_>) {
@@ -66,7 +64,7 @@ impl Engine {
         let keys = keys_of(path, &shared.config.index);
         shared
             .flights
-            .forget(|name| keys.iter().any(|key| key == path_of(name)));
+            .forget(|load| keys.iter().any(|key| **key == *load.path));
         let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
         let entries = self.let_go(gone.collect());
         shared.tell(|| Event::Invalidated {
@@ -75,15 +73,15 @@ impl Engine {
         });
     }
 
-    /// Lets go of what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands
-    /// for `/blog` as well.
+    /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands for
+    /// `/blog` as well.
     pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) {
         let shared = &*self.shared;
         let prefix = prefix.as_bytes();
         let is_beneath = |path: &[u8]| {
             path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
         };
-        shared.flights.forget(|name| is_beneath(path_of(name)));
+        shared.flights.forget(|load| is_beneath(&load.path));
         let gone = shared.memory.take(|entry| is_beneath(&entry.key));
         let entries = self.let_go(gone);
         shared.tell(|| Event::InvalidatedPrefix {
@@ -92,14 +90,14 @@ impl Engine {
         });
     }
 
-    /// What entries have besides themselves; returns how many they were.
-    fn let_go(&self, entries: Vec<Arc<Entry>>) -> usize {
+    /// Lets go of the open files and digests of removed entries; returns the number of entries.
+    fn let_go(&self, entries: Vec<Arc<CacheEntry>>) -> usize {
         let shared = &*self.shared;
         for entry in &entries {
-            let Resource::File(offer) = &entry.resource else {
+            let Resource::File(representations) = &entry.resource else {
                 continue;
             };
-            for representation in &offer.representations {
+            for representation in &representations.list {
                 shared.open_files.forget(&representation.identity);
                 shared
                     .digests
@@ -109,9 +107,9 @@ impl Engine {
         entries.len()
     }
 
-    /// From now on nothing is taken from the cache and nothing is put into it: each request looks
-    /// at the disk and reads what it sends, as on a mount [without a
-    /// cache](crate::Mount::without_cache). Requests at the same moment still share a load.
+    /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request looks
+    /// at the disk and reads what it sends, as on a mount [without a cache](crate::Mount::without_cache).
+    /// Requests at the same moment still share a load.
     ///
     /// What is cached stays where it is, for [`resume_cache`](Self::resume_cache); it can be
     /// invalidated meanwhile, and [`clear`](Self::clear) frees its memory.
@@ -121,20 +119,20 @@ impl Engine {
         }
     }
 
-    /// The cache is used again. What it held is compared with the disk as ever: what was last looked
-    /// at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
+    /// Uses the cache again after a pause. Its entries are compared with the disk as ever: what was last
+    /// looked at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
     pub fn resume_cache(&self) {
         if self.shared.paused.swap(false, Ordering::Relaxed) {
             self.shared.tell(|| Event::Resumed);
         }
     }
 
-    /// Whether the cache is [paused](Self::pause_cache).
+    /// True if the cache is [paused](Self::pause_cache).
     pub fn is_paused(&self) -> bool {
         self.shared.paused.load(Ordering::Relaxed)
     }
 
-    /// Closes open files that nobody has asked for in a while. Call it about once a second; more
+    /// Closes open files that no request has used in a while. Call it about once a second; more
     /// often costs next to nothing.
     pub fn sweep(&self, now: Instant) {
         let shared = &*self.shared;
@@ -143,25 +141,25 @@ impl Engine {
 
     /// Keeps at most `most` files open between requests from now on, if
     /// [`open_files`](crate::Config::open_files) says more: for a driver that knows how many
-    /// descriptors there are. Returns how many that is.
+    /// descriptors there are. Returns that number.
     pub fn limit_open_files(&self, most: usize) -> usize {
         let most = self.shared.config.open_files.min(most);
         self.shared.open_files.limit(most);
         most
     }
 
-    /// Holds at most so many files open for answers, those that are kept open between requests included; a
+    /// Limits the files that are held open for answers, those that are kept open between requests included; a
     /// load that would open one more fails as overloaded. Default: no bound.
     pub fn limit_descriptors(&self, most: usize) {
         self.shared.open_files.limit_open(most);
     }
 
-    /// Files that can still be opened for answers, at least.
+    /// The number of files that can still be opened for answers, at least.
     pub fn files_left(&self) -> usize {
         self.shared.open_files.left()
     }
 
-    /// Gives checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
+    /// Hands checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
     /// each is [performed](SiblingCheck::perform) where it may wait. It may be called on an event loop.
     /// Meanwhile originals are sent as they are, and siblings once they are known to hold the same.
     ///
@@ -173,21 +171,24 @@ impl Engine {
 
     /// Loads what is kept at `key` again, where it may wait: its state on disk is the same, but something
     /// has become known of it.
-    pub(crate) fn load_again(shared: &Arc<Shared>, key: Key) {
+    pub(crate) fn load_again(shared: &Arc<EngineState>, key: CacheKey) {
         let engine = Engine {
             shared: Arc::clone(shared),
             exact: true,
         };
         let kept = shared.memory.get(&key).filter(|_| shared.is_cached(&key));
-        let (Some(entry), Place::Within(mount, relative)) = (kept, shared.mounts.place(&key))
+        let (Some(entry), MountMatch::Within(mount, relative)) =
+            (kept, shared.mounts.find_mount(&key))
         else {
             return;
         };
-        let looks_slowly = entry.was_looked_at_slowly();
+        let slow_to_check = entry.is_slow_to_check();
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            leader: shared.flights.alone(Key::clone(&key)),
+            leader: shared
+                .flights
+                .alone(LoadKey::of_path(CacheKey::clone(&key))),
             key,
             mount,
             relative,
@@ -197,21 +198,21 @@ impl Engine {
             }),
             wanted: None,
             again: true,
-            waits: Box::default(),
-            looks_slowly,
+            retry: Box::default(),
+            slow_to_check,
         };
         if let Ok(outcome) = load.perform(Patience::MayWait, Instant::now()) {
             engine.finish(load, outcome);
         }
     }
 
-    /// How many mounts there are.
+    /// The number of mounts.
     pub fn mount_count(&self) -> usize {
         self.shared.config.mounts.len()
     }
 
-    /// What an answer's content was to be sent from is no longer what it was, and nothing has been
-    /// sent yet: closes the file. Begin again with the request; a load will look at the disk.
+    /// Closes a file that content was to be sent from and that is no longer what it was. Nothing must have
+    /// been sent of it. Begin again with the request; a load will look at the disk.
     pub fn close_file(&self, content: &FileContent) {
         self.shared.open_files.forget(&content.identity);
     }

@@ -1,9 +1,9 @@
-//! What the engine counts. An increment is one relaxed add on a cache line of the thread's own.
+//! The counters of an engine. An increment is one relaxed add on a cache line of the thread's own.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// As many lines as a counter has; threads beyond that share.
+/// The cache lines of a counter; threads beyond that number share.
 const SHARDS: usize = 16;
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ fn shard() -> usize {
     })
 }
 
-/// Everything that the engine counts since it was made; [`Statistics`] says what each is.
+/// The counters since the engine was made; [`Statistics`] says what each is.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) hits: Counter,

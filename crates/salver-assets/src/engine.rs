@@ -1,4 +1,4 @@
-//! The steps from a request to a plan, in order.
+//! The engine: the steps from a request to a plan, in order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,57 +6,56 @@ use std::time::{Duration, Instant};
 use salver_coalesce::Joined;
 use salver_semantics::{HttpDate, has_known_extension};
 
-use crate::accept::accept_encoding;
-use crate::answer::{Decision, answer};
-use crate::config::{Config, ConfigError, Place};
+use crate::answer::accept::accept_encoding;
+use crate::answer::plan::{OpenedContent, ResponsePlan};
+use crate::answer::select::{Decision, answer};
+use crate::answer::status_responses;
+use crate::cache::bounded::Cached;
+use crate::cache::policy::CacheKey;
+use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
-use crate::events::{self, Event, What};
-use crate::file_content::Promise;
-use crate::load::{Landed, Load, Outcome, Previous, WouldWait};
-use crate::memory::Kept;
-use crate::path::{RequestPath, file_name, is_hidden};
-use crate::plan::{FromFile, ResponsePlan};
-use crate::policy::Key;
-use crate::progress::{Arrived, Pending, Progress, Purpose, Want};
-use crate::replies;
-use crate::representation::Representation;
+use crate::path::{RequestPath, file_name};
+use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::{Method, Request};
-use crate::resource::{Entry, Resource, Standing};
-use crate::shared::Shared;
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Freshness, Resource};
+use crate::resource::in_flight::{LoadKey, LoadResult};
+use crate::resource::load::{Load, Previous};
+use crate::resource::representation::{Representation, TagBasis};
 use crate::source::Opened;
 
-/// Who asks may be given what a load that began so long before has seen, if `revalidate` is shorter: else
-/// requests at one moment could not share one.
+/// The age of a load that a request may still join, if `revalidate` is shorter: else requests at
+/// one moment could not share one.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
-/// A request is answered after at most so many loads; each but the last was overtaken by a change.
+/// The loads after which a request is answered at the latest; each but the last was overtaken by a change.
 const MOST_LOADS: u8 = 8;
 
 /// The time as the driver sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// For ages.
+    /// The moment that ages are counted from.
     pub instant: Instant,
-    /// For dates: what the answer's `Date` will say.
+    /// The date that the answer's `Date` will have.
     pub date: HttpDate,
 }
 
-/// Decides how requests are answered; cheap to clone, all clones are one engine.
+/// An engine decides how requests are answered. Cheap to clone; all clones are one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
-    /// Whether unknown paths are answered by 404 whatever a mount's fallback is.
+    pub(crate) shared: Arc<EngineState>,
+    /// True if unknown paths are answered by 404 whatever a mount's fallback is.
     pub(crate) exact: bool,
 }
 
-/// What to do next for a request.
+/// The next step for a request.
 pub enum Step {
-    /// Carry this out.
+    /// Carry this plan out.
     Respond(ResponsePlan),
-    /// See that this load is performed and [finished](Engine::finish) - whatever becomes of the
-    /// request -, await the [`Pending`] and [resume](Engine::resume).
+    /// Have this load performed and [finished](Engine::finish) - whatever becomes of the request -,
+    /// await the [`Pending`] and [resume](Engine::resume).
     Load(Load, Pending),
-    /// Somebody else's load will do: await and [resume](Engine::resume).
+    /// Another request's load will do: await and [resume](Engine::resume).
     Wait(Pending),
 }
 
@@ -67,13 +66,17 @@ impl Engine {
     /// Which setting cannot be used, and why.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         Ok(Engine {
-            shared: Arc::new(Shared::new(config, Instant::now())?),
+            shared: Arc::new(EngineState::new(
+                config,
+                Instant::now(),
+                Engine::load_again,
+            )?),
             exact: false,
         })
     }
 
-    /// The same engine for whoever asks about files and not on behalf of a browser: unknown paths
-    /// are 404 also where a mount has a [fallback](crate::Mount::with_fallback).
+    /// The same engine for asking about files and not on behalf of a browser: unknown paths are 404
+    /// also where a mount has a [fallback](crate::Mount::with_fallback).
     pub fn exact(&self) -> Self {
         Engine {
             shared: Arc::clone(&self.shared),
@@ -84,141 +87,49 @@ impl Engine {
     /// The first step for a request. Never waits, never does I/O; allocates nothing and takes no
     /// lock if the answer is cached.
     pub fn begin(&self, request: &Request<'_>, now: Now) -> Step {
-        let plan = match request.method {
-            Method::Get | Method::Head => {
-                return self.parse_and_ask(request, |engine, path| {
-                    engine.look_up(
-                        request,
-                        path,
-                        now,
-                        Progress {
-                            fallback: false,
-                            loads: 0,
-                            asked: engine.shared.since_epoch(now.instant),
-                        },
-                    )
-                });
-            }
-            Method::Options => replies::options(),
-            Method::NotAllowed => replies::not_allowed(),
-            Method::NotImplemented => replies::not_implemented(),
-        };
-        respond(request, plan)
+        self.at_path(request, Step::Respond, |path| {
+            self.begin_at(request, path, now)
+        })
     }
 
     /// The next step after a load that the request waited for.
-    pub fn resume(&self, request: &Request<'_>, arrived: Arrived, now: Now) -> Step {
-        let Arrived { landed, progress } = arrived;
-        match landed {
-            Landed::Failed(error) => respond(request, replies::failed(error)),
-            Landed::Ready { entry, opened } => self.parse_and_ask(request, |engine, path| {
-                // A load that was under way for long may have looked long before.
-                let most = engine.config().revalidate.max(JOINED_WITHIN);
-                if entry.is_older_than(progress.asked, most) {
-                    return engine.look_up(request, path, now, progress);
-                }
-                engine.use_entry(request, path, &entry, opened.as_ref(), now, progress)
-            }),
-            Landed::Kept(entry) => self.parse_and_ask(request, |engine, path| {
-                engine.use_entry(request, path, &entry, None, now, progress)
-            }),
-        }
+    pub fn resume(&self, request: &Request<'_>, arrived: LoadReady, now: Now) -> Step {
+        self.at_path(request, Step::Respond, |path| {
+            self.resume_at(request, path, arrived, now)
+        })
     }
 
-    /// Takes the outcome of a load: keeps what is to be kept, and wakes who waits.
-    pub fn finish(&self, load: Load, outcome: Outcome) {
-        let shared = &*self.shared;
-        let Outcome {
-            landed,
-            began,
-            cause,
-        } = outcome;
-        shared.counters.loads.add(1);
-        match &landed {
-            Landed::Ready { entry, opened } => {
-                entry.looks_slowly(load.looks_slowly);
-                self.keep(&load, entry, opened.as_ref(), began);
-            }
-            // Nothing was confirmed: the next one looks again.
-            Landed::Kept(_) => {}
-            Landed::Failed(error) => shared.tell(|| Event::Failed {
-                path: events::path(&load.key),
-                error: *error,
-                cause,
-            }),
-        }
-        // The look is over before anybody is told of it.
-        drop(load.previous);
-        load.leader.complete(landed);
+    /// [`begin`](Self::begin) at the path of the request.
+    #[inline]
+    pub(crate) fn begin_at(&self, request: &Request<'_>, path: &RequestPath<'_>, now: Now) -> Step {
+        let progress = RequestProgress {
+            fallback: false,
+            loads: 0,
+            asked: self.shared.since_epoch(now.instant),
+        };
+        self.look_up(request, path, now, progress)
     }
 
-    /// Keeps what a load gave, unless it may not be kept or was let go of while it was loaded.
-    fn keep(&self, load: &Load, entry: &Arc<Entry>, opened: Option<&Opened>, began: Duration) {
-        let shared = &*self.shared;
-        let previous = load.previous.as_ref().map(|previous| &previous.entry);
-        let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
-        let cached = shared.is_cached(&load.key);
-        let is_wanted = || !load.leader.is_outdated();
-        let mut leaving = Vec::new();
-        if confirmed {
-            entry.confirm(began);
-            shared.counters.revalidations.add(1);
-        } else {
-            if cached {
-                let kept = entry.without_content_beyond(shared.keep_up_to());
-                leaving = shared.memory.insert_if(kept, is_wanted);
-                let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
-                shared.counters.evictions.add(count);
-            }
-            if let Some(previous) = previous {
-                shared.close_replaced(previous, entry);
-            }
-        }
-        if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
-            shared.open_files.keep(opened, began);
-        }
-        shared.tell(|| {
-            let path = events::path(&load.key);
-            let what = What::of(&entry.resource);
-            match previous {
-                Some(_) if confirmed => Event::Confirmed { path },
-                Some(previous) if !previous.resource.is_of(&entry.resource) => {
-                    Event::Changed { path, what }
-                }
-                _ => Event::Loaded { path, what },
-            }
-        });
-        for key in leaving {
-            shared.tell(|| Event::Evicted {
-                path: events::path(&key),
-            });
-        }
-    }
-
-    /// The answer that `load`'s request may have although nobody has looked at the disk: that of
-    /// the entry which the load is to confirm, if it is still young enough. For a driver whose
-    /// attempt to [perform](Load::perform) the load without waiting failed; the load has to be
-    /// performed and [finished](Self::finish) all the same.
-    pub fn meanwhile(
+    /// [`resume`](Self::resume) at the path of the request.
+    pub(crate) fn resume_at(
         &self,
         request: &Request<'_>,
-        load: &Load,
-        would_wait: WouldWait,
+        path: &RequestPath<'_>,
+        arrived: LoadReady,
         now: Now,
-    ) -> Option<ResponsePlan> {
-        let shared = &*self.shared;
-        let entry = &load.previous.as_ref()?.entry;
-        let since_epoch = shared.since_epoch(now.instant);
-        if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
-            return None;
-        }
-        let Resource::File(offer) = &entry.resource else {
-            return None;
-        };
-        let open = |_: &Representation| None;
-        match answer(request, offer, open, now.date) {
-            Decision::Respond(plan) => Some(plan),
-            Decision::NeedContent(_) => None,
+    ) -> Step {
+        let LoadReady { result, progress } = arrived;
+        match result {
+            LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
+            LoadResult::Ready { entry, opened } => {
+                // A load that was under way for long may have looked long before.
+                let most = self.config().revalidate.max(JOINED_WITHIN);
+                if entry.is_older_than(progress.asked, most) {
+                    return self.look_up(request, path, now, progress);
+                }
+                self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
+            }
+            LoadResult::Stale(entry) => self.use_entry(request, path, &entry, None, now, progress),
         }
     }
 
@@ -234,34 +145,13 @@ impl Engine {
         &self.shared.mounts
     }
 
-    fn parse_and_ask(
-        &self,
-        request: &Request<'_>,
-        ask: impl FnOnce(&Self, &RequestPath<'_>) -> Step,
-    ) -> Step {
-        let path = match RequestPath::parse(&request.path) {
-            Ok(path) => path,
-            Err(error) => {
-                return respond(request, replies::malformed(error));
-            }
-        };
-        if path.has_dot_segment()
-            && !self.shared.config.dotfiles
-            && let Place::Within(_, relative) = self.shared.mounts.place(path.as_bytes())
-            && is_hidden(&relative)
-        {
-            return respond(request, replies::not_found());
-        }
-        ask(self, &path)
-    }
-
-    /// From the cache if it may be used, else by a load.
+    /// Answers from the cache if it may be used, else by a load.
     fn look_up(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         let shared = &*self.shared;
         let fallback;
@@ -269,7 +159,7 @@ impl Engine {
             fallback = self.fallback_of(path);
             match &fallback {
                 Some(key) => &**key,
-                None => return respond(request, replies::not_found()),
+                None => return respond(request, status_responses::not_found()),
             }
         } else {
             path.as_bytes()
@@ -278,26 +168,29 @@ impl Engine {
             true => shared.memory.get(key),
             false => None,
         };
-        let previous = match entry {
-            None => None,
+        let (path_key, previous) = match entry {
+            None => (CacheKey::from(key), None),
             Some(entry) => {
                 let since_epoch = shared.since_epoch(now.instant);
-                let announced = match entry.standing(since_epoch, shared.config.revalidate) {
-                    Standing::Use => {
+                let announced = match entry.freshness(since_epoch, shared.config.revalidate) {
+                    Freshness::Fresh => {
                         return self.use_entry(request, path, &entry, None, now, progress);
                     }
-                    Standing::Check => true,
-                    Standing::Wait => false,
+                    Freshness::Revalidate => true,
+                    Freshness::Wait => false,
                 };
-                Some(Previous { entry, announced })
+                (
+                    CacheKey::clone(&entry.key),
+                    Some(Previous { entry, announced }),
+                )
             }
         };
-        let want = Want {
-            key,
+        let wanted = LoadRequest {
+            key: LoadKey::of_path(path_key),
             previous,
-            purpose: Purpose::Look,
+            needs_content: false,
         };
-        self.load(request, path, want, now, progress)
+        self.load(request, path, wanted, now, progress)
     }
 
     /// Answers from an entry, which is fresh or has just been loaded.
@@ -305,10 +198,10 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
-        entry: &Arc<Entry>,
+        entry: &Arc<CacheEntry>,
         opened: Option<&Opened>,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         // The request that loads an entry is no second use of it: else every file that is asked for
         // once would count as one that comes back, and push out what does.
@@ -327,53 +220,61 @@ impl Engine {
                 kept.filter(|_| cached)
             })?;
             let mut situation = self.shared.situation(identity, cached);
-            situation.changes_now |= representation.promise == Promise::Prefix;
-            Some(FromFile {
+            situation.changes_now |= representation.tag_basis == TagBasis::WeakPrefix;
+            Some(OpenedContent {
                 opened,
                 situation,
-                promise: representation.promise,
+                tag_basis: representation.tag_basis,
             })
         };
         let step = match &entry.resource {
             // A directory has no slash of its own at the path that the fallback stands for.
-            Resource::Directory if progress.fallback => respond(request, replies::not_found()),
-            Resource::Directory => respond(request, replies::redirect(path.as_bytes(), request)),
-            Resource::Missing if progress.fallback => respond(request, replies::not_found()),
+            Resource::Directory if progress.fallback => {
+                respond(request, status_responses::not_found())
+            }
+            Resource::Directory => respond(
+                request,
+                status_responses::redirect(path.as_bytes(), request),
+            ),
+            Resource::Missing if progress.fallback => {
+                respond(request, status_responses::not_found())
+            }
             Resource::Missing => {
                 let name = file_name(path.as_bytes());
                 let fallback = self
                     .fallback_of(path)
                     .filter(|_| !has_known_extension(name));
                 if fallback.is_some() {
-                    let progress = Progress {
+                    let progress = RequestProgress {
                         fallback: true,
                         ..progress
                     };
                     return self.look_up(request, path, now, progress);
                 }
-                respond(request, replies::not_found())
+                respond(request, status_responses::not_found())
             }
-            Resource::File(offer) => match answer(request, offer, open, now.date) {
-                Decision::Respond(plan) => Step::Respond(plan),
-                Decision::NeedContent(representation) => {
-                    let kept = self.shared.is_cached(&entry.key)
-                        && representation.length() <= self.shared.keep_up_to();
-                    let purpose = Purpose::Content {
-                        coding: representation.coding,
-                        kept,
-                    };
-                    let previous = Previous {
-                        entry: Arc::clone(entry),
-                        announced: false,
-                    };
-                    let want = Want {
-                        key: &entry.key,
-                        previous: Some(previous),
-                        purpose,
-                    };
-                    return self.load(request, path, want, now, progress);
+            Resource::File(representations) => {
+                match answer(request, representations, open, now.date) {
+                    Decision::Respond(plan) => Step::Respond(plan),
+                    Decision::NeedContent(representation) => {
+                        let kept = self.shared.is_cached(&entry.key)
+                            && representation.length() <= self.shared.keep_up_to();
+                        let previous = Previous {
+                            entry: Arc::clone(entry),
+                            announced: false,
+                        };
+                        let wanted = LoadRequest {
+                            key: LoadKey {
+                                path: CacheKey::clone(&entry.key),
+                                coding: (!kept).then_some(representation.coding),
+                            },
+                            previous: Some(previous),
+                            needs_content: true,
+                        };
+                        return self.load(request, path, wanted, now, progress);
+                    }
                 }
-            },
+            }
         };
         if progress.loads == 0 {
             self.shared.counters.hits.add(1);
@@ -386,36 +287,38 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
-        want: Want<'_>,
+        wanted: LoadRequest,
         now: Now,
-        progress: Progress,
+        progress: RequestProgress,
     ) -> Step {
         let shared = &*self.shared;
-        let key = want.key;
-        let (mount, relative) = match shared.mounts.place(key) {
-            Place::Within(mount, relative) => (mount, relative),
-            Place::Redirect => {
-                return respond(request, replies::redirect(path.as_bytes(), request));
+        let (mount, relative) = match shared.mounts.find_mount(&wanted.key.path) {
+            MountMatch::Within(mount, relative) => (mount, relative),
+            MountMatch::Redirect => {
+                return respond(
+                    request,
+                    status_responses::redirect(path.as_bytes(), request),
+                );
             }
-            Place::Nowhere => return respond(request, replies::not_found()),
+            MountMatch::Nowhere => return respond(request, status_responses::not_found()),
         };
         if progress.loads == MOST_LOADS {
-            return respond(request, replies::failed(LoadError::Unsettled));
+            return respond(request, status_responses::failed(LoadError::Unsettled));
         }
         if progress.loads == 0 {
             shared.counters.misses.add(1);
         }
-        let progress = Progress {
+        let progress = RequestProgress {
             loads: progress.loads + 1,
             ..progress
         };
         let leader = if shared.config.coalesce {
-            match shared.flights.join(&*want.shared_as()) {
+            match shared.flights.join(&wanted.key) {
                 Joined::Leader(leader) => leader,
                 Joined::Follower(follower) => {
                     // Somebody is reading, and this was to be a look before it is too late.
                     let since_epoch = shared.since_epoch(now.instant);
-                    let young = want.previous.as_ref().filter(|previous| {
+                    let young = wanted.previous.as_ref().filter(|previous| {
                         let revalidate = shared.config.revalidate;
                         previous.announced && previous.entry.is_fresh(since_epoch, revalidate)
                     });
@@ -431,15 +334,15 @@ impl Engine {
                 }
             }
         } else {
-            shared.flights.alone(Key::from(key))
+            shared.flights.alone(wanted.key.clone())
         };
         // Another load may have ended since the cache was asked: then this one is not needed. Who
         // has joined it already is given the same.
         if shared.config.coalesce
-            && let Some(entry) = self.landed_meanwhile(&want, now)
+            && let Some(entry) = self.loaded_meanwhile(&wanted, now)
         {
-            drop(want);
-            leader.complete(Landed::Ready {
+            drop(wanted);
+            leader.complete(LoadResult::Ready {
                 entry: Arc::clone(&entry),
                 opened: None,
             });
@@ -450,35 +353,30 @@ impl Engine {
             progress,
             mount,
         };
-        let wanted = (request.method == Method::Get).then(|| accept_encoding(request));
+        let accept = (request.method == Method::Get).then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             leader,
-            key: Key::from(key),
+            key: wanted.key.path,
             mount,
             relative,
-            previous: want.previous,
-            wanted,
+            previous: wanted.previous,
+            wanted: accept,
             again: false,
-            waits: Box::default(),
-            looks_slowly: false,
+            retry: Box::default(),
+            slow_to_check: false,
         };
         Step::Load(load, pending)
     }
 
     /// The fresh entry that serves what is wanted as well as a load would.
-    fn landed_meanwhile(&self, want: &Want<'_>, now: Now) -> Option<Arc<Entry>> {
+    fn loaded_meanwhile(&self, wanted: &LoadRequest, now: Now) -> Option<Arc<CacheEntry>> {
         let shared = &*self.shared;
-        let entry = shared
-            .memory
-            .get(want.key)
-            .filter(|_| shared.is_cached(want.key))?;
-        let known = want.previous.as_ref();
+        let path = &*wanted.key.path;
+        let entry = shared.memory.get(path).filter(|_| shared.is_cached(path))?;
+        let known = wanted.previous.as_ref();
         let is_known = known.is_some_and(|previous| Arc::ptr_eq(&previous.entry, &entry));
-        let serves = match want.purpose {
-            Purpose::Look => true,
-            Purpose::Content { .. } => !is_known,
-        };
+        let serves = !wanted.needs_content || !is_known;
         let since_epoch = shared.since_epoch(now.instant);
         (serves && !entry.is_due(since_epoch, shared.config.revalidate)).then_some(entry)
     }
@@ -487,18 +385,15 @@ impl Engine {
         if self.exact {
             return None;
         }
-        match self.shared.mounts.place(path.as_bytes()) {
-            Place::Within(mount, _) => self.shared.mounts.fallback(mount),
-            Place::Redirect | Place::Nowhere => None,
+        match self.shared.mounts.find_mount(path.as_bytes()) {
+            MountMatch::Within(mount, _) => self.shared.mounts.fallback(mount),
+            MountMatch::Redirect | MountMatch::Nowhere => None,
         }
     }
 }
 
 fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
-    Step::Respond(match request.method {
-        Method::Head => plan.without_content(),
-        _ => plan,
-    })
+    Step::Respond(plan.for_method(request.method))
 }
 
 #[cfg(test)]
@@ -507,7 +402,6 @@ mod tests {
     use crate::source::Patience;
     use crate::sync::taken;
     use crate::{MemorySource, Mount};
-    use salver_semantics::ContentCoding;
 
     /// An engine that has `/a` in its cache.
     fn engine(now: Now) -> Engine {
@@ -557,18 +451,18 @@ mod tests {
         let engine = engine(now);
         let request = Request::get(b"/a");
         let path = RequestPath::parse(b"/a").unwrap();
-        let check = |previous: Option<Previous>, purpose: Purpose, enough: bool| {
-            let want = Want {
-                key: b"/a",
+        let check = |previous: Option<Previous>, needs_content: bool, enough: bool| {
+            let wanted = LoadRequest {
+                key: LoadKey::of_path(CacheKey::from(&b"/a"[..])),
                 previous,
-                purpose,
+                needs_content,
             };
-            let progress = Progress {
+            let progress = RequestProgress {
                 fallback: false,
                 loads: 0,
                 asked: Duration::ZERO,
             };
-            let step = engine.load(&request, &path, want, now, progress);
+            let step = engine.load(&request, &path, wanted, now, progress);
             assert_eq!(matches!(step, Step::Respond(_)), enough);
         };
         let known = || {
@@ -576,14 +470,10 @@ mod tests {
             let announced = false;
             Some(Previous { entry, announced })
         };
-        let content = || Purpose::Content {
-            coding: ContentCoding::Identity,
-            kept: true,
-        };
-        check(None, Purpose::Look, true);
-        check(known(), Purpose::Look, true);
-        check(None, content(), true);
+        check(None, false, true);
+        check(known(), false, true);
+        check(None, true, true);
         // What is known already is not what was found wanting.
-        check(known(), content(), false);
+        check(known(), true, false);
     }
 }

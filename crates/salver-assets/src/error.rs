@@ -1,23 +1,23 @@
-//! Why a load failed, by who must act, and the status that says so to the client.
+//! Errors of loads, sorted by who must act, and their statuses.
 
 use std::io;
 use std::time::Duration;
 
-/// A failed load. It is given to all who wait for it, and not kept.
+/// The error of a failed load. It is given to all requests that wait for it, and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
     /// The file is there and this process may not read it: the operator's permissions.
     Forbidden,
     /// Out of descriptors, memory, or places in the loader's queue: try again.
     Overloaded,
-    /// The file keeps changing under our hands: try again.
+    /// The file keeps changing while it is read: try again.
     Unsettled,
     /// The storage failed, or the load was given up: the operator's log says more.
     Failed,
 }
 
 impl LoadError {
-    /// The status and, for those worth trying again, after how many seconds (`Retry-After`).
+    /// The status and, for errors worth trying again, the seconds of `Retry-After`.
     pub fn status(self) -> (u16, Option<&'static str>) {
         match self {
             LoadError::Forbidden => (403, None),
@@ -27,16 +27,16 @@ impl LoadError {
     }
 }
 
-/// What stops a load before it has a result.
+/// The interruption of a load before it has a result.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// It would wait, and must not.
     WouldWait,
     /// The file is no longer what it was a moment ago: begin again.
     Changed,
-    /// The file has not rested for long enough: begin again in so long.
-    Rests(Duration),
-    /// The storage said no.
+    /// The file has not rested for long enough: begin again after this time.
+    RetryAfter(Duration),
+    /// The storage failed.
     Io(io::Error),
 }
 
@@ -50,7 +50,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// EMFILE and ENFILE, which have no kind of their own.
+/// The numbers of EMFILE and ENFILE, which have no [`io::ErrorKind`] of their own.
 const PROCESS_HAS_TOO_MANY: i32 = 24;
 const SYSTEM_HAS_TOO_MANY: i32 = 23;
 
@@ -70,7 +70,7 @@ impl From<&io::Error> for LoadError {
     }
 }
 
-/// Whether an error of a lookup only says that nothing that can be served is there.
+/// True if an error of a lookup only says that nothing that can be served is there.
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     matches!(

@@ -1,44 +1,43 @@
-//! What the cache does, told to whoever wants to know: to log it, to test it, to tell browsers to
-//! reload. Hits are no events: the [counters](crate::Statistics) have them.
+//! Events of the cache, for an observer: to log them, to test by them, to tell browsers to reload.
+//! Hits are no events: the [counters](crate::Statistics) have them.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use crate::error::LoadError;
-use crate::resource::Resource;
 
-/// Something that the cache did. Paths are as they are asked for, decoded, with their mount's prefix:
+/// An event of the cache. Paths are as they are asked for, decoded, with their mount's prefix:
 /// `/blog/`, `/app.js`; bytes that are no UTF-8 are replaced by U+FFFD.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// What is at a path was loaded: it was not known, or not with its content.
+    /// The resource at a path was loaded: it was not known, or not with its content.
     Loaded {
         /// The path.
         path: Arc<str>,
-        /// What is there.
-        what: What,
+        /// The kind of the resource.
+        kind: ResourceKind,
     },
-    /// A look at the disk found that what is cached is still right.
+    /// A look at the disk confirmed an entry.
     Confirmed {
         /// The path.
         path: Arc<str>,
     },
-    /// A look at the disk found something else than what was cached, and that was loaded.
+    /// A look at the disk found another version than the cached one, and that was loaded.
     Changed {
         /// The path.
         path: Arc<str>,
-        /// What is there now.
-        what: What,
+        /// The kind of the resource now.
+        kind: ResourceKind,
     },
     /// A load failed; all who waited for it were told so. One whose driver gave it up has no event.
     Failed {
         /// The path.
         path: Arc<str>,
-        /// Who must act.
+        /// The error, which says who must act.
         error: LoadError,
-        /// What the storage said, if it was asked.
+        /// The error of the storage, if it was asked.
         cause: Option<Arc<io::Error>>,
     },
     /// An entry was pushed out by the byte budget.
@@ -46,35 +45,35 @@ pub enum Event {
         /// The path.
         path: Arc<str>,
     },
-    /// What was cached of a path was let go of, because the program said so.
+    /// A path was invalidated by the program.
     Invalidated {
         /// The path, as the program gave it.
         path: Arc<str>,
-        /// So many entries that was.
+        /// The number of entries that were removed.
         entries: usize,
     },
-    /// The same, for all paths that begin with a prefix.
+    /// All paths that begin with a prefix were invalidated by the program.
     InvalidatedPrefix {
         /// The prefix, as the program gave it.
         prefix: Arc<str>,
-        /// So many entries that was.
+        /// The number of entries that were removed.
         entries: usize,
     },
-    /// Everything was let go of.
+    /// The cache was cleared.
     Cleared {
-        /// So many entries that was.
+        /// The number of entries that were removed.
         entries: usize,
     },
-    /// From now on every request is answered from disk.
+    /// The cache was paused: every request is answered from disk.
     Paused,
-    /// From now on the cache is used again.
+    /// The cache is used again after a pause.
     Resumed,
 }
 
-/// What is at a path.
+/// The kind of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum What {
+pub enum ResourceKind {
     /// A file, or the index of a directory.
     File,
     /// A directory, asked for without its slash.
@@ -83,17 +82,7 @@ pub enum What {
     Nothing,
 }
 
-impl What {
-    pub(crate) fn of(resource: &Resource) -> Self {
-        match resource {
-            Resource::File(_) => What::File,
-            Resource::Directory => What::Directory,
-            Resource::Missing => What::Nothing,
-        }
-    }
-}
-
-/// Whoever wants to know.
+/// An observer of the cache's events.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -123,15 +112,15 @@ impl What {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Called by the thread that did it, holding no lock, before those who wait
-/// for a load have its result: it must not wait for anything, and should be done in a moment.
+/// Called by the thread that did it, holding no lock, before the requests that wait for a load have
+/// its result: it must not wait for anything, and should be done in a moment.
 pub trait Observer: fmt::Debug + Send + Sync + 'static {
-    /// Whether anybody listens. Asked before each event, so that none is made for nobody.
+    /// True if the observer wants to be told. Asked before each event, so that none is made in vain.
     fn is_listening(&self) -> bool {
         true
     }
 
-    /// This was done.
+    /// Takes an event.
     fn observe(&self, event: Event);
 }
 

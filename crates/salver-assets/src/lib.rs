@@ -12,70 +12,55 @@
 //!   which status a client gets.
 #![forbid(unsafe_code)]
 
-mod accept;
 mod answer;
-mod asking;
+mod cache;
 mod cache_control;
 mod config;
-mod content_memory;
 mod control;
 mod counters;
-pub mod digest;
-mod directory;
-mod directory_log;
-mod embedded_source;
+mod dispatch;
+mod drive;
 mod engine;
 mod error;
 mod events;
-mod file_content;
-mod growth;
-mod held;
-mod in_memory;
-mod load;
-mod locate;
 mod log;
-mod memory;
-mod memory_source;
-mod open_files;
+mod outcome;
 mod path;
-mod plan;
-mod policy;
+mod pending;
 mod prewarm;
-mod progress;
-pub mod reading;
-mod replies;
-mod representation;
-mod representations;
 mod request;
 mod resource;
-mod shared;
-mod sibling_check;
-mod siblings;
-mod snapshot;
 pub mod source;
 pub mod strategy;
 mod sync;
 
-pub use asking::Asked;
+pub use answer::file_content::FileContent;
+pub use answer::plan::{Content, OwnField, Piece, Remembered, ResponsePlan, ServedWhole};
+pub use answer::reading;
 pub use cache_control::CacheControl;
 pub use config::{Config, ConfigError, Mount};
 pub use counters::Statistics;
-pub use directory::DirectorySource;
-pub use embedded_source::{EmbeddedFile, EmbeddedSource};
+pub use drive::EngineReply;
 pub use engine::{Engine, Now, Step};
 pub use error::LoadError;
-pub use events::{Event, Observer, What};
-pub use file_content::FileContent;
-pub use load::{Load, Outcome, PerformAgain, WouldWait};
-pub use log::Occasional;
-pub use memory_source::MemorySource;
+pub use events::{Event, Observer, ResourceKind};
+pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
-pub use plan::{Content, OwnField, Piece, Remembered, ResponsePlan, ServedWhole};
+pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
-pub use progress::{Arrived, Pending};
-pub use representation::{Field, Prepared, Protocol};
 pub use request::{Method, Request};
+pub use resource::check_table::SiblingCheck;
+pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
+pub use resource::representation::{Field, Protocol, RenderedHeads};
+
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_semantics::{ContentCoding, HttpDate, RequestFields};
-pub use sibling_check::SiblingCheck;
+pub use source::directory::DirectorySource;
+pub use source::embedded::{EmbeddedFile, EmbeddedSource};
+pub use source::memory::MemorySource;
 pub use source::{Patience, Source, View};
+
+/// Digests of content: entity tags are made of them, and precompressed siblings are trusted because of them.
+pub mod digest {
+    pub use crate::source::digest::{Digest, KnownDigests, of_bytes, of_coded};
+}

@@ -1,4 +1,4 @@
-//! Saying a thing once, and not too many things.
+//! Limits on log lines: each thing is logged once, and few of a kind in a minute.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
@@ -7,47 +7,47 @@ use std::time::Duration;
 
 use crate::sync::Lock;
 
-/// So many things are remembered as said; then all may be said again.
+/// The things that are remembered as logged; beyond that all may be logged again.
 const REMEMBERED: usize = 4096;
 
-/// Lines of one kind in a minute that name paths: strangers choose those, and a log must not be
+/// The lines of one kind in a minute that name paths: strangers choose those, and a log must not be
 /// theirs to fill.
 pub(crate) const PATHS: u64 = 4;
 
-/// Lines of one kind in a minute that name files which are there: each only once, so that more may
+/// The lines of one kind in a minute that name files which exist: each only once, so that more may
 /// be said.
 const FILES: u64 = 64;
 
-/// A kind of line in the log that can be due very often: it is said a few times in a minute at most.
-/// What would be a line each time costs a look at the clock and an atomic read then.
+/// A limit on a kind of log line that can be due very often: a few in a minute. What would be a
+/// line each time costs a look at the clock and an atomic read then.
 #[derive(Debug)]
-pub struct Occasional {
+pub struct LogLimit {
     most: u64,
-    /// When the present minute began, in milliseconds of the caller's clock and plus one, above the
-    /// number of lines said in it; 0 is never.
+    /// The moment at which the present minute began, in milliseconds of the caller's clock and plus one,
+    /// above the number of lines said in it; 0 is never.
     state: AtomicU64,
 }
 
-impl Occasional {
+impl LogLimit {
     const PAUSE: u64 = 60_000;
 
-    /// How many bits the number of lines has.
+    /// The bits that the number of lines has.
     const COUNT: u32 = 16;
 
-    /// Once a minute.
+    /// A limit of one line in a minute.
     pub const fn new() -> Self {
-        Occasional::at_most(1)
+        LogLimit::at_most(1)
     }
 
     const fn at_most(most: u64) -> Self {
-        Occasional {
+        LogLimit {
             most,
             state: AtomicU64::new(0),
         }
     }
 
-    /// Whether to say it now; `since_start` is the time on any clock that only goes forward.
-    pub fn now(&self, since_start: Duration) -> bool {
+    /// True if to say it now; `since_start` is the time on any clock that only goes forward.
+    pub fn permits(&self, since_start: Duration) -> bool {
         let now = u64::try_from(since_start.as_millis()).unwrap_or(u64::MAX);
         let now = now.min(u64::MAX >> (Self::COUNT + 1)) + 1;
         let next = |state: u64| {
@@ -63,59 +63,59 @@ impl Occasional {
     }
 }
 
-impl Default for Occasional {
+impl Default for LogLimit {
     fn default() -> Self {
-        Occasional::new()
+        LogLimit::new()
     }
 }
 
-/// What the engine says in the log: each thing once, and of each kind a few in a minute.
+/// The throttle of an engine's log: each thing once, and of each kind a few in a minute.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct LogThrottle {
     hasher: foldhash::fast::RandomState,
     said: Lock<HashSet<u64>>,
     /// Links that may not be followed.
-    pub(crate) refused: Occasional,
+    pub(crate) refused: LogLimit,
     /// Directories that have gone.
-    pub(crate) gone: Occasional,
+    pub(crate) gone: LogLimit,
     /// Files that may not be read.
-    pub(crate) forbidden: Occasional,
+    pub(crate) forbidden: LogLimit,
     /// Loads that ran out of something.
-    pub(crate) overloaded: Occasional,
+    pub(crate) overloaded: LogLimit,
     /// Loads that failed otherwise.
-    pub(crate) failed: Occasional,
+    pub(crate) failed: LogLimit,
     /// Files that are rewritten all the time.
-    pub(crate) unsettled: Occasional,
+    pub(crate) unsettled: LogLimit,
     /// Siblings that are not what they should be.
-    pub(crate) siblings: Occasional,
-    /// Values of Cache-Control that are none.
-    pub(crate) cache_control: Occasional,
+    pub(crate) siblings: LogLimit,
+    /// Values of Cache-Control that are not valid.
+    pub(crate) cache_control: LogLimit,
 }
 
-impl Default for Said {
+impl Default for LogThrottle {
     fn default() -> Self {
-        Said {
+        LogThrottle {
             hasher: foldhash::fast::RandomState::default(),
             said: Lock::default(),
-            refused: Occasional::at_most(PATHS),
-            gone: Occasional::at_most(FILES),
-            forbidden: Occasional::at_most(PATHS),
-            overloaded: Occasional::at_most(PATHS),
-            failed: Occasional::at_most(PATHS),
-            unsettled: Occasional::at_most(PATHS),
-            siblings: Occasional::at_most(FILES),
-            cache_control: Occasional::at_most(PATHS),
+            refused: LogLimit::at_most(PATHS),
+            gone: LogLimit::at_most(FILES),
+            forbidden: LogLimit::at_most(PATHS),
+            overloaded: LogLimit::at_most(PATHS),
+            failed: LogLimit::at_most(PATHS),
+            unsettled: LogLimit::at_most(PATHS),
+            siblings: LogLimit::at_most(FILES),
+            cache_control: LogLimit::at_most(PATHS),
         }
     }
 }
 
-impl Said {
-    /// Whether `thing`, of this kind, is to be said now: for the first time, and not as one of too
-    /// many. What is not said may be another time.
-    pub(crate) fn first(&self, kind: &Occasional, now: Duration, thing: impl Hash) -> bool {
+impl LogThrottle {
+    /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too many. A
+    /// thing that is not logged may be another time.
+    pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
         let hash = self.hasher.hash_one(thing);
         let mut said = self.said.hold();
-        if said.contains(&hash) || !kind.now(now) {
+        if said.contains(&hash) || !kind.permits(now) {
             return false;
         }
         if said.len() >= REMEMBERED {
@@ -125,7 +125,7 @@ impl Said {
     }
 }
 
-/// Text that may hold anything as one that is part of a line: in quotes, and without controls.
+/// Text that may hold anything, made part of a line: in quotes, and without control characters.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(bytes))
 }
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn at_most_so_often_a_minute() {
-        let (once, thrice) = (Occasional::new(), Occasional::at_most(3));
-        let check = |thing: &Occasional, seconds, expected| {
-            let found = thing.now(Duration::from_secs(seconds));
+        let (once, thrice) = (LogLimit::new(), LogLimit::at_most(3));
+        let check = |thing: &LogLimit, seconds, expected| {
+            let found = thing.permits(Duration::from_secs(seconds));
             assert_eq!(found, expected, "at {seconds} s");
         };
         for (seconds, expected) in [(0, true), (0, false), (59, false), (60, true), (61, false)] {
@@ -148,14 +148,14 @@ mod tests {
         for (seconds, expected) in [(5, true), (6, true), (64, true), (64, false), (65, true)] {
             check(&thrice, seconds, expected);
         }
-        let forever = Occasional::new();
-        assert!(forever.now(Duration::MAX) && !forever.now(Duration::MAX));
+        let forever = LogLimit::new();
+        assert!(forever.permits(Duration::MAX) && !forever.permits(Duration::MAX));
     }
 
     #[test]
     fn a_thing_is_said_once_and_memory_is_bounded() {
-        let said = Said::default();
-        let kind = Occasional::at_most(2);
+        let said = LogThrottle::default();
+        let kind = LogLimit::at_most(2);
         let minute = Duration::from_secs(60);
         assert!(said.first(&kind, minute, ("a", 1)));
         assert!(!said.first(&kind, minute, ("a", 1)));
@@ -164,7 +164,7 @@ mod tests {
         assert!(!said.first(&kind, minute, ("a", 3)));
         assert!(said.first(&kind, minute * 2, ("a", 3)));
         assert!(!said.first(&kind, minute * 3, ("a", 1)));
-        let all = Occasional::at_most(u64::MAX);
+        let all = LogLimit::at_most(u64::MAX);
         (0..10 * REMEMBERED).for_each(|thing| {
             said.first(&all, minute, thing);
         });

@@ -13,7 +13,7 @@ pub struct RequestPath<'a> {
     has_dot_segment: bool,
 }
 
-/// Why a path names nothing that could be served.
+/// The reason why a path names nothing that could be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// Does not begin with `/`.
@@ -93,14 +93,14 @@ impl<'a> RequestPath<'a> {
         &self.bytes
     }
 
-    /// Whether any segment begins with a dot.
+    /// True if any segment begins with a dot.
     pub fn has_dot_segment(&self) -> bool {
         self.has_dot_segment
     }
 }
 
-/// Whether a relative path has a segment that begins with a dot, other than `.well-known`
-/// (RFC 8615) in first place: such are not served unless [asked for](crate::Config::dotfiles).
+/// True if a relative path has a segment that begins with a dot, other than `.well-known` (RFC
+/// 8615) in first place: such are not served unless [asked for](crate::Config::dotfiles).
 pub fn is_hidden(relative: &[u8]) -> bool {
     let mut segments = relative.split(|&byte| byte == b'/');
     let first = segments.next().unwrap_or_default();
@@ -128,7 +128,7 @@ pub fn encode_path(path: &[u8], out: &mut String) {
     encode(path, b"-._~!$&'()*+,;=:@/", out);
 }
 
-/// Repeats a raw query: what RFC 3986 section 3.4 lets stand stays as it came.
+/// Percent-encodes a raw query: what RFC 3986 section 3.4 lets stand stays as it came.
 pub(crate) fn encode_query(query: &[u8], out: &mut String) {
     encode(query, b"-._~!$&'()*+,;=:@/?%[]", out);
 }
@@ -148,7 +148,8 @@ fn encode(bytes: &[u8], safe: &[u8], out: &mut String) {
     }
 }
 
-/// No escape, no empty segment, no segment that begins with a dot, no NUL. `raw` begins with `/`.
+/// True if the path has no escape, no empty segment, no segment that begins with a dot and no NUL. `raw`
+/// begins with `/`.
 fn is_clean(raw: &[u8]) -> bool {
     let mut rest = raw;
     while let Some(chunk) = rest.first_chunk() {
@@ -171,8 +172,8 @@ fn is_clean(raw: &[u8]) -> bool {
     }
 }
 
-/// Whether one of the last eight of these bytes is an escape, NUL, or the begin of a segment that is
-/// empty or begins with a dot. They are looked at as one word.
+/// True if one of the last eight of these bytes is an escape, NUL, or the begin of a segment that is empty or
+/// begins with a dot. They are looked at as one word.
 fn is_unclean_chunk(chunk: &[u8; 9]) -> bool {
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])

@@ -1,54 +1,54 @@
-//! Loading what there is before anybody asks.
+//! Prewarming: loading files before they are asked for.
 
 use std::time::{Duration, Instant};
 
 use salver_semantics::{HttpDate, RequestFields};
 
-use crate::config::Target;
+use crate::config::MountTarget;
 use crate::engine::{Engine, Now, Step};
-use crate::load::{Load, Outcome, PerformAgain};
-use crate::locate::is_coded;
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
+use crate::resource::load::{Load, Outcome, RetryLater};
+use crate::resource::locate::is_coded;
 use crate::source::{Identity, Kind, Metadata, Patience, View};
 
-/// What a walk has loaded.
+/// The result of prewarming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prewarmed {
-    /// Files looked at.
+    /// The files that were looked at.
     pub files: u64,
-    /// Bytes that the cache holds afterwards.
+    /// The bytes that the cache holds afterwards.
     pub bytes: u64,
-    /// Whether the cache was full before the trees were done.
+    /// True if the cache was full before the trees were done.
     pub full: bool,
 }
 
-/// The part of the budget that is filled; the rest is for what is asked for.
+/// The tenths of the budget that are filled; the rest is for what is asked for.
 const FILL_TENTHS: usize = 9;
 
-/// What an entry costs besides its content, about, in bytes.
+/// The cost of an entry besides its content, about, in bytes.
 const HEADS: u64 = 8192;
 
-/// A browser's choice; the smallest that is there.
+/// The `Accept-Encoding` of a browser; the smallest coding is chosen.
 const ACCEPT: &[u8] = b"br, zstd, gzip";
 
-/// For how long files that are not at rest are waited for, all together, once the others are loaded: empty
-/// files, which must be seen empty for a while, and what was written just now. What is written all the time
-/// is left to whoever asks for it.
+/// The time for which files that are not at rest are waited for, all together, once the others are loaded:
+/// empty files, which must be seen empty for a while, and files that were written just now. A file that is
+/// written all the time is left to the first request for it.
 const REST_WITHIN: Duration = Duration::from_millis(250);
 
-/// So many files that are not at rest are tried again.
-const MOST_RESTLESS: usize = 4096;
+/// The most files that are not at rest which are tried again.
+const MOST_UNSETTLED: usize = 4096;
 
-/// A file that was not at rest, and when it may be.
-struct Restless {
+/// A file that was not at rest, and the moment at which it may be.
+struct UnsettledFile {
     due: Instant,
     load: Load,
 }
 
 /// A directory to be looked at.
-struct Directory {
-    /// Relative to its tree.
+struct WalkedDirectory {
+    /// The path relative to its tree.
     path: Vec<u8>,
     /// The directories that lead to it, and it itself.
     above: Vec<Identity>,
@@ -69,15 +69,15 @@ impl Engine {
 
     fn prewarm_where(&self, wanted: &[u8]) -> Prewarmed {
         let mut done = Prewarmed::default();
-        let mut restless = Vec::new();
+        let mut unsettled = Vec::new();
         if !self.config().cache || self.is_paused() {
             return done;
         }
         let budget = self.config().cache_size / 10 * FILL_TENTHS;
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
-            if let Target::File(_) = mount.target {
-                let warmed = prefix.starts_with(wanted) && self.warm(prefix, &mut restless);
+            if let MountTarget::File(_) = mount.target {
+                let warmed = prefix.starts_with(wanted) && self.warm(prefix, &mut unsettled);
                 done.files += u64::from(warmed);
                 continue;
             }
@@ -85,12 +85,12 @@ impl Engine {
                 continue;
             };
             let root = view.stat(b"", Patience::MayWait);
-            let mut directories = vec![Directory {
+            let mut directories = vec![WalkedDirectory {
                 path: Vec::new(),
                 above: root.iter().map(|root| root.identity).collect(),
             }];
             while let Some(directory) = directories.pop().filter(|_| !done.full) {
-                let Directory { path, above } = &directory;
+                let WalkedDirectory { path, above } = &directory;
                 let own = match &**path {
                     b"" => [prefix, &b"/"[..]].concat(),
                     path => [prefix, b"/", path, b"/"].concat(),
@@ -108,43 +108,45 @@ impl Engine {
                     if done.full {
                         break;
                     }
-                    done.files += u64::from(self.warm(&path, &mut restless));
+                    done.files += u64::from(self.warm(&path, &mut unsettled));
                 }
             }
         }
-        done.files += self.warm_restless(restless);
+        done.files += self.warm_unsettled(unsettled);
         done.bytes = self.statistics().bytes;
         done
     }
 
-    /// Tries again what was not at rest, each when it may be; how many of them were loaded.
-    fn warm_restless(&self, mut restless: Vec<Restless>) -> u64 {
+    /// Tries files that were not at rest again, each when it may be; returns the number that were loaded.
+    fn warm_unsettled(&self, mut unsettled: Vec<UnsettledFile>) -> u64 {
         let end = Instant::now() + REST_WITHIN;
         let mut files = 0;
-        while let Some(due) = restless.iter().map(|file| file.due).min() {
+        while let Some(due) = unsettled.iter().map(|file| file.due).min() {
             if due > end {
                 // Whoever has asked for one of them meanwhile waits for its load.
-                let awaited = restless.into_iter().filter_map(|Restless { due, load }| {
-                    let load = load.give_up()?;
-                    Some(Restless { due, load })
-                });
-                restless = awaited.collect();
+                let awaited = unsettled
+                    .into_iter()
+                    .filter_map(|UnsettledFile { due, load }| {
+                        let load = load.give_up()?;
+                        Some(UnsettledFile { due, load })
+                    });
+                unsettled = awaited.collect();
             }
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let now = Instant::now();
             let (ready, later): (Vec<_>, Vec<_>) =
-                restless.into_iter().partition(|file| file.due <= now);
-            restless = later;
+                unsettled.into_iter().partition(|file| file.due <= now);
+            unsettled = later;
             for file in ready {
-                files += u64::from(self.perform(file.load, &mut restless));
+                files += u64::from(self.perform(file.load, &mut unsettled));
             }
         }
         files
     }
 
-    /// Performs a load; whether it is over. One of a file that is not at rest is kept for later.
-    fn perform(&self, load: Load, restless: &mut Vec<Restless>) -> bool {
-        let performed = match restless.len() < MOST_RESTLESS {
+    /// Performs a load, and returns whether it is over. One of a file that is not at rest is kept for later.
+    fn perform(&self, load: Load, unsettled: &mut Vec<UnsettledFile>) -> bool {
+        let performed = match unsettled.len() < MOST_UNSETTLED {
             true => load.perform_without_sleeping(Instant::now()),
             false => Ok(match load.perform(Patience::MayWait, Instant::now()) {
                 Ok(outcome) => outcome,
@@ -156,9 +158,9 @@ impl Engine {
                 self.finish(load, outcome);
                 true
             }
-            Err(PerformAgain { after }) => {
+            Err(RetryLater { after }) => {
                 let due = Instant::now() + after;
-                restless.push(Restless { due, load });
+                unsettled.push(UnsettledFile { due, load });
                 false
             }
         }
@@ -171,7 +173,7 @@ impl Engine {
         view: &dyn View,
         directory: &[u8],
         above: &[Identity],
-        directories: &mut Vec<Directory>,
+        directories: &mut Vec<WalkedDirectory>,
     ) -> Vec<(Vec<u8>, u64)> {
         let mut names = view.list(directory).unwrap_or_default();
         names.sort();
@@ -195,7 +197,7 @@ impl Engine {
                     // Trees in memory number no directories, and have no links.
                     if identity.inode == 0 || !known.any(|known| known.is_same_file(&identity)) {
                         let above = [above, &[identity]].concat();
-                        directories.push(Directory { path, above });
+                        directories.push(WalkedDirectory { path, above });
                     }
                 }
                 Kind::File if index.is_some_and(|index| index.as_bytes() == &**name) => {
@@ -209,23 +211,23 @@ impl Engine {
         files
     }
 
-    /// Whether `file` is what answers the directory.
+    /// True if `file` is what answers the directory.
     fn is_index(&self, directory: &[u8], file: &[u8]) -> bool {
         let name = file.strip_prefix(directory).unwrap_or_default();
         let index = &self.config().index;
         directory.ends_with(b"/") && index.iter().any(|index| index.as_bytes() == name)
     }
 
-    /// How much of a file's length would be kept.
+    /// The part of a file's length that would be kept.
     fn kept(&self, length: u64) -> u64 {
         Some(length)
             .filter(|length| *length <= self.keep_up_to())
             .unwrap_or(0)
     }
 
-    /// Loads one path; whether it was new. What another mount shows there may be one that keeps
+    /// Loads one path, and returns whether it was new. The mount that has it may be another one, that keeps
     /// nothing.
-    fn warm(&self, path: &[u8], restless: &mut Vec<Restless>) -> bool {
+    fn warm(&self, path: &[u8], unsettled: &mut Vec<UnsettledFile>) -> bool {
         if !self.shared.is_cached(path) {
             return false;
         }
@@ -248,7 +250,7 @@ impl Engine {
             // Nobody waits on behalf of this walk.
             Step::Load(load, pending) => {
                 drop(pending);
-                self.perform(load, restless)
+                self.perform(load, unsettled)
             }
             Step::Respond(_) | Step::Wait(_) => false,
         }

@@ -1,10 +1,10 @@
-//! The parts of a request that the engine reads, borrowed from whatever carried it.
+//! The parts of a request that the engine reads, borrowed from its message.
 
 use std::borrow::Cow;
 
 use salver_semantics::RequestFields;
 
-/// What is asked to be done with the target (RFC 9110 section 9).
+/// The request method (RFC 9110 section 9), mapped to what the engine can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// GET.
@@ -16,7 +16,7 @@ pub enum Method {
     Options,
     /// A method that exists but does nothing here: 405.
     NotAllowed,
-    /// A method that nobody here knows: 501.
+    /// A method that is not known: 501.
     NotImplemented,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Bytes of its path, its query and its fields.
+    /// The bytes of its path, its query and its fields.
     pub fn length(&self) -> usize {
         let RequestFields {
             accept_encoding,
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
         self.path.len() + fields.into_iter().map(length).sum::<usize>()
     }
 
-    /// The same request, borrowing nothing: for one that has to wait.
+    /// The same request without borrowed parts, for one that has to wait.
     pub fn into_owned(self) -> Request<'static> {
         Request {
             method: self.method,

@@ -1,6 +1,15 @@
-//! Where files come from.
+//! Sources of files: the interface between the engine and any storage.
 
 pub mod conformance;
+pub(crate) mod digest;
+pub(crate) mod directory;
+mod directory_log;
+pub(crate) mod embedded;
+pub(crate) mod growth;
+pub(crate) mod identity;
+mod in_memory;
+pub(crate) mod memory;
+pub(crate) mod snapshot;
 
 use std::fs::File;
 use std::io;
@@ -10,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-pub use crate::digest::Known;
+pub use digest::KnownDigests;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 
 /// A tree of files.
@@ -37,7 +46,7 @@ pub trait Source: Send + Sync + std::fmt::Debug + 'static {
 /// `NotADirectory` if there is nothing (or nothing that may be seen) at the path, and with
 /// `PermissionDenied` if the system refuses.
 pub trait View: Send + Sync {
-    /// What is at `path`. Must not have side effects on FIFOs and devices.
+    /// The metadata of the file or directory at `path`. Must not have side effects on FIFOs and devices.
     ///
     /// # Errors
     /// See [`View`].
@@ -67,18 +76,18 @@ pub trait View: Send + Sync {
         Ok(names)
     }
 
-    /// What the content of the file at `path` hashes to, if the source knows without reading it.
-    /// The engine believes it: it becomes the entity tag, and a precompressed sibling whose
-    /// `decoded` is the original's digest is sent in its place.
+    /// The digests of the file at `path`, if the source has them without reading it. The engine
+    /// believes it: it becomes the entity tag, and a precompressed sibling whose `decoded` is the
+    /// original's digest is sent in its place.
     ///
     /// Default: `None`, and the engine reads what it needs to know.
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         let _ = path;
         None
     }
 }
 
-/// Whether a [`View`] may have something at `path`: relative, without NUL and without empty or dot
+/// True if a [`View`] may have something at `path`: relative, without NUL and without empty or dot
 /// segments. Empty is the root.
 pub fn is_clean(path: &[u8]) -> bool {
     let mut segments = path.split(|&byte| byte == b'/');
@@ -86,8 +95,8 @@ pub fn is_clean(path: &[u8]) -> bool {
         || segments.all(|segment| !matches!(segment, b"" | b"." | b"..") && !segment.contains(&0))
 }
 
-/// A device number that no device has, another one each time: for the [`Identity`] of files that
-/// lie on none, so that no two sources have the same.
+/// A new device number that no device has: for the [`Identity`] of files that lie on none, so that
+/// no two sources have the same.
 pub fn new_device() -> u64 {
     // Those of the system are small.
     static NEXT: AtomicU64 = AtomicU64::new(EMBEDDED - 1);
@@ -97,14 +106,14 @@ pub fn new_device() -> u64 {
 /// The device of all files that are part of the program, which are told apart by their address.
 pub(crate) const EMBEDDED: u64 = u64::MAX;
 
-/// An opened file and what it was when it was opened.
+/// An opened file, and its metadata at that moment.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Which version this is.
+    /// The version that was opened.
     pub metadata: Metadata,
     /// Its bytes.
     pub reader: Reader,
-    /// Whether what the page cache holds of it can be read without waiting, as on local file
+    /// True if the part of it in the page cache can be read without waiting, as on local file
     /// systems; over a network or FUSE somebody else may have to be asked first.
     pub local: bool,
 }
@@ -137,7 +146,7 @@ impl Reader {
         }
     }
 
-    /// What the open file is now, if it can change under its handle.
+    /// The current metadata of the open file, if that can change under its handle.
     ///
     /// # Errors
     /// What `fstat(2)` gives.
@@ -149,7 +158,7 @@ impl Reader {
     }
 }
 
-/// Copies what there is from `offset`, as far as `buffer` has room; how much that was.
+/// Copies the bytes from `offset` on, as far as `buffer` has room; returns their number.
 fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     let offset = usize::try_from(offset).ok();
     let rest = offset.and_then(|offset| bytes.get(offset..));

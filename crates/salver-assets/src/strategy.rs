@@ -1,4 +1,4 @@
-//! By which way content leaves: one pure function, one table.
+//! The way by which content is sent: one pure function, one table.
 //!
 //! It is asked twice. The engine asks before it opens a file whether to read it whole; nothing is
 //! known of the page cache then. The driver asks before each window of a file's content, with what
@@ -11,16 +11,16 @@
 //! | no | below `sendfile_from` | | | | [`Read`](Way::Read) |
 //! | no | up to [`STEADY_UP_TO`] | yes | | | [`Read`](Way::Read) |
 //! | no | else | no | resident | kernel sends | [`Sendfile`](Way::Sendfile) |
-//! | no | else | no | cold | kernel sends | [`BringIn`](Way::BringIn) |
+//! | no | else | no | cold | kernel sends | [`Prefetch`](Way::Prefetch) |
 //! | no | else | | resident | | [`Copy`](Way::Copy) |
-//! | no | else | | | | [`Elsewhere`](Way::Elsewhere) |
+//! | no | else | | | | [`Offload`](Way::Offload) |
 //!
 //! The first row that fits holds; those with `Read` do not while memory is full. `salver bench strategies` measures where the lengths cross.
 
-/// A way for content, or for one window of it, to leave.
+/// A way to send content, or one window of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It is in memory: send it with its head.
+    /// From memory, with the head.
     Memory,
     /// Read it whole into memory once, and keep it for others if it may be kept.
     Read,
@@ -29,24 +29,24 @@ pub enum Way {
     /// Read the window at once - it is in the page cache - and send the copy.
     Copy,
     /// Have a thread that may wait bring the window into the page cache, and look again.
-    BringIn,
+    Prefetch,
     /// Have a thread that may wait read the window, and send the copy.
-    Elsewhere,
+    Offload,
 }
 
-/// What is known of the page cache.
+/// The residency of a window in the page cache, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
-    /// All of it is there.
+    /// All of the window is there.
     Resident,
-    /// Some of it is not; nobody has tried to bring it in.
+    /// Some of the window is not there, and it has not been prefetched.
     Cold,
-    /// Nothing that helps: nobody has looked, looking could wait (file systems that are not
-    /// local), or what was brought in did not stay.
+    /// Not known: it was not looked at, looking could wait (file systems that are not local), or
+    /// what was prefetched did not stay.
     Unknown,
 }
 
-/// What carries the bytes.
+/// The transport that carries the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// The kernel can send from a file.
@@ -67,33 +67,33 @@ pub fn cache_max_file(transport: Transport) -> u64 {
     }
 }
 
-/// What the choice depends on. Lengths in bytes.
+/// The situation that the choice depends on. Lengths in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// Length of the representation.
+    /// The length of the representation.
     pub length: u64,
-    /// Whether its content is in memory.
+    /// True if its content is in memory.
     pub in_memory: bool,
     /// The longest content that is kept in memory; 0 if none is kept.
     pub keep_up_to: u64,
-    /// From here on content that is not in memory is not read whole.
+    /// The length from which on content that is not in memory is not read whole.
     pub sendfile_from: u64,
-    /// The file changed moments ago, so it may well change again while it is sent, and pages that
-    /// the kernel sends would show that.
+    /// True if the file changed moments ago, so that it may well change again while it is sent, and pages
+    /// that the kernel sends would show that.
     pub changes_now: bool,
-    /// So much content is in memory that no more is read whole.
+    /// True if so much content is in memory that no more is read whole.
     pub memory_is_full: bool,
-    /// Of the window, or [`Residency::Unknown`].
+    /// The residency of the window, or [`Residency::Unknown`].
     pub residency: Residency,
-    /// What carries the bytes.
+    /// The transport that carries the bytes.
     pub transport: Transport,
 }
 
-/// A file that is being changed is read whole up to this length, in bytes, even if it is not kept:
-/// what is in memory can no longer change before it has left.
+/// The length in bytes up to which a file that is being changed is read whole, even if it is not kept: what
+/// is in memory can no longer change before it has left.
 pub const STEADY_UP_TO: u64 = 1024 * 1024;
 
-/// The way; see the table at the [module](self).
+/// The way for a situation; see the table at the [module](self).
 pub fn way(situation: &Situation) -> Way {
     let &Situation {
         length,
@@ -111,9 +111,9 @@ pub fn way(situation: &Situation) -> Way {
         _ if reads_whole && (length <= keep_up_to || length < sendfile_from) => Way::Read,
         (true, ..) if reads_whole && length <= STEADY_UP_TO => Way::Read,
         (false, Residency::Resident, Transport::KernelSends) => Way::Sendfile,
-        (false, Residency::Cold, Transport::KernelSends) => Way::BringIn,
+        (false, Residency::Cold, Transport::KernelSends) => Way::Prefetch,
         (_, Residency::Resident, _) => Way::Copy,
-        _ => Way::Elsewhere,
+        _ => Way::Offload,
     }
 }
 
@@ -177,16 +177,16 @@ mod tests {
         };
         beyond(false, Resident, KernelSends, Way::Sendfile);
         beyond(false, Resident, PassesThrough, Way::Copy);
-        beyond(false, Cold, KernelSends, Way::BringIn);
-        beyond(false, Cold, PassesThrough, Way::Elsewhere);
-        beyond(false, Unknown, KernelSends, Way::Elsewhere);
-        beyond(false, Unknown, PassesThrough, Way::Elsewhere);
+        beyond(false, Cold, KernelSends, Way::Prefetch);
+        beyond(false, Cold, PassesThrough, Way::Offload);
+        beyond(false, Unknown, KernelSends, Way::Offload);
+        beyond(false, Unknown, PassesThrough, Way::Offload);
         beyond(true, Resident, KernelSends, Way::Copy);
         beyond(true, Resident, PassesThrough, Way::Copy);
-        beyond(true, Cold, KernelSends, Way::Elsewhere);
-        beyond(true, Cold, PassesThrough, Way::Elsewhere);
-        beyond(true, Unknown, KernelSends, Way::Elsewhere);
-        beyond(true, Unknown, PassesThrough, Way::Elsewhere);
+        beyond(true, Cold, KernelSends, Way::Offload);
+        beyond(true, Cold, PassesThrough, Way::Offload);
+        beyond(true, Unknown, KernelSends, Way::Offload);
+        beyond(true, Unknown, PassesThrough, Way::Offload);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
                 holds("read whole only for a reason", why);
                 holds("and only while there is room", !s.memory_is_full);
             }
-            if let Way::Sendfile | Way::BringIn = way {
+            if let Way::Sendfile | Way::Prefetch = way {
                 holds("nothing that changes is shared", !s.changes_now);
                 let kernel = s.transport == Transport::KernelSends;
                 holds("only where the kernel can", kernel);
@@ -227,8 +227,8 @@ mod tests {
             Way::Read,
             Way::Sendfile,
             Way::Copy,
-            Way::BringIn,
-            Way::Elsewhere,
+            Way::Prefetch,
+            Way::Offload,
         ] {
             assert!(all.iter().any(|s| way(s) == expected), "{expected:?}");
         }

@@ -26,7 +26,7 @@ impl<T: Default> Default for Lock<T> {
     }
 }
 
-/// How many locks this thread has taken, so that a test can show that a hit takes none.
+/// A counter of the locks that this thread has taken, so that a test can show that a hit takes none.
 #[cfg(test)]
 pub(crate) mod taken {
     use std::cell::Cell;

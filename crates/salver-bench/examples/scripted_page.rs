@@ -13,8 +13,8 @@ use salver_bench::model::{Latency, Measured, Progress};
 use salver_bench::report::{CACHED, Interval, LOAD, PLAIN, Report, Row, Series, SpeedUp};
 use salver_bench::ui::{Job, JobKind, JobProgress, Runner, Settings, Ui};
 
-/// Ends at once; `/fails`, `/panics` and `/wrong` (with errors) do so in their way, `/stalls` goes
-/// on until it is stopped.
+/// Ends at once; `/fails`, `/panics` and `/wrong` (with errors) do so in their way. `/stalls` goes on
+/// until it is stopped, and then has nothing; `/lasts` has a result even then.
 struct Scripted;
 
 impl Runner for Scripted {
@@ -23,11 +23,12 @@ impl Runner for Scripted {
         job: &Job,
         progress: &mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send),
     ) -> Result<Report, String> {
-        let what = match job.kind {
-            JobKind::Cache => "10 KiB, cached",
-            JobKind::Load => "the load",
+        let (what, title) = match job.kind {
+            JobKind::Cache => ("10 KiB, cached", "Plain against cached"),
+            JobKind::Load => ("the load", "Load"),
+            JobKind::Compare => ("/, second", "Second against first"),
         };
-        let step = JobProgress {
+        let mut step = JobProgress {
             what: what.to_owned(),
             done: 0.5,
             now: Progress {
@@ -35,20 +36,26 @@ impl Runner for Scripted {
                 elapsed_seconds: 2.0,
                 of_seconds: 4.0,
                 requests_per_second: 1234.0,
-                errors: 0,
+                ..Progress::default()
             },
         };
+        if job.kind == JobKind::Compare {
+            // Its trials are too short.
+            step.now = Progress::default();
+        }
         let _ = progress(&step);
         let path = job.url.as_deref().and_then(|url| url.rsplit('/').next());
         match path {
             Some("fails") => return Err("no connection to nowhere".to_owned()),
             #[expect(clippy::panic, reason = "what the page does then is tested")]
             Some("panics") => panic!("as asked"),
-            Some("stalls") => {
+            Some(lasting @ ("stalls" | "lasts")) => {
                 while progress(&step).is_continue() {
                     std::thread::yield_now();
                 }
-                return Err("stopped".to_owned());
+                if lasting == "stalls" {
+                    return Err("stopped".to_owned());
+                }
             }
             _ => {}
         }
@@ -57,13 +64,10 @@ impl Runner for Scripted {
             "cpu": { "cores": 2 },
             "others": { "cores": 1.25, "stolen_cores": 0.25 },
         });
-        let title = match job.kind {
-            JobKind::Cache => "Plain against cached",
-            JobKind::Load => "Load",
-        };
         let rows = match job.kind {
             JobKind::Cache => six_sizes(job),
             JobKind::Load => vec![loaded(job, path == Some("wrong"))],
+            JobKind::Compare => vec![compared(job)],
         };
         Ok(Report::new(title.to_owned(), environment, rows))
     }
@@ -79,11 +83,6 @@ fn six_sizes(job: &Job) -> Vec<Row> {
         ("1 MiB", 2_050.0, 0.97),
     ];
     let rows = sizes.into_iter().map(|(name, per_second, gain)| {
-        let interval = |ratio: f64| Interval {
-            ratio,
-            low: ratio * 0.96,
-            high: ratio * 1.05,
-        };
         let verdict = match gain {
             gain if gain > 1.05 => "faster",
             _ => "undecided: run longer",
@@ -105,8 +104,32 @@ fn six_sizes(job: &Job) -> Vec<Row> {
     rows.collect()
 }
 
+fn interval(ratio: f64) -> Interval {
+    Interval {
+        ratio,
+        low: ratio * 0.96,
+        high: ratio * 1.05,
+    }
+}
+
+fn compared(job: &Job) -> Row {
+    let [a, b] = ["127.0.0.1:1", "127.0.0.1:2"];
+    Row {
+        name: "/".to_owned(),
+        series: vec![series(a, job, 40_000.0), series(b, job, 36_000.0)],
+        speed_up: Some(SpeedUp {
+            requests: interval(0.9),
+            p99: interval(0.85),
+            p50: Some(interval(0.9)),
+            server_cpu: None,
+        }),
+        verdict: Some("slower".to_owned()),
+    }
+}
+
 fn loaded(job: &Job, wrong: bool) -> Row {
-    let mut series = series(LOAD, job, 48_000.0);
+    let mut series = series(LOAD, job, job.rate.unwrap_or(48_000.0));
+    series.measured.corrected = job.rate.map(|_| series.measured.raw.clone());
     if wrong {
         series.measured.errors.timeout = 7;
         series.measured.errors.content = 1;
@@ -153,6 +176,8 @@ fn series(label: &str, job: &Job, per_second: f64) -> Series {
     let measured = Measured {
         target: job.url.clone().unwrap_or_default(),
         connections: job.connections,
+        http: job.protocol.http(),
+        streams: job.streams,
         seconds: job.duration_seconds,
         requests,
         requests_per_second: per_second,

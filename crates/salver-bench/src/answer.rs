@@ -9,15 +9,19 @@
 
 pub(crate) mod framed;
 
+use std::time::Instant;
+
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::chunks::Chunks;
 use crate::coding::Coding;
 use crate::head::{self, Framing, NoHead};
 
-/// What of the content is to be known at the end.
+/// The part of the content that is to be known at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
+    /// There is none: the answer is to HEAD.
+    Nothing,
     Length,
     Hash,
     Bytes,
@@ -29,7 +33,7 @@ pub(crate) struct Answer {
     at: At,
     /// The beginning of a head that was cut.
     partial: Vec<u8>,
-    /// Whether a byte of this answer has come.
+    /// A byte of this answer has come.
     pub(crate) has_begun: bool,
     pub(crate) status: u16,
     pub(crate) coding: Coding,
@@ -41,7 +45,14 @@ pub(crate) struct Answer {
     pub(crate) hash: u64,
     /// The content, if it was to be kept.
     pub(crate) content: Vec<u8>,
+    /// `ETag`, empty if there is none.
     pub(crate) entity_tag: Vec<u8>,
+    /// `Content-Range`, empty if there is none.
+    pub(crate) content_range: Vec<u8>,
+    /// The moment at which the measuring begins, if the answer may begin before.
+    counts_from: Option<Instant>,
+    /// Bytes of content that came before it.
+    early_bytes: u64,
     /// Allocated for the first content that comes in several pieces.
     hasher: Option<Box<Xxh3>>,
 }
@@ -53,7 +64,7 @@ enum At {
     UntilClose,
 }
 
-/// What became of some bytes.
+/// The outcome of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fed {
     /// All were taken, and the answer goes on.
@@ -78,6 +89,9 @@ impl Answer {
             hash: 0,
             content: Vec::new(),
             entity_tag: Vec::new(),
+            content_range: Vec::new(),
+            counts_from: None,
+            early_bytes: 0,
             hasher: None,
         }
     }
@@ -91,6 +105,18 @@ impl Answer {
         self.head_bytes = 0;
         self.content_bytes = 0;
         self.content.clear();
+        self.counts_from = None;
+        self.early_bytes = 0;
+    }
+
+    /// Tells apart what comes before the measuring begins: the answer may come for longer than that.
+    pub(crate) fn count_from(&mut self, moment: Instant) {
+        self.counts_from = Some(moment);
+    }
+
+    /// Bytes of content that came while it was measured.
+    pub(crate) fn measured_bytes(&self) -> u64 {
+        self.content_bytes - self.early_bytes
     }
 
     /// Takes what belongs to the answer from the bytes that came next.
@@ -136,7 +162,7 @@ impl Answer {
         }
     }
 
-    /// Whether the end of the connection, which has come, completes the answer.
+    /// True if the end of the connection, which has come, completes the answer.
     pub(crate) fn is_ended_by_close(&mut self) -> bool {
         let ends = matches!(self.at, At::UntilClose);
         if ends {
@@ -174,10 +200,9 @@ impl Answer {
             if head.coding != self.coding.name().as_bytes() {
                 self.coding = Coding::named(head.coding);
             }
-            if self.keep == Keep::Bytes {
-                self.entity_tag = head.entity_tag.to_vec();
-            }
+            self.take_fields(head.entity_tag, head.content_range);
             self.at = match head.framing {
+                _ if self.keep == Keep::Nothing => At::Length(0),
                 Framing::Length(length) => At::Length(length),
                 Framing::Chunked => At::Chunked(Chunks::default()),
                 Framing::UntilClose => At::UntilClose,
@@ -186,6 +211,13 @@ impl Answer {
         partial.clear();
         self.partial = partial;
         Ok(taken)
+    }
+
+    fn take_fields(&mut self, entity_tag: &[u8], content_range: &[u8]) {
+        self.entity_tag.clear();
+        self.entity_tag.extend_from_slice(entity_tag);
+        self.content_range.clear();
+        self.content_range.extend_from_slice(content_range);
     }
 
     /// Takes a piece of content that is no longer than what is left; whether that is all, by the
@@ -214,7 +246,7 @@ impl Answer {
     /// Takes a piece of the content.
     fn take(&mut self, piece: &[u8]) {
         match self.keep {
-            Keep::Length => {}
+            Keep::Nothing | Keep::Length => {}
             Keep::Hash => {
                 let hasher = self.hasher.get_or_insert_default();
                 if self.content_bytes == 0 {
@@ -225,11 +257,14 @@ impl Answer {
             Keep::Bytes => self.content.extend_from_slice(piece),
         }
         self.content_bytes += count(piece.len());
+        if self.counts_from.is_some_and(|from| Instant::now() < from) {
+            self.early_bytes = self.content_bytes;
+        }
     }
 
     fn end(&mut self) {
         self.hash = match self.keep {
-            Keep::Length => 0,
+            Keep::Nothing | Keep::Length => 0,
             Keep::Hash => match &self.hasher {
                 Some(hasher) if self.content_bytes > 0 => hasher.digest(),
                 _ => xxh3_64(b""),

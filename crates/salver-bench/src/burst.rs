@@ -102,11 +102,11 @@ impl Burst {
             poller: Poller::new().map_err(failed)?,
             form: target::origin_form(&url),
             expected: Expected {
-                status: 200,
                 content: Content::Coded {
                     coding: Coding::Identity,
                     bytes: Bytes::of(content),
                 },
+                ..Expected::status(200)
             },
             timeout,
             target: target.clone(),
@@ -171,7 +171,7 @@ impl Burst {
                 threads: 1,
                 cpu_us_per_request: cpu * 1e6 / float(round.right.max(1)),
                 busiest_thread: cpu / seconds,
-                late_sends: 0,
+                ..ClientCost::default()
             },
             verified: Verified::Content,
             ..Measured::default()

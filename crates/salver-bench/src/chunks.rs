@@ -30,7 +30,7 @@ enum At {
     End,
 }
 
-/// What became of some bytes.
+/// The bytes of an input that belonged to the chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// How many belonged to the chunks.

@@ -41,7 +41,7 @@ impl Coding {
         }
     }
 
-    /// What `coded` decodes to.
+    /// The decoded content.
     ///
     /// # Errors
     /// It is not of this coding, the coding is not known here, or it decodes to more than `most`

@@ -6,11 +6,11 @@
 //! half and all of the trials that may be, and the chance to be wrong is shared out among those
 //! looks, so that looking often decides nothing by luck.
 
-pub mod contest;
+pub mod comparison;
+pub mod differences;
 pub mod interval;
 pub mod metric;
 pub mod order;
-pub mod probe;
 pub mod text;
 pub mod verdict;
 
@@ -44,10 +44,10 @@ const fn trials_of_each(blocks: usize) -> usize {
     blocks * BLOCK / 2
 }
 
-/// What to compare, and how long.
+/// The plan of a comparison: the paths, and how long.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is asked for; each is compared on its own.
+    /// The paths; each is compared on its own.
     pub paths: Vec<String>,
     /// Trials of each side and path at most, at least [`FEWEST_TRIALS`]. An odd one is left out.
     pub trials: usize,
@@ -94,7 +94,7 @@ pub struct Look {
 pub struct Turn<'a> {
     /// Of which side.
     pub side: Side,
-    /// What is asked for.
+    /// The path.
     pub path: &'a str,
     /// Its place among the paths, from 0.
     pub index: usize,
@@ -113,20 +113,20 @@ pub struct Turn<'a> {
 pub struct Trial {
     /// Of which side.
     pub side: Side,
-    /// What was found.
+    /// Its result.
     pub measured: Measured,
 }
 
-/// What was found at one path.
+/// The result of one path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// What was asked for.
+    /// The path.
     pub path: String,
-    /// What is said of B: that of the first figure that has a verdict. `None` if there were errors,
+    /// The verdict on B: that of the first figure that is decided, or else has one. `None` if there were errors,
     /// or no figure may be believed.
     pub verdict: Option<Verdict>,
     /// The figure that it is said by: requests per second, or the server's CPU where the client was
-    /// what limited those.
+    /// what limited those, or where that alone is decided.
     pub by: Option<Metric>,
     /// Each figure that was measured.
     pub figures: Vec<Figure>,
@@ -139,7 +139,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether there were too few trials to say anything.
+    /// True if there were too few trials to say anything.
     fn is_short(&self) -> bool {
         self.trials.len() < 2 * FEWEST_TRIALS
     }
@@ -170,7 +170,7 @@ pub struct Figure {
     pub ratio: Option<Interval>,
     /// The share of such intervals that hold the truth.
     pub level: f64,
-    /// What it says of B. `None` if it may not be believed.
+    /// Its verdict on B. `None` if it may not be believed.
     pub verdict: Option<Verdict>,
 }
 
@@ -180,18 +180,30 @@ pub struct Figure {
 /// The first that `trial` gives. A trial with failed requests is none: it is in the result.
 pub fn run<E>(
     plan: &Plan,
-    mut trial: impl FnMut(&Turn<'_>) -> Result<Measured, E>,
+    trial: impl FnMut(&Turn<'_>) -> Result<Measured, E>,
 ) -> Result<Vec<Compared>, E> {
+    match run_to_error(plan, trial) {
+        (compared, None) => Ok(compared),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// As [`run`], with what was found until the first error. Blocks that it cut off count for nothing.
+pub fn run_to_error<E>(
+    plan: &Plan,
+    mut trial: impl FnMut(&Turn<'_>) -> Result<Measured, E>,
+) -> (Vec<Compared>, Option<E>) {
     let looks = plan.looks();
     let mut order = Order::new(plan.seed);
     let mut paths: Vec<PathTrials<'_>> = plan.paths.iter().map(|path| path.into()).collect();
-    for block in 0..plan.blocks() {
+    let mut ended_by = None;
+    'blocks: for block in 0..plan.blocks() {
         let mut first = true;
         let mut open = paths.iter().filter(|path| !path.done).count();
         let still = paths.iter_mut().enumerate().filter(|(_, path)| !path.done);
         for (index, path) in still {
             for side in order.block() {
-                let measured = trial(&Turn {
+                let made = trial(&Turn {
                     side,
                     path: path.path,
                     index,
@@ -199,7 +211,14 @@ pub fn run<E>(
                     of_blocks: plan.blocks(),
                     open,
                     first,
-                })?;
+                });
+                let measured = match made {
+                    Ok(measured) => measured,
+                    Err(error) => {
+                        ended_by = Some(error);
+                        break 'blocks;
+                    }
+                };
                 first = false;
                 path.trials.push(Trial { side, measured });
             }
@@ -211,7 +230,12 @@ pub fn run<E>(
             }
         }
     }
-    Ok(paths.into_iter().map(|path| path.compared(plan)).collect())
+    for path in &mut paths {
+        let cut_off = path.trials.len() % BLOCK;
+        path.trials.truncate(path.trials.len() - cut_off);
+    }
+    let compared = paths.into_iter().map(|path| path.compared(plan));
+    (compared.collect(), ended_by)
 }
 
 /// The trials of one path so far.
@@ -240,7 +264,7 @@ impl PathTrials<'_> {
         errors.sum()
     }
 
-    /// Whether both that a verdict can rest upon are known. The latencies follow what these say, and
+    /// True if both figures that a verdict can rest upon are known. The latencies follow what these say, and
     /// their tails would never be decided.
     fn is_decided(&self, plan: &Plan, look: &Look) -> bool {
         let figures = [Metric::RequestsPerSecond, Metric::ServerCpu];
@@ -252,7 +276,7 @@ impl PathTrials<'_> {
         })
     }
 
-    /// Whether too many trials of one side may not be believed.
+    /// True if too many trials of one side may not be believed.
     fn is_doubtful(&self) -> bool {
         [Side::A, Side::B].into_iter().any(|side| {
             let trials = || self.trials.iter().filter(|trial| trial.side == side);
@@ -261,12 +285,21 @@ impl PathTrials<'_> {
         })
     }
 
-    /// A metric of both sides. `None` if a trial does not have it.
+    /// A metric of both sides. Blocks with a trial that does not have it are left out, as long as
+    /// those are few; otherwise `None`.
     fn figure(&self, plan: &Plan, metric: Metric, level: f64) -> Option<Figure> {
         let mut blocks: Vec<Pairs> = Vec::new();
         let mut sides: [Vec<f64>; 2] = Default::default();
         let (trials, _) = self.trials.as_chunks::<BLOCK>();
+        let has = |trial: &&Trial| metric.of(&trial.measured).is_some();
+        let having = self.trials.iter().filter(has).count();
+        if (self.trials.len() - having) * DOUBTFUL_OF > self.trials.len() {
+            return None;
+        }
         for block in trials {
+            if !block.iter().all(|trial| has(&trial)) {
+                continue;
+            }
             let mut logs = [0.0; BLOCK];
             for (trial, log) in block.iter().zip(&mut logs) {
                 let figure = metric.of(&trial.measured)?;
@@ -325,10 +358,15 @@ impl PathTrials<'_> {
         let figure = |metric| self.figure(plan, metric, level);
         let figures: Vec<Figure> = Metric::ALL.into_iter().filter_map(figure).collect();
         let said = [Metric::RequestsPerSecond, Metric::ServerCpu];
-        let judged = said.into_iter().find_map(|metric| {
-            let figure = figures.iter().find(|figure| figure.metric == metric)?;
-            Some((metric, figure.verdict?))
-        });
+        let judged = || {
+            said.into_iter().filter_map(|metric| {
+                let figure = figures.iter().find(|figure| figure.metric == metric)?;
+                Some((metric, figure.verdict?))
+            })
+        };
+        let is_open = |verdict: &Verdict| matches!(verdict, Verdict::Undecided { .. });
+        let decided = judged().find(|(_, verdict)| !is_open(verdict));
+        let judged = decided.or_else(|| judged().next());
         Compared {
             path: self.path.to_owned(),
             verdict: judged.map(|(_, verdict)| verdict),

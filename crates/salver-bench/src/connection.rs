@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::accounts::SentRequest;
 use crate::answer::Answer;
-use crate::ledger::Asked;
 use crate::wire::Wire;
 
 /// Connections from one address of the loopback network: there are about 28,000 ports for each.
@@ -38,7 +38,7 @@ pub(crate) struct Connection<'a> {
     /// Since when it is there; in [`At::Busy`] the moment at which the request was sent.
     pub(crate) since: Instant,
     /// The request that is under way.
-    pub(crate) asked: Option<Asked<'a>>,
+    pub(crate) asked: Option<SentRequest<'a>>,
     /// Bytes of it that are sent.
     pub(crate) sent: usize,
     pub(crate) answer: Answer,

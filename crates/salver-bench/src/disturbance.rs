@@ -1,4 +1,5 @@
-//! What others took of this machine's cores while a server was measured: beyond a bound the figures
+//! The disturbance of a measurement by other programs on the cores of this machine: beyond a bound the
+//! figures
 //! are those of the others as well.
 //!
 //! It is looked once a second. Seconds in which a core was idle count for nothing: then client and
@@ -26,14 +27,14 @@ const SHORTEST: f64 = 0.25;
 pub(crate) struct Disturbance {
     /// The server's processes; those of this program are known.
     server: Vec<u32>,
-    /// What to do if the server is taken for one of the others.
+    /// The advice if the server is taken for one of the others.
     hint: &'static str,
     look: OthersWatch,
     since: Instant,
     seen: Seen,
 }
 
-/// What all looks have seen, in seconds and seconds of a core.
+/// The sum of all looks, in seconds and seconds of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Seen {
     seconds: f64,
@@ -109,7 +110,7 @@ impl Usage {
         self.is_disturbing().then(|| in_words(cores, "meanwhile"))
     }
 
-    /// Whether others took what client and server wanted.
+    /// True if others took cores that client and server wanted.
     pub fn is_disturbing(&self) -> bool {
         taken(&self.others) >= DISTURBING && self.idle_cores < IDLE * self.cores
     }

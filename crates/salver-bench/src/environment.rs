@@ -1,4 +1,5 @@
-//! What figures depend on besides the server: the machine, its settings, this program and the
+//! The environment of a measurement, on which figures depend as well: the machine, its settings, this
+//! program and the
 //! others that ran meanwhile. A figure without it says nothing, so it is stored with every result.
 //!
 //! It is read from `/proc` and `/sys`; what cannot be known is null.
@@ -22,15 +23,15 @@ pub struct Environment {
     pub version: String,
     /// The commit that it was built from. Changes that were not committed do not show in it.
     pub commit: Option<String>,
-    /// What it was built for: `x86_64-unknown-linux-gnu`, say.
+    /// The platform that it was built for: `x86_64-unknown-linux-gnu`, say.
     pub target: String,
-    /// Whether it was built without optimisation: the client is then slow.
+    /// Built without optimisation: the client is then slow.
     pub debug_build: bool,
     /// The processor's name.
     pub cpu: Option<String>,
     /// Cores that this program may use.
     pub cores: Option<usize>,
-    /// Whether the processor is lent by a host that may take it away.
+    /// The processor is lent by a host, which may take it away.
     pub virtual_machine: Option<bool>,
     /// How the first core's frequency is chosen: `performance`, say.
     pub governor: Option<String>,
@@ -42,11 +43,11 @@ pub struct Environment {
     pub congestion_control: Option<String>,
     /// Threads that ran or wanted to when it began, on average over a minute.
     pub load_average: Option<f64>,
-    /// What others took meanwhile.
+    /// The share of other programs meanwhile.
     pub others: Option<Others>,
 }
 
-/// What took the processor away while a run was measured.
+/// The share of other programs and of the host in the processor while a run was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// Cores that neither this process with its children nor the named server used: 1 is one core
@@ -59,7 +60,7 @@ pub struct Others {
 }
 
 impl Environment {
-    /// What can be said before a run; `command` is its command line. [`others`](Self::others) is
+    /// The environment as it is known before a run; `command` is its command line. [`others`](Self::others) is
     /// known after it: [`OthersWatch`].
     pub fn now(command: impl IntoIterator<Item = String>) -> Environment {
         let read = |path: &str| fs::read_to_string(path).ok();
@@ -125,12 +126,12 @@ impl OthersWatch {
         }
     }
 
-    /// What they took since; nothing if it cannot be known.
+    /// Their share since; nothing if it cannot be known.
     pub fn others(&self) -> Option<Others> {
         self.usage().map(|usage| usage.others)
     }
 
-    /// What all did since; nothing if it cannot be known.
+    /// The use of all cores since; nothing if it cannot be known.
     pub fn usage(&self) -> Option<Usage> {
         let elapsed = self.began.elapsed().as_secs_f64();
         let (before, after) = (self.machine?, machine_now()?);
@@ -153,7 +154,7 @@ impl OthersWatch {
     }
 }
 
-/// What all cores have done since boot.
+/// The work of all cores since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Machine {
     /// Work of processes, in their programs or in the kernel for them.
@@ -237,10 +238,10 @@ fn load_average(text: &str) -> Option<f64> {
     text.split(' ').next()?.parse().ok()
 }
 
-/// What stands for a secret.
+/// The text that stands for a secret.
 const HIDDEN: &str = "***";
 
-/// What the names of fields have in them whose values are secrets.
+/// Parts of the names of fields whose values are secrets.
 const SECRET_FIELDS: [&str; 5] = ["authorization", "cookie", "key", "secret", "token"];
 
 /// A command line without the name and password of URLs and without the values of fields that

@@ -1,20 +1,24 @@
-//! Why nothing was measured, by who must act.
+//! The errors of a measurement, by who must act.
 
 use std::fmt;
 
-/// Why there is no result. The text is one line: what is wrong, then what to do about it.
+/// The reason that there is no result. The text is one line: what is wrong, then what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BenchError {
-    /// What was asked for cannot be meant.
+    /// The request cannot be meant.
     Misused(String),
-    /// It can, and could not be done.
+    /// It can be meant, and could not be done.
     Failed(String),
+    /// Somebody ended it before there was anything to tell.
+    Interrupted,
 }
 
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (BenchError::Misused(text) | BenchError::Failed(text)) = self;
-        f.write_str(text)
+        match self {
+            BenchError::Misused(text) | BenchError::Failed(text) => f.write_str(text),
+            BenchError::Interrupted => f.write_str("interrupted: nothing was measured"),
+        }
     }
 }
 

@@ -1,20 +1,33 @@
-//! What an answer should be, and whether it is.
+//! The answer that is expected of a request, and the judgement of one that came.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::answer::{Answer, Keep};
 use crate::coding::Coding;
 
-/// What is expected of the answers to one request.
+/// The expectation of the answers to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) status: u16,
     pub(crate) content: Content,
+    /// A field whose value is known.
+    pub(crate) field: Option<Field>,
 }
 
-/// What content is expected.
+/// A field that says which representation, or which part of it, an answer is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// `ETag`: a 304 has that of the representation that the client holds (RFC 9110 section 15.4.5).
+    EntityTag(Vec<u8>),
+    /// `Content-Range`: a 206 of one range has it (RFC 9110 section 15.3.7.1).
+    ContentRange(String),
+}
+
+/// The content that is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
+    /// None, whatever the fields say: the answer to HEAD (RFC 9110 section 9.3.2).
+    Nothing,
     /// Whatever its framing says.
     Any,
     /// Exactly these coded bytes, of which somebody has seen that they decode to the right ones.
@@ -39,7 +52,7 @@ impl Bytes {
     }
 }
 
-/// What is wrong with a complete answer.
+/// The fault of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Status,
@@ -47,9 +60,19 @@ pub(crate) enum Wrong {
 }
 
 impl Expected {
-    /// What has to be known of an answer's content to judge it.
+    /// The expectation of which nothing but the status is known.
+    pub(crate) fn status(status: u16) -> Expected {
+        Expected {
+            status,
+            content: Content::Any,
+            field: None,
+        }
+    }
+
+    /// The part of an answer's content that has to be kept to judge it.
     pub(crate) fn keep(&self) -> Keep {
         match self.content {
+            Content::Nothing => Keep::Nothing,
             Content::Any => Keep::Length,
             Content::Coded { .. } => Keep::Hash,
             Content::Decoded(_) => Keep::Bytes,
@@ -61,26 +84,37 @@ impl Expected {
         if answer.status != self.status {
             return Err(Wrong::Status);
         }
-        let is_right = match &self.content {
-            Content::Any => true,
-            Content::Coded { coding, bytes } => {
-                let found = Bytes {
-                    length: answer.content_bytes,
-                    hash: answer.hash,
-                };
-                *coding == answer.coding && found == *bytes
-            }
-            Content::Decoded(bytes) => answer
-                .coding
-                .decode(&answer.content, bytes.length)
-                .is_ok_and(|content| Bytes::of(&content) == *bytes),
+        let is_of_that = match &self.field {
+            None => true,
+            // By the weak comparison, as If-None-Match is (RFC 9110 section 13.1.2).
+            Some(Field::EntityTag(tag)) => opaque(&answer.entity_tag) == opaque(tag),
+            Some(Field::ContentRange(range)) => answer.content_range == range.as_bytes(),
         };
-        if is_right {
-            Ok(())
-        } else {
-            Err(Wrong::Content)
+        let is_right = is_of_that
+            && match &self.content {
+                Content::Nothing | Content::Any => true,
+                Content::Coded { coding, bytes } => {
+                    let found = Bytes {
+                        length: answer.content_bytes,
+                        hash: answer.hash,
+                    };
+                    *coding == answer.coding && found == *bytes
+                }
+                Content::Decoded(bytes) => answer
+                    .coding
+                    .decode(&answer.content, bytes.length)
+                    .is_ok_and(|content| Bytes::of(&content) == *bytes),
+            };
+        match is_right {
+            true => Ok(()),
+            false => Err(Wrong::Content),
         }
     }
+}
+
+/// The opaque part of an entity tag, weak or strong (RFC 9110 section 8.8.3).
+fn opaque(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
 #[cfg(test)]
@@ -89,10 +123,17 @@ mod tests {
     use crate::answer::Fed;
 
     fn check(content: Content, text: &str, expected: Result<(), Wrong>) {
-        let wanted = Expected {
-            status: 200,
-            content,
-        };
+        judged(
+            Expected {
+                content,
+                ..Expected::status(200)
+            },
+            text,
+            expected,
+        );
+    }
+
+    fn judged(wanted: Expected, text: &str, expected: Result<(), Wrong>) {
         let mut answer = Answer::new();
         answer.begin(wanted.keep());
         assert!(
@@ -132,6 +173,47 @@ mod tests {
             decoded(),
             &ok("Content-Encoding: gzip\r\n", "alpha"),
             Err(Wrong::Content),
+        );
+    }
+    #[test]
+    fn a_part_and_what_has_not_changed_are_judged_by_the_field_that_says_of_what() {
+        let not_modified = |tag: &str| format!("HTTP/1.1 304 N\r\n{tag}\r\n");
+        for (field, expected) in [
+            ("ETag: \"a\"\r\n", Ok(())),
+            ("ETag: W/\"a\"\r\n", Ok(())),
+            ("ETag: \"b\"\r\n", Err(Wrong::Content)),
+            ("", Err(Wrong::Content)),
+        ] {
+            let wanted = Expected {
+                field: Some(Field::EntityTag(b"\"a\"".to_vec())),
+                ..Expected::status(304)
+            };
+            judged(wanted, &not_modified(field), expected);
+        }
+        for (range, expected) in [
+            ("bytes 1-2/9", Ok(())),
+            ("bytes 0-1/9", Err(Wrong::Content)),
+        ] {
+            let wanted = Expected {
+                field: Some(Field::ContentRange("bytes 1-2/9".to_owned())),
+                ..Expected::status(206)
+            };
+            let text =
+                format!("HTTP/1.1 206 P\r\nContent-Range: {range}\r\nContent-Length: 2\r\n\r\nab");
+            judged(wanted, &text, expected);
+        }
+    }
+
+    #[test]
+    fn the_answer_to_head_has_no_content_whatever_its_length() {
+        let wanted = Expected {
+            content: Content::Nothing,
+            ..Expected::status(200)
+        };
+        judged(
+            wanted,
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            Ok(()),
         );
     }
 }

@@ -17,14 +17,14 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
-/// What a head says.
+/// The content of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     /// Bytes that it takes.
     pub(crate) length: usize,
     pub(crate) status: u16,
     pub(crate) framing: Framing,
-    /// Whether another request may follow on the connection.
+    /// Another request may follow on the connection.
     pub(crate) persistent: bool,
     /// `Content-Encoding`, empty if there is none.
     pub(crate) coding: &'a [u8],

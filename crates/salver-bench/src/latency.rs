@@ -57,7 +57,7 @@ impl Latencies {
         Duration::from_nanos(self.0.value_at_percentile(percentile))
     }
 
-    /// What stands in a result.
+    /// The summary that stands in a result.
     pub fn summary(&self) -> Latency {
         if self.0.is_empty() {
             return Latency::default();

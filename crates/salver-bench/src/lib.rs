@@ -41,10 +41,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod answer;
-pub mod arena;
 pub mod burst;
-mod caller;
 mod chunks;
 mod coding;
 pub mod compare;
@@ -55,26 +54,31 @@ pub mod environment;
 pub mod error;
 mod expected;
 mod head;
+mod http_version;
 pub mod latency;
-mod ledger;
 pub mod load;
 mod message;
 pub mod model;
 pub mod order;
 mod poller;
+mod probe;
+mod probe_client;
 pub mod process;
 mod process_table;
 pub mod report;
+mod requests_file;
 mod schedule;
 pub mod server_cost;
 mod serving;
 mod sitemap;
+pub mod staleness;
 mod streams;
-mod survey;
 mod tally;
 pub mod target;
 pub mod text;
 mod thread;
+mod thread_time;
+pub mod threshold;
 mod tls;
 pub mod transport;
 pub mod ui;

@@ -1,34 +1,30 @@
 //! A load on a server: as many connections as asked for, a schedule, and every answer looked at.
 
+mod check;
+
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::accounts::{Accounts, Shared, SoFar, Timeline};
 use crate::disturbance::Disturbance;
-use crate::doubts::invalid;
+use crate::doubts::{Conditions, invalid};
 use crate::error::BenchError;
-use crate::latency;
-use crate::ledger::{Ledger, Shared, Timeline};
+use crate::http_version::Http;
 use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verified};
-use crate::order::{Order, Picker};
+use crate::order::Picker;
+use crate::probe;
 use crate::schedule::Moments;
 use crate::server_cost::ServerWatch;
 use crate::serving::{self, Place};
-use crate::survey;
-use crate::tally::Tally;
+use crate::tally::{Tally, exact};
 use crate::thread::Thread;
-use crate::transport::Http;
-use crate::workload::Workload;
-
-/// More connections than this have no use on one machine.
-const MOST_CONNECTIONS: usize = 200_000;
-
-/// Nor have more requests at once.
-const MOST_REQUESTS: usize = 1_000_000;
+use crate::transport::Dialer;
+use crate::workload::{Prepares, Workload};
 
 /// Descriptors besides those of connections.
 const SPARE_FILES: u64 = 64;
@@ -39,7 +35,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How often the end, and the wish to end, are looked for meanwhile.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What to ask of a server, and how.
+/// The settings of a load.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The requests.
@@ -60,7 +56,7 @@ pub struct Load {
     /// The server's processes, if their CPU is to be measured: that of their descendants is counted
     /// too.
     pub server_pids: Vec<u32>,
-    /// Whether it is watched what others take of this machine, and said if that was too much. Trials
+    /// Other programs are watched, and said to disturb if they do. Trials
     /// that are compared with each other do without: there the interval says how far they are right.
     pub judges_others: bool,
 }
@@ -97,67 +93,6 @@ impl Load {
         } = &self.workload;
         serving::place(target.address, transport.http == Http::Three)
     }
-
-    fn check(&self) -> Result<(), BenchError> {
-        let misused = |what: String| Err(BenchError::Misused(what));
-        if self.connections == 0 || self.connections > MOST_CONNECTIONS {
-            return misused(format!(
-                "{} connections cannot be opened: give 1 to {MOST_CONNECTIONS}",
-                self.connections
-            ));
-        }
-        if self.threads == 0 || self.threads > self.connections {
-            return misused(format!(
-                "{} threads cannot share {} connections: give 1 thread to one for each connection",
-                self.threads, self.connections
-            ));
-        }
-        let streams = self.workload.transport.streams;
-        if self.connections.saturating_mul(streams) > MOST_REQUESTS {
-            return misused(format!(
-                "{} connections of {streams} requests are more than the {MOST_REQUESTS} that can \
-                 be under way",
-                self.connections
-            ));
-        }
-        if self.timeout.is_zero() || self.timeout > latency::LONGEST {
-            return misused(format!(
-                "a time-out of {:?} is not between 0 and {:?}",
-                self.timeout,
-                latency::LONGEST
-            ));
-        }
-        if self.duration.is_zero() {
-            return misused("a run of no time measures nothing".to_owned());
-        }
-        if let Schedule::Rate { per_second } = self.schedule
-            && !(per_second > 0.0 && per_second <= 1e8)
-        {
-            return misused(format!("a rate of {per_second} per second cannot be kept"));
-        }
-        if let Schedule::Burst { every_ms: 0 } = self.schedule {
-            return misused("bursts need some time from one to the next".to_owned());
-        }
-        if let Order::Zipf { exponent } = self.workload.order
-            && !(exponent >= 0.0 && exponent.is_finite())
-        {
-            return misused(format!("a Zipf exponent of {exponent} is not 0 or more"));
-        }
-        let mix = &self.workload.mix;
-        if !(mix.ranges >= 0.0 && mix.conditional >= 0.0 && mix.ranges + mix.conditional <= 1.0) {
-            return misused(format!(
-                "shares of {} ranges and {} conditional requests are not parts of 1",
-                mix.ranges, mix.conditional
-            ));
-        }
-        let wrong = |field: &&String| {
-            !field.contains(':') || field.bytes().any(|byte| byte == b'\r' || byte == b'\n')
-        };
-        if let Some(field) = mix.fields.iter().find(wrong) {
-            return misused(format!("{field:?} is no field: write it as 'Name: value'"));
-        }
-        Ok(())
-    }
 }
 
 /// Carries out a load. `watch` is told about once a second how it goes, and may end it.
@@ -173,16 +108,13 @@ pub fn run(
     load.check()?;
     let dialer = load.workload.dialer()?;
     allow_files(load.connections)?;
-    let prepares = survey::prepare(&load.workload, &dialer, load.timeout)?;
+    let prepares = prepare(load, &dialer, watch)?;
     let shared = Shared {
         dialer,
         prepares: &prepares,
         timeout: load.timeout,
         stop: AtomicBool::new(false),
-        answers: AtomicU64::new(0),
-        errors: AtomicU64::new(0),
-        wrong_statuses: AtomicU64::new(0),
-        wrong_status: AtomicU16::new(0),
+        so_far: SoFar::default(),
     };
     let pickers = Picker::for_threads(load.workload.order, load.workload.len(), load.threads);
     std::thread::scope(|scope| {
@@ -196,10 +128,10 @@ pub fn run(
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                 let numbers = load.connections * thread / load.threads
                     ..load.connections * (thread + 1) / load.threads;
-                let lanes = numbers.len() * load.workload.transport.streams;
-                let moments = Moments::new(load.schedule, thread, load.threads, lanes);
-                let ledger = Ledger::new(shared, picker, moments);
-                let opened = Thread::connect(ledger, numbers)?;
+                let slots = numbers.len() * load.workload.transport.streams;
+                let moments = Moments::new(load.schedule, thread, load.threads, slots);
+                let accounts = Accounts::new(shared, picker, moments);
+                let opened = Thread::connect(accounts, numbers)?;
                 // Nobody is left to tell if that fails.
                 let _ = connected.send(());
                 drop(connected);
@@ -230,7 +162,6 @@ pub fn run(
             let is_over = || threads.iter().all(|(_, thread)| thread.is_finished());
             overseen = oversee(load, &shared, timeline, watch, &is_over);
         }
-        let mut busiest = Duration::ZERO;
         let mut tally = Tally::default();
         for (go, thread) in threads {
             drop(go);
@@ -239,12 +170,54 @@ pub fn run(
                 BenchError::Failed(format!("{origin} cannot be asked: {error}"))
             };
             let panicked = |_| BenchError::Failed("a thread panicked: a defect".to_owned());
-            let one = thread.join().map_err(panicked)?.map_err(failed)?;
-            busiest = busiest.max(one.cpu);
-            tally.add(one);
+            tally.add(thread.join().map_err(panicked)?.map_err(failed)?);
         }
-        Ok(result(load, tally, busiest, overseen?))
+        let overseen = overseen?;
+        let interrupted = shared.stop.load(Ordering::Relaxed);
+        if interrupted && tally.span.is_zero() {
+            return Err(BenchError::Interrupted);
+        }
+        if let Some(wrong) = all_wrong(load, &shared, &[Fault::Malformed]) {
+            return Err(wrong);
+        }
+        let mut measured = result(load, tally, overseen);
+        measured.invalid.extend_from_slice(&prepares.differs);
+        measured.interrupted = interrupted;
+        Ok(measured)
     })
+}
+
+/// The requests, each with what is expected of its answer. Where answers are looked at for that, a
+/// server that hangs can be left meanwhile.
+fn prepare(
+    load: &Load,
+    dialer: &Dialer,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Prepares, BenchError> {
+    let (workload, dialer, timeout) = (load.workload.clone(), dialer.clone(), load.timeout);
+    let (done, prepared) = channel();
+    let work = move || done.send(probe::prepare(&workload, &dialer, timeout));
+    let thread = std::thread::Builder::new().name("salver-load-probe".to_owned());
+    let spawned = thread.spawn(work);
+    spawned.map_err(|error| BenchError::Failed(format!("a thread cannot start: {error}")))?;
+    loop {
+        match prepared.recv_timeout(INTERVAL) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(BenchError::Failed("a thread panicked: a defect".to_owned()));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let progress = Progress {
+                    warming_up: true,
+                    of_seconds: load.warm_up.as_secs_f64(),
+                    ..Progress::default()
+                };
+                if watch(&progress).is_break() {
+                    return Err(BenchError::Interrupted);
+                }
+            }
+        }
+    }
 }
 
 /// Tells those who watch how it goes until `is_over`; what the server's processes spent on what is
@@ -260,12 +233,16 @@ fn oversee(
     let mut disturbance = None;
     let mut is_judged = !load.judges_others;
     let mut told = timeline.start;
-    let (mut answers, mut errors_before) = (0, 0);
+    let (mut answers, mut micros) = (0, 0);
+    let mut errors_before = None;
     let mut failure = None;
     while !is_over() {
         let now = Instant::now();
+        let so_far = &shared.so_far;
+        if now >= timeline.from && errors_before.is_none() {
+            errors_before = Some(so_far.errors.load(Ordering::Relaxed));
+        }
         if now >= timeline.from && server.is_none() && !load.server_pids.is_empty() {
-            errors_before = shared.errors.load(Ordering::Relaxed);
             match ServerWatch::start(&load.server_pids) {
                 Ok(watch) => server = Some((watch, now)),
                 Err(error) => {
@@ -280,7 +257,7 @@ fn oversee(
             disturbance = Disturbance::watch(&load.server_pids, || load.place());
         }
         if now - timeline.start >= INTERVAL
-            && let Some(wrong) = all_wrong(load, shared)
+            && let Some(wrong) = all_wrong(load, shared, &[Fault::Status, Fault::Malformed])
         {
             failure = Some(wrong);
             shared.stop.store(true, Ordering::Relaxed);
@@ -290,21 +267,24 @@ fn oversee(
             if let Some(disturbance) = &mut disturbance {
                 disturbance.look();
             }
-            let so_far = shared.answers.load(Ordering::Relaxed);
-            let errors = shared.errors.load(Ordering::Relaxed);
+            let all = so_far.answers.load(Ordering::Relaxed);
+            let all_micros = so_far.micros.load(Ordering::Relaxed);
+            let errors = so_far.errors.load(Ordering::Relaxed);
             let warming_up = now < timeline.from;
             let (since, of) = match warming_up {
                 true => (timeline.start, load.warm_up),
                 false => (timeline.from, load.duration),
             };
+            let new = exact(all - answers);
             let progress = Progress {
                 warming_up,
                 elapsed_seconds: (now - since).as_secs_f64(),
                 of_seconds: of.as_secs_f64(),
-                requests_per_second: exact(so_far - answers) / (now - told).as_secs_f64(),
-                errors: errors.saturating_sub(errors_before),
+                requests_per_second: new / (now - told).as_secs_f64(),
+                mean_us: exact(all_micros - micros) / new.max(1.0),
+                errors: errors.saturating_sub(errors_before.unwrap_or_default()),
             };
-            (answers, told) = (so_far, now);
+            (answers, micros, told) = (all, all_micros, now);
             if watch(&progress).is_break() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
@@ -334,26 +314,52 @@ fn oversee(
     Ok(overseen)
 }
 
-/// That no answer was right, because each had another status than was wanted: then there is nothing
-/// to measure, and something to correct.
-fn all_wrong(load: &Load, shared: &Shared<'_>) -> Option<BenchError> {
-    let wrong = shared.wrong_statuses.load(Ordering::Relaxed);
-    let errors = shared.errors.load(Ordering::Relaxed);
-    if wrong == 0 || errors > wrong || shared.answers.load(Ordering::Relaxed) > 0 {
-        return None;
-    }
-    let found = shared.wrong_status.load(Ordering::Relaxed);
-    let pages = &load.workload.pages;
-    let first = pages.first().map_or("/", |page| &page.form);
-    Some(BenchError::Failed(format!(
-        "nothing is measured: no answer was {}, all {wrong} were {found}, as that to {}{first}: \
-         correct the URL, or the status that is wanted",
-        load.workload.mix.status,
-        load.workload.target.origin()
-    )))
+/// A fault that every answer may have alike.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Status,
+    Malformed,
 }
 
-/// What was seen beside a run.
+/// That each answer is wrong in one of these ways: then there is nothing to measure, and something to
+/// correct.
+fn all_wrong(load: &Load, shared: &Shared<'_>, faults: &[Fault]) -> Option<BenchError> {
+    let so_far = &shared.so_far;
+    let errors = so_far.errors.load(Ordering::Relaxed);
+    if errors == 0 || so_far.answers.load(Ordering::Relaxed) > 0 {
+        return None;
+    }
+    let Workload {
+        target,
+        pages,
+        transport,
+        ..
+    } = &load.workload;
+    let origin = target.origin();
+    let is_all = |fault, count: &AtomicU64| {
+        faults.contains(&fault) && count.load(Ordering::Relaxed) >= errors
+    };
+    let what = if is_all(Fault::Status, &so_far.wrong_statuses) {
+        let found = so_far.wrong_status.load(Ordering::Relaxed);
+        let first = pages.first().map_or("/", |page| &page.form);
+        format!(
+            "no answer was {}, all {errors} were {found}, as that to {origin}{first}: correct the \
+             URL, or the status that is wanted",
+            load.workload.mix.status
+        )
+    } else if is_all(Fault::Malformed, &so_far.malformed) {
+        format!(
+            "{origin} does not speak {}, none of {errors} answers was that: give the version of \
+             HTTP that it speaks, and https if it speaks TLS",
+            transport.http
+        )
+    } else {
+        return None;
+    };
+    Some(BenchError::Failed(format!("nothing is measured: {what}")))
+}
+
+/// The observations beside a run.
 #[derive(Default)]
 struct Overseen {
     spent: Option<Spent>,
@@ -361,31 +367,42 @@ struct Overseen {
     disturbed: Option<String>,
 }
 
-/// What the server's processes spent on what is measured.
+/// The cost of the server's processes in the measured phase.
 struct Spent {
     cpu: Duration,
     resident: u64,
     elapsed: Duration,
 }
 
-fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> Measured {
-    let seconds = tally.span.as_secs_f64().max(f64::MIN_POSITIVE);
+fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
+    let seconds = tally.span.as_secs_f64();
+    let by_time = |figure: f64| if seconds > 0.0 { figure / seconds } else { 0.0 };
     let answered: u64 = tally.statuses().values().sum();
-    let per_request = |cpu: Duration| cpu.as_secs_f64() * 1e6 / exact(answered.max(1));
+    let per_answer = |cpu: Duration| match answered {
+        0 => 0.0,
+        answered => cpu.as_secs_f64() * 1e6 / exact(answered),
+    };
     let client = ClientCost {
         threads: load.threads,
-        cpu_us_per_request: per_request(tally.cpu),
-        busiest_thread: busiest.as_secs_f64() / seconds,
+        cpu_us_per_request: per_answer(tally.cpu()),
+        busiest_thread: by_time(tally.used.cpu.as_secs_f64()),
+        waiting_thread: tally
+            .used
+            .waited
+            .map(|waited| by_time(waited.as_secs_f64())),
         late_sends: tally.late_sends,
     };
     let server = overseen.spent.map(|spent| ServerCost {
-        cpu_us_per_request: per_request(spent.cpu),
-        cores: spent.cpu.as_secs_f64() / spent.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+        cpu_us_per_request: per_answer(spent.cpu),
+        cores: spent.cpu.as_secs_f64() / spent.elapsed.as_secs_f64().max(STEP.as_secs_f64()),
         resident_bytes: spent.resident,
     });
     let pages = &load.workload.pages;
     let target = match &**pages {
-        [page] => format!("{}{}", load.workload.target.origin(), page.form),
+        [page] => match load.workload.method(page) {
+            "GET" => format!("{}{}", load.workload.target.origin(), page.form),
+            method => format!("{method} {}{}", load.workload.target.origin(), page.form),
+        },
         pages => format!("{} URLs of {}", pages.len(), load.workload.target.origin()),
     };
     let is_open = load.schedule != Schedule::Closed;
@@ -401,7 +418,7 @@ fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> M
         asked_again: tally.asked_again,
         seconds,
         requests: tally.requests,
-        requests_per_second: exact(tally.requests) / seconds,
+        requests_per_second: by_time(exact(tally.requests)),
         errors: tally.errors,
         statuses: tally.statuses(),
         codings: tally.codings(),
@@ -416,13 +433,18 @@ fn result(load: &Load, tally: Tally, busiest: Duration, overseen: Overseen) -> M
             false => Verified::Framing,
         },
         invalid: invalid(
-            load,
+            &Conditions {
+                judges_others: load.judges_others,
+                duration: load.duration,
+                connections: load.connections,
+                streams: load.workload.transport.streams,
+            },
             &tally,
             &client,
             server.as_ref(),
             overseen.disturbed,
-            seconds,
         ),
+        interrupted: false,
     }
 }
 
@@ -449,9 +471,4 @@ fn allow_files(connections: usize) -> Result<(), BenchError> {
          it (ulimit -n {need}) or ask for fewer",
         limits.maximum.unwrap_or_default()
     )))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
-pub(crate) fn exact(number: u64) -> f64 {
-    number as f64
 }

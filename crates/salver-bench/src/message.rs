@@ -1,5 +1,6 @@
-//! A request's text as a message of HTTP/2 and HTTP/3.
+//! A request's bytes as a message of HTTP/2 and HTTP/3.
 
+use bytes::Bytes;
 use http::header::HeaderName;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Uri, Version};
@@ -9,7 +10,7 @@ use crate::error::BenchError;
 /// More fields than this are not sent.
 const FIELDS: usize = 256;
 
-/// What belongs to a connection of HTTP/1.1, and is no field of the others (RFC 9113 section 8.2.2).
+/// Fields of a connection of HTTP/1.1, which the other versions do not have (RFC 9113 section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] = [
     "connection",
     "keep-alive",
@@ -22,14 +23,18 @@ const OF_CONNECTIONS: [&str; 5] = [
 ///
 /// # Errors
 /// Misused: a field that somebody gave cannot be sent.
-pub(crate) fn message(text: &[u8], is_secure: bool) -> Result<Request<()>, BenchError> {
+pub(crate) fn message(text: &[u8], is_secure: bool) -> Result<Request<Bytes>, BenchError> {
     let wrong = |why: &dyn std::fmt::Display| {
         BenchError::Misused(format!("a request cannot be sent like this: {why}"))
     };
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
-    parsed.parse(text).map_err(|error| wrong(&error))?;
-    let mut request = Request::new(());
+    let head = match parsed.parse(text).map_err(|error| wrong(&error))? {
+        httparse::Status::Complete(head) => head,
+        httparse::Status::Partial => return Err(wrong(&"it has no end")),
+    };
+    let body = text.get(head..).unwrap_or_default();
+    let mut request = Request::new(Bytes::copy_from_slice(body));
     *request.method_mut() = match parsed.method {
         Some(method) => method.parse().map_err(|error| wrong(&error))?,
         None => http::Method::GET,
@@ -63,11 +68,12 @@ mod tests {
 
     #[test]
     fn fields_are_kept_but_those_of_connections() {
-        let text = "GET /a?b HTTP/1.1\r\nHost: [::1]:8443\r\nConnection: close\r\nX: y\r\nx: Z\r\n\
-                    Accept-Encoding: br\r\n\r\n";
+        let text = "PUT /a?b HTTP/1.1\r\nHost: [::1]:8443\r\nConnection: close\r\nX: y\r\nx: Z\r\n\
+                    Accept-Encoding: br\r\n\r\n{}";
         let request = message(text.as_bytes(), true).unwrap();
         assert_eq!(request.uri(), "https://[::1]:8443/a?b");
-        assert_eq!(request.method(), "GET");
+        assert_eq!(request.method(), "PUT");
+        assert_eq!(&request.body()[..], b"{}");
         let fields: Vec<(&str, &[u8])> = request
             .headers()
             .iter()

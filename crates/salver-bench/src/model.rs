@@ -1,13 +1,12 @@
-//! What a run gave, as values. `salver bench ... --json` writes them as they are here; the schema
+//! The results of a run, as values. `salver bench ... --json` writes them as they are here; the schema
 //! is the documentation of these types, and [`SCHEMA`] changes when a reader of the last one could
 //! not read the next.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::transport::Http;
+use crate::http_version::Http;
 
 /// The number of this schema, which every document carries.
 pub const SCHEMA: u32 = 1;
@@ -15,14 +14,14 @@ pub const SCHEMA: u32 = 1;
 /// One load on one server, measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was asked, for a person: a URL, a directory, a file's name.
+    /// The target, for a person: a URL, a directory, a file's name.
     pub target: String,
     /// In which order requests were sent.
     pub schedule: Schedule,
     /// The version of HTTP.
     #[serde(default)]
     pub http: Http,
-    /// What was agreed when the first connection was opened; `None` without TLS.
+    /// The TLS parameters of the first connection; `None` without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
     /// How many connections there were.
@@ -54,7 +53,8 @@ pub struct Measured {
     pub codings: BTreeMap<String, u64>,
     /// Bytes of heads and framing received.
     pub head_bytes: u64,
-    /// Bytes of content received, coded as they were sent.
+    /// Bytes of content received, coded as they were sent: those of answers that failed or never
+    /// ended included.
     pub content_bytes: u64,
     /// From the moment a request was sent to the end of its answer.
     pub raw: Latency,
@@ -62,24 +62,28 @@ pub struct Measured {
     /// seen. Only a schedule with a rate or bursts has intended moments (Gil Tene, "How NOT to
     /// Measure Latency", 2013: coordinated omission).
     pub corrected: Option<Latency>,
-    /// What the measuring itself cost.
+    /// The cost of the measuring itself.
     pub client: ClientCost,
-    /// What the server spent, if it is a process of this machine that was named.
+    /// The cost of the server, if it is a process of this machine that was named.
     pub server: Option<ServerCost>,
     /// How answers were checked.
     pub verified: Verified,
     /// Why the figures must not be believed, in a sentence each; empty if they may.
     pub invalid: Vec<String>,
+    /// It was ended early: the figures are of [`seconds`](Self::seconds), and what was under
+    /// way then is neither an answer nor an error.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 impl Measured {
-    /// Whether all went right and the figures may be believed.
+    /// True if all went right and the figures may be believed.
     pub fn is_sound(&self) -> bool {
         self.errors.total() == 0 && self.invalid.is_empty()
     }
 }
 
-/// What documents mean that were written before there were streams.
+/// The number of streams in documents that were written before there were any.
 fn one() -> usize {
     1
 }
@@ -129,7 +133,8 @@ pub enum Schedule {
 /// Requests that failed, by how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errors {
-    /// No connection could be opened.
+    /// No connection could be opened for it. By a schedule each is a request that was due; where
+    /// answers ask for the next request, each attempt is one.
     pub connect: u64,
     /// No complete answer within the time-out.
     pub timeout: u64,
@@ -172,53 +177,82 @@ impl Errors {
     }
 }
 
-/// How long answers took, in microseconds, from a histogram of three significant digits.
+/// A figure of which nothing was measured: zero here, and null in a document.
+mod figure {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(figure: &f64, to: S) -> Result<S::Ok, S::Error> {
+        (*figure > 0.0).then_some(*figure).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or_default())
+    }
+}
+
+/// How long answers took, in microseconds, from a histogram of three significant digits. Of none
+/// recorded the figures are zero, and null in a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many were recorded.
     pub count: u64,
     /// The shortest.
+    #[serde(with = "figure")]
     pub min_us: f64,
     /// The arithmetic mean.
+    #[serde(with = "figure")]
     pub mean_us: f64,
     /// The standard deviation.
     pub deviation_us: f64,
     /// Half took less.
+    #[serde(with = "figure")]
     pub p50_us: f64,
     /// Three quarters took less.
+    #[serde(with = "figure")]
     pub p75_us: f64,
     /// 90 % took less.
+    #[serde(with = "figure")]
     pub p90_us: f64,
     /// 99 % took less.
+    #[serde(with = "figure")]
     pub p99_us: f64,
     /// 99.9 % took less.
+    #[serde(with = "figure")]
     pub p999_us: f64,
     /// 99.99 % took less.
+    #[serde(with = "figure")]
     pub p9999_us: f64,
     /// The longest.
+    #[serde(with = "figure")]
     pub max_us: f64,
     /// Points of the whole curve, rising: percentile and microseconds.
     pub curve: Vec<(f64, f64)>,
 }
 
-/// What measuring cost.
+/// The cost of measuring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientCost {
     /// Threads that sent requests.
     pub threads: usize,
-    /// CPU of all of them per request, in microseconds.
+    /// CPU of all of them per answer, in microseconds; 0 if there was none.
+    #[serde(with = "figure")]
     pub cpu_us_per_request: f64,
     /// The share of the time that the busiest of them was on a CPU: 0 to 1.
     pub busiest_thread: f64,
+    /// The share of the time that the same one was ready to run and had to wait for a CPU. `None` if
+    /// the kernel does not tell.
+    #[serde(default)]
+    pub waiting_thread: Option<f64>,
     /// Requests that left more than a millisecond after they could have: the schedule said so, and
     /// a connection was free. It is the client that was late.
     pub late_sends: u64,
 }
 
-/// What the server spent meanwhile, from `/proc`: that process and its descendants.
+/// The cost of the server meanwhile, from `/proc`: that process and its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerCost {
-    /// User and system time per request, in microseconds.
+    /// User and system time per answer, in microseconds; 0 if there was none, or too little to tell.
+    #[serde(with = "figure")]
     pub cpu_us_per_request: f64,
     /// The share of one core that it used.
     pub cores: f64,
@@ -237,7 +271,7 @@ pub enum Verified {
     Content,
 }
 
-/// What a run tells while it goes on, about once a second.
+/// The progress of a run, told about once a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Still warming up: nothing of this will be in the result.
@@ -248,11 +282,9 @@ pub struct Progress {
     pub of_seconds: f64,
     /// Right answers in the last interval, per second.
     pub requests_per_second: f64,
+    /// The mean latency of these answers, raw, in microseconds.
+    #[serde(default, with = "figure")]
+    pub mean_us: f64,
     /// Errors so far in this phase.
     pub errors: u64,
-}
-
-/// Seconds as they stand in documents.
-pub fn seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! Which URL is asked next.
+//! The order in which URLs are asked.
 
 use std::sync::Arc;
 

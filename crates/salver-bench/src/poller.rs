@@ -1,4 +1,4 @@
-//! Waits until sockets are ready, or until a moment that is exact to microseconds.
+//! A wait for sockets to become ready, or for a moment, exact to microseconds.
 
 use std::io;
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ pub(crate) struct Poller {
     events: Vec<epoll::Event>,
 }
 
-/// What a socket is ready for.
+/// The readiness of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     /// The number that it was added with.
@@ -50,7 +50,7 @@ impl Poller {
         Ok(epoll::add(&self.epoll, stream, data, flags)?)
     }
 
-    /// What has become ready; empty if nothing did within `timeout`.
+    /// The sockets that have become ready; empty if nothing did within `timeout`.
     pub(crate) fn wait(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         let timeout = if timeout < SHORT {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// What stands for the port in a command.
+/// The text that stands for the port in a command.
 pub const PORT: &str = "{port}";
 
 /// How long a server may take until it accepts connections.
@@ -133,7 +133,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Whether its process has ended. It is not yet reaped, so that its number is nobody else's.
+    /// True if its process has ended. It is not yet reaped, so that its number is nobody else's.
     fn has_exited(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let pid = Pid::from_child(&self.child);
@@ -224,26 +224,26 @@ fn free_port() -> io::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Runs a command, on one core if one is given: from a thread that is bound to it, because children
-/// inherit that, and a server that has started its threads could no longer be bound as a whole.
+/// Runs a command, on one core if one is given: children inherit that of the thread that starts them,
+/// and a server that has started its threads could no longer be bound as a whole. It is this thread
+/// and no other, because a server may have asked to end with the one that started it.
 fn spawn(mut command: Command, core: Option<usize>, program: String) -> Result<Child, StartError> {
-    let bound = move || {
-        if let Some(core) = core {
+    let before = match core {
+        None => None,
+        Some(core) => {
             let failed = |error: io::Error| StartError::Core(core, error);
-            sched_setaffinity(None, &only(core).map_err(failed)?)
-                .map_err(|error| failed(error.into()))?;
+            let before = sched_getaffinity(None).map_err(|error| failed(error.into()))?;
+            let only = only(core).map_err(failed)?;
+            sched_setaffinity(None, &only).map_err(|error| failed(error.into()))?;
+            Some(before)
         }
-        command
-            .spawn()
-            .map_err(|error| StartError::Spawn(program, error))
     };
-    let thread = thread::Builder::new().name("salver-start".to_owned());
-    let thread = thread
-        .spawn(bound)
-        .map_err(|error| StartError::Spawn("a thread".to_owned(), error))?;
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(StartError::Interrupted))
+    let spawned = command.spawn();
+    if let Some(before) = before {
+        // It was allowed a moment ago.
+        let _ = sched_setaffinity(None, &before);
+    }
+    spawned.map_err(|error| StartError::Spawn(program, error))
 }
 
 fn only(core: usize) -> io::Result<CpuSet> {

@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes: who descends from whom, and what each has used.
+//! The table of processes in `/proc`: their parents, and the CPU that each has used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

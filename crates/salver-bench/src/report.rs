@@ -19,14 +19,17 @@ pub const LOAD: &str = "load";
 pub struct Report {
     /// The [`SCHEMA`] that it was written in.
     pub schema: u32,
-    /// What was measured, in a few words for a person.
+    /// The title, in a few words for a person.
     pub title: String,
     /// The machine, versions and flags, as [`serde_json`] has them: what there is differs from one
     /// machine to the next. Null if nothing is known.
     #[serde(default)]
     pub environment: serde_json::Value,
-    /// What was compared, in the order in which it is to be shown.
+    /// The rows, in the order in which they are to be shown.
     pub rows: Vec<Row>,
+    /// It was ended early: the rows are of the trials until then.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 impl Report {
@@ -37,10 +40,11 @@ impl Report {
             title,
             environment,
             rows,
+            interrupted: false,
         }
     }
 
-    /// Whether all went right everywhere and the figures may be believed.
+    /// True if all went right everywhere and the figures may be believed.
     pub fn is_sound(&self) -> bool {
         let mut series = self.rows.iter().flat_map(|row| &row.series);
         series.all(|series| series.measured.is_sound())
@@ -50,7 +54,7 @@ impl Report {
 /// One thing that was measured in one or several ways: a file of one size, say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it is, for a person: `10 KiB`, or a URL. Each name stands once in a report.
+    /// Its name, for a person: `10 KiB`, or a URL. Each name stands once in a report.
     pub name: String,
     /// The ways, in the same order in every row.
     pub series: Vec<Series>,
@@ -58,7 +62,7 @@ pub struct Row {
     /// if there are too few trials to tell.
     #[serde(default)]
     pub speed_up: Option<SpeedUp>,
-    /// What follows for the second series, in the words of the comparison: `faster`, `slower`,
+    /// The verdict on the second series, in the words of the comparison: `faster`, `slower`,
     /// `same within 3 %` or `undecided: run longer`. `None` if nothing was compared.
     #[serde(default)]
     pub verdict: Option<String>,
@@ -69,7 +73,7 @@ pub struct Row {
 pub struct Series {
     /// Which way: [`PLAIN`], [`CACHED`], [`LOAD`] or another.
     pub label: String,
-    /// What was found.
+    /// Its result.
     pub measured: Measured,
 }
 

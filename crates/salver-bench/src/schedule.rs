@@ -1,4 +1,4 @@
-//! When each request is to be sent.
+//! The moments at which requests are to be sent.
 
 use std::time::Duration;
 

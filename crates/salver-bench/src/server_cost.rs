@@ -1,4 +1,4 @@
-//! What a server has spent, if it is a process of this machine: its CPU, and that of all processes
+//! The cost of a server that is a process of this machine: its CPU, and that of all processes
 //! that descend from it, between two moments.
 //!
 //! From `/proc`, which counts in ticks (a hundredth of a second, usually): measure for seconds.
@@ -21,7 +21,7 @@ pub struct ServerWatch {
     /// Those that were there at the start, by id, with when they began. They stay in the family
     /// even if their parent ends and they are given another.
     known: BTreeMap<u32, u64>,
-    /// What the family had used at the start.
+    /// Ticks that the family had used at the start.
     ticks: u64,
 }
 
@@ -123,7 +123,8 @@ impl ServerWatch {
     }
 }
 
-/// What a family has used since it began, in ticks. Who was waited for is in their parent's part.
+/// Ticks that a family has used since it began. Those of children that were waited for are in their
+/// parent's part.
 fn ticks(family: &[Process]) -> u64 {
     let both = |one: &Process| one.own_ticks + one.reaped_ticks;
     family.iter().map(both).sum()

@@ -1,7 +1,7 @@
-//! Who serves at an address, if it is a process of this machine: from the sockets that `/proc/net`
+//! The processes of this machine that serve at an address: from the sockets that `/proc/net`
 //! lists and the open files of each process.
 //!
-//! What a server uses is then known to be the server's, although nobody named its process.
+//! The CPU of a server is then known to be the server's, although nobody named its process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,7 +61,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process has one of these open.
+/// True if a process has one of these open.
 fn holds(pid: u32, sockets: &BTreeSet<String>) -> bool {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
     let files = entries.into_iter().flatten().flatten();

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use http::Uri;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use url::Url;
 
-use crate::caller::Caller;
 use crate::error::BenchError;
+use crate::probe_client::ProbeClient;
 use crate::target::{Target, origin_form, parse};
 use crate::transport::Transport;
 use crate::workload::Workload;
@@ -28,18 +28,18 @@ impl Workload {
     ) -> Result<Workload, BenchError> {
         let first = parse(url)?;
         let target = Target::of(std::slice::from_ref(&first))?;
-        let mut caller = Caller::new(transport.dialer(&target)?, timeout);
-        let mut to_read = vec![first.clone()];
+        let mut client = ProbeClient::new(transport.dialer(&target)?, timeout);
+        let mut to_read = vec![here(&target, &first)];
         let mut urls = Vec::new();
         let mut at = 0;
         while let Some(next) = to_read.get(at).cloned() {
             at += 1;
             let request = format!(
                 "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
-                origin_form(&next),
+                origin_form(&parse(&next)?),
                 target.authority
             );
-            let answer = caller.call(request.as_bytes())?;
+            let answer = client.call(request.as_bytes())?;
             let wrong = |why: &str| BenchError::Failed(format!("{next} is no sitemap: {why}"));
             if answer.status != 200 {
                 return Err(wrong(&format!("its status is {}", answer.status)));
@@ -47,11 +47,11 @@ impl Workload {
             let text = std::str::from_utf8(&answer.content);
             let text = text.map_err(|_| wrong("it is not UTF-8"))?;
             let found = locations(text).map_err(|error| wrong(&error))?;
-            let here = found.urls.iter().map(|url| here(&first, url));
+            let here = found.urls.iter().map(|url| here(&target, url));
             if found.is_index {
                 to_read.extend(here.take(MOST_SITEMAPS - to_read.len().min(MOST_SITEMAPS)));
             } else {
-                urls.extend(here.map(String::from));
+                urls.extend(here);
             }
         }
         if urls.is_empty() {
@@ -68,7 +68,7 @@ impl Workload {
 struct Locations {
     /// They are sitemaps themselves.
     is_index: bool,
-    urls: Vec<Url>,
+    urls: Vec<Uri>,
 }
 
 fn locations(xml: &str) -> Result<Locations, String> {
@@ -103,7 +103,7 @@ fn locations(xml: &str) -> Result<Locations, String> {
             }
             Event::End(end) if end.local_name().as_ref() == "loc" => {
                 let text = location.take().unwrap_or_default();
-                let url = Url::parse(text.trim()).map_err(|error| format!("{text}: {error}"))?;
+                let url = parse(text.trim()).map_err(|error| error.to_string())?;
                 found.urls.push(url);
             }
             Event::Eof => break,
@@ -117,11 +117,8 @@ fn locations(xml: &str) -> Result<Locations, String> {
 }
 
 /// The same path on the server that is measured.
-fn here(server: &Url, url: &Url) -> Url {
-    let mut here = server.clone();
-    here.set_path(url.path());
-    here.set_query(url.query());
-    here
+fn here(server: &Target, url: &Uri) -> String {
+    format!("{}{}", server.origin(), origin_form(url))
 }
 
 #[cfg(test)]
@@ -133,7 +130,7 @@ mod tests {
         let check = |xml: &str, is_index, expected: &[&str]| {
             let found = locations(xml).unwrap();
             assert_eq!(found.is_index, is_index, "{xml}");
-            let urls: Vec<&str> = found.urls.iter().map(Url::as_str).collect();
+            let urls: Vec<String> = found.urls.iter().map(Uri::to_string).collect();
             assert_eq!(urls, expected, "{xml}");
         };
         check(
@@ -148,9 +145,9 @@ mod tests {
             true,
             &["https://a.example/s.xml"],
         );
-        let server = parse("http://127.0.0.1:8080/sitemap.xml").unwrap();
-        let url = Url::parse("https://a.example/x?y").unwrap();
-        assert_eq!(here(&server, &url).as_str(), "http://127.0.0.1:8080/x?y");
+        let server = Target::of(&[parse("http://127.0.0.1:8080/sitemap.xml").unwrap()]).unwrap();
+        let url = parse("https://a.example/x?y").unwrap();
+        assert_eq!(here(&server, &url), "http://127.0.0.1:8080/x?y");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One thread of a load over HTTP/2 or HTTP/3: its connections, each with lanes that have one
+//! One thread of a load over HTTP/2 or HTTP/3: its connections, each with slots that have one
 //! request under way at a time.
 //!
 //! ```text
@@ -10,11 +10,12 @@
 //!             └── time-out, end, nonsense: failed ──► free, when a connection is open
 //! ```
 
-mod alarm;
 mod http2;
 mod http3;
-mod lane;
+pub(crate) mod opened;
 pub(crate) mod session;
+mod stream_slot;
+mod timer;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -31,11 +32,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::ledger::{Ledger, RETRY, TICK, Timeline};
+use crate::accounts::{Accounts, RETRY, TICK, Timeline};
 use crate::tally::Tally;
-use alarm::Alarm;
-use lane::Lane;
-use session::{Opened, Opener, Session};
+use opened::Opened;
+use session::{Opener, Session};
+use stream_slot::StreamSlot;
+use timer::Timer;
 
 /// Connections that are opened at a time, so that a server's backlog does not overflow.
 const OPENING: usize = 64;
@@ -53,12 +55,12 @@ pub(crate) struct Streams<'a> {
     crew: Crew<'a>,
 }
 
-/// All that the lanes of a thread share.
+/// All that the slots of a thread share.
 struct Crew<'a> {
-    ledger: RefCell<Ledger<'a>>,
+    accounts: RefCell<Accounts<'a>>,
     opener: Opener,
     connections: Vec<Connection>,
-    lanes: Vec<Lane<'a>>,
+    slots: Vec<StreamSlot<'a>>,
     /// Lanes that wait for a moment, the longest first.
     idle: RefCell<VecDeque<usize>>,
     /// There is one again.
@@ -120,19 +122,19 @@ impl<'a> Streams<'a> {
     ///
     /// # Errors
     /// The last error, if not one could be opened.
-    pub(crate) fn connect(ledger: Ledger<'a>, numbers: Range<usize>) -> io::Result<Self> {
+    pub(crate) fn connect(accounts: Accounts<'a>, numbers: Range<usize>) -> io::Result<Self> {
         let runtime = runtime()?;
-        let dialer = ledger.shared.dialer.clone();
+        let dialer = accounts.shared.dialer.clone();
         let streams = dialer.streams;
         let opener = {
             let _within = runtime.enter();
             Opener::new(dialer, numbers.len())?
         };
-        let lanes = (0..numbers.len() * streams).map(|lane| Lane::new(lane / streams));
+        let slots = (0..numbers.len() * streams).map(|slot| StreamSlot::new(slot / streams));
         let crew = Crew {
-            ledger: RefCell::new(ledger),
+            accounts: RefCell::new(accounts),
             opener,
-            lanes: lanes.collect(),
+            slots: slots.collect(),
             connections: numbers.map(Connection::new).collect(),
             idle: RefCell::default(),
             some_idle: Notify::new(),
@@ -152,18 +154,17 @@ impl<'a> Streams<'a> {
     /// Sends and receives until all that belongs to the timeline is answered, or has failed.
     pub(crate) fn run(self, timeline: Timeline) -> io::Result<Tally> {
         let Streams { runtime, crew } = self;
-        crew.ledger.borrow_mut().begin_run(timeline);
-        // The runtime's own bound on how much is done in one go would stop all lanes at once.
+        crew.accounts.borrow_mut().begin_run(timeline);
+        // The runtime's own bound on how much is done in one go would stop all slots at once.
         runtime.block_on(tokio::task::unconstrained(crew.run()))?;
-        for lane in &crew.lanes {
+        for slot in &crew.slots {
             // What has not come by now does not come.
-            if let Some(asked) = lane.asked.take() {
-                crew.ledger
-                    .borrow_mut()
-                    .fail(asked, |errors| &mut errors.timeout);
+            if let Some(asked) = slot.asked.take() {
+                let mut accounts = crew.accounts.borrow_mut();
+                accounts.give_up(asked, &slot.answer.borrow());
             }
         }
-        let tally = crew.ledger.into_inner().close();
+        let tally = crew.accounts.into_inner().close();
         runtime.block_on(crew.opener.close());
         Ok(tally)
     }
@@ -176,11 +177,11 @@ impl<'a> Crew<'a> {
         for connection in &self.connections {
             all.push(Box::pin(self.keep_open(connection)));
         }
-        for (index, lane) in self.lanes.iter().enumerate() {
-            all.push(Box::pin(self.live(index, lane)));
+        for (index, slot) in self.slots.iter().enumerate() {
+            all.push(Box::pin(self.live(index, slot)));
         }
-        let alarm = Alarm::new()?;
-        let mut conducting = pin!(self.conduct(&alarm));
+        let timer = Timer::new()?;
+        let mut conducting = pin!(self.conduct(&timer));
         poll_fn(|cx| {
             if let Poll::Ready(result) = conducting.as_mut().poll(cx) {
                 return Poll::Ready(result);
@@ -192,22 +193,22 @@ impl<'a> Crew<'a> {
         .await
     }
 
-    /// Gives lanes what is due, and ends what takes too long, until all is over.
-    async fn conduct(&self, alarm: &Alarm) -> io::Result<()> {
+    /// Gives slots what is due, and ends what takes too long, until all is over.
+    async fn conduct(&self, timer: &Timer) -> io::Result<()> {
         let mut tick = Instant::now();
         loop {
             let now = Instant::now();
             let mut until = now + TICK;
             {
-                let mut ledger = self.ledger.borrow_mut();
-                ledger.turn(now);
-                self.dispatch(&mut ledger, now);
-                if ledger.is_over(now) {
+                let mut accounts = self.accounts.borrow_mut();
+                accounts.turn(now);
+                self.dispatch(&mut accounts, now);
+                if accounts.is_over(now) {
                     return Ok(());
                 }
-                let due = ledger.next_moment();
+                let due = accounts.next_moment();
                 let due = due.filter(|_| !self.idle.borrow().is_empty());
-                for moment in [due, ledger.next_phase(now)].into_iter().flatten() {
+                for moment in [due, accounts.next_phase(now)].into_iter().flatten() {
                     until = until.min(moment);
                 }
             }
@@ -216,39 +217,37 @@ impl<'a> Crew<'a> {
                 self.expire(now);
             }
             let woken = pin!(self.some_idle.notified());
-            select(pin!(alarm.until(until)), woken).await;
+            select(pin!(timer.until(until)), woken).await;
         }
     }
 
-    /// Gives lanes what is due.
-    fn dispatch(&self, ledger: &mut Ledger<'a>, now: Instant) {
+    /// Gives slots what is due.
+    fn dispatch(&self, accounts: &mut Accounts<'a>, now: Instant) {
         let mut idle = self.idle.borrow_mut();
         while let Some(&index) = idle.front()
-            && let Some(due) = ledger.take_due(now)
+            && let Some(due) = accounts.take_due(now)
         {
             idle.pop_front();
-            if let Some(lane) = self.lanes.get(index) {
-                lane.asked.set(ledger.begin(due, lane.since.get()));
-                lane.wake();
+            if let Some(slot) = self.slots.get(index) {
+                slot.asked.set(accounts.begin(due, slot.since.get()));
+                slot.wake();
             }
         }
     }
 
     /// Ends what takes too long.
     fn expire(&self, now: Instant) {
-        let mut ledger = self.ledger.borrow_mut();
-        let timeout = ledger.shared.timeout;
-        for lane in &self.lanes {
-            let Some(asked) = lane.asked.get() else {
+        let timeout = self.accounts.borrow().shared.timeout;
+        for slot in &self.slots {
+            let Some(asked) = slot.asked.get() else {
                 continue;
             };
             if now.saturating_duration_since(asked.sent) < timeout {
                 continue;
             }
-            ledger.fail(asked, |errors| &mut errors.timeout);
-            lane.give_up();
+            slot.give_up();
             // Who has said nothing for so long is left; otherwise it is the one request.
-            if let Some(connection) = self.connections.get(lane.connection)
+            if let Some(connection) = self.connections.get(slot.connection)
                 && connection.heard.get() < asked.sent
             {
                 connection.forget(connection.generation.get());
@@ -258,17 +257,17 @@ impl<'a> Crew<'a> {
 
     /// Opens a connection.
     async fn open(&self, connection: &Connection) -> io::Result<()> {
-        let patience = self.ledger.borrow().shared.timeout;
+        let patience = self.accounts.borrow().shared.timeout;
         let opened = self.opener.open(connection.number, patience).await;
         let now = Instant::now();
-        let mut ledger = self.ledger.borrow_mut();
+        let mut accounts = self.accounts.borrow_mut();
         match opened {
             Ok(Opened {
                 session,
                 driver,
                 tls,
             }) => {
-                ledger.opened(now, tls);
+                accounts.opened(now, tls);
                 connection.generation.set(connection.generation.get() + 1);
                 connection.session.replace(Some(session));
                 connection.driver.set(Some(driver));
@@ -276,7 +275,7 @@ impl<'a> Crew<'a> {
                 Ok(())
             }
             Err(error) => {
-                ledger.error(now, |errors| &mut errors.connect);
+                accounts.refused(now);
                 Err(error)
             }
         }
@@ -292,7 +291,7 @@ impl<'a> Crew<'a> {
                 continue;
             };
             while connection.has_session() {
-                // A lane finds that it has ended, or the server leaves while nobody asks.
+                // A slot finds that it has ended, or the server leaves while nobody asks.
                 let lost = pin!(connection.lost.notified());
                 if let Either::Left(_) = select(&mut driver, lost).await {
                     connection.session.take();

@@ -1,4 +1,4 @@
-//! What one thread has counted.
+//! The counts of one thread.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use crate::answer::Answer;
 use crate::coding::Coding;
 use crate::latency::Latencies;
 use crate::model::{Errors, Tls};
+use crate::thread_time::ThreadTime;
 
 /// Counts of requests that belong to what is measured.
 #[derive(Clone, Debug, Default)]
@@ -24,13 +25,15 @@ pub(crate) struct Tally {
     pub(crate) due: u64,
     /// From the first moment that is measured to the last answer.
     pub(crate) span: Duration,
-    /// CPU of the thread meanwhile.
-    pub(crate) cpu: Duration,
+    /// The thread's time meanwhile; of several threads that of the one with the least to spare.
+    pub(crate) used: ThreadTime,
+    /// CPU of all threads but that one.
+    pub(crate) further_cpu: Duration,
     /// Connections that were opened while it was measured.
     pub(crate) reconnects: u64,
     /// Requests that were asked again.
     pub(crate) asked_again: u64,
-    /// What was agreed on the first connection.
+    /// The TLS parameters of the first connection.
     pub(crate) tls: Option<Tls>,
     answers: Vec<(u16, Coding, u64)>,
 }
@@ -52,6 +55,11 @@ impl Tally {
         }
     }
 
+    /// CPU of all threads.
+    pub(crate) fn cpu(&self) -> Duration {
+        self.used.cpu + self.further_cpu
+    }
+
     /// Adds what another thread has counted.
     pub(crate) fn add(&mut self, other: Tally) {
         self.requests += other.requests;
@@ -64,7 +72,13 @@ impl Tally {
         self.backlog += other.backlog;
         self.due += other.due;
         self.span = self.span.max(other.span);
-        self.cpu += other.cpu;
+        self.further_cpu += other.further_cpu;
+        let (less, more) = match self.used.occupied() < other.used.occupied() {
+            true => (self.used, other.used),
+            false => (other.used, self.used),
+        };
+        self.further_cpu += less.cpu;
+        self.used = more;
         self.reconnects += other.reconnects;
         self.asked_again += other.asked_again;
         if self.tls.is_none() {
@@ -88,4 +102,9 @@ impl Tally {
         }
         codings
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 requests")]
+pub(crate) fn exact(number: u64) -> f64 {
+    number as f64
 }

@@ -1,4 +1,4 @@
-//! Results in words, for a terminal.
+//! The words and the Markdown of a result, for people.
 
 use std::fmt::Write;
 
@@ -12,26 +12,43 @@ pub fn in_words(measured: &Measured) -> String {
     text
 }
 
-fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
+/// How the server was loaded, in a few words: transport, connections and schedule.
+pub fn load(measured: &Measured) -> String {
     let schedule = match measured.schedule {
         Schedule::Closed => "each asks again when answered".to_owned(),
         Schedule::Rate { per_second } => format!("{per_second} requests per second asked for"),
         Schedule::Burst { every_ms } => format!("all at once every {every_ms} ms"),
     };
-    let verified = match measured.verified {
-        Verified::Framing => "status and framing checked",
-        Verified::Content => "every answer compared with its file",
-    };
-    writeln!(text, "{}", measured.target)?;
     let connections = match measured.streams {
         0 | 1 => format!("{} connections", measured.connections),
         streams => format!("{} connections of {streams} streams", measured.connections),
     };
+    format!("{}, {connections}, {schedule}", transport(measured))
+}
+
+fn verified(measured: &Measured) -> &'static str {
+    match measured.verified {
+        Verified::Framing => "status and framing checked",
+        Verified::Content => "every answer compared with its file",
+    }
+}
+
+fn ended(measured: &Measured) -> &'static str {
+    match measured.interrupted {
+        true => " until it was interrupted",
+        false => "",
+    }
+}
+
+fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
+    writeln!(text, "{}", measured.target)?;
     writeln!(
         text,
-        "{}, {connections}, {schedule}, {:.2} s; {verified}",
-        transport(measured),
-        measured.seconds
+        "{}, {:.2} s{}; {}",
+        load(measured),
+        measured.seconds,
+        ended(measured),
+        verified(measured)
     )?;
     writeln!(text)?;
     writeln!(
@@ -45,14 +62,23 @@ fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
         measured.errors.total(),
         errors(&measured.errors)
     )?;
-    let content = exact(measured.content_bytes);
-    writeln!(
+    let content = exact(measured.content_bytes) / MIB;
+    let per_second = match measured.seconds > 0.0 {
+        true => content / measured.seconds,
+        false => 0.0,
+    };
+    write!(
         text,
-        "  content   {:>8.1} MiB   {:.1} MiB per second, {:.0} bytes per answer",
-        content / MIB,
-        content / MIB / measured.seconds,
-        content / exact(measured.statuses.values().sum::<u64>().max(1))
+        "  content   {content:>8.1} MiB   {per_second:.1} MiB per second"
     )?;
+    // Of answers that failed some came in part.
+    match measured.statuses.values().sum::<u64>() {
+        answers @ 1.. if measured.errors.total() == 0 => {
+            let each = exact(measured.content_bytes) / exact(answers);
+            writeln!(text, ", {each:.0} bytes per answer")?;
+        }
+        _ => writeln!(text)?,
+    }
     let counts = |counts: Vec<(String, u64)>| {
         let parts = counts
             .iter()
@@ -86,20 +112,27 @@ fn write_all(text: &mut String, measured: &Measured) -> std::fmt::Result {
             )?;
         }
     }
+    if measured.errors.timeout > 0 {
+        writeln!(
+            text,
+            "  Latency is that of right answers: the {} that timed out are in no percentile.",
+            measured.errors.timeout
+        )?;
+    }
     writeln!(text)?;
     let client = &measured.client;
     writeln!(
         text,
-        "  client    {:.2} us of CPU per request, its busiest thread {:.0} % of a core, {} late",
-        client.cpu_us_per_request,
+        "  client    {} of CPU per answer, its busiest thread {:.0} % of a core, {} late",
+        figure(client.cpu_us_per_request),
         client.busiest_thread * 100.0,
         client.late_sends
     )?;
     if let Some(server) = &measured.server {
         writeln!(
             text,
-            "  server    {:.2} us of CPU per request, {:.2} cores, {:.1} MiB resident",
-            server.cpu_us_per_request,
+            "  server    {} of CPU per answer, {:.2} cores, {:.1} MiB resident",
+            figure(server.cpu_us_per_request),
             server.cores,
             exact(server.resident_bytes) / MIB
         )?;
@@ -140,9 +173,9 @@ pub fn transport(measured: &Measured) -> String {
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-fn row(text: &mut String, name: &str, latency: &Latency) -> std::fmt::Result {
-    write!(text, "  {name:<10}")?;
-    for micros in [
+/// The percentiles that are shown.
+fn percentiles(latency: &Latency) -> [String; 7] {
+    [
         latency.p50_us,
         latency.p75_us,
         latency.p90_us,
@@ -150,14 +183,78 @@ fn row(text: &mut String, name: &str, latency: &Latency) -> std::fmt::Result {
         latency.p999_us,
         latency.p9999_us,
         latency.max_us,
-    ] {
-        // Nothing was measured: that is not nothing at all.
-        match latency.count {
-            0 => write!(text, "{:>10}", "-")?,
-            _ => write!(text, "{:>10}", duration(micros))?,
-        }
+    ]
+    .map(figure)
+}
+
+/// A time, or a dash if nothing was measured: that is not nothing at all.
+fn figure(micros: f64) -> String {
+    match micros > 0.0 {
+        true => duration(micros),
+        false => "-".to_owned(),
+    }
+}
+
+fn row(text: &mut String, name: &str, latency: &Latency) -> std::fmt::Result {
+    write!(text, "  {name:<10}")?;
+    for figure in percentiles(latency) {
+        write!(text, "{figure:>10}")?;
     }
     writeln!(text)
+}
+
+/// A result as Markdown: what was asked, a table of its figures, and why not to believe them.
+pub fn in_markdown(measured: &Measured) -> String {
+    let mut text = format!(
+        "**{}**: {}, {:.2} s{}; {}\n\n",
+        escaped(&measured.target),
+        load(measured),
+        measured.seconds,
+        ended(measured),
+        verified(measured)
+    );
+    text +=
+        "| | requests/s | errors | p50 | p75 | p90 | p99 | p99.9 | p99.99 | max | server CPU |\n";
+    text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+    let cpu = measured
+        .server
+        .map_or("-".to_owned(), |server| figure(server.cpu_us_per_request));
+    let mut rows = vec![("raw", &measured.raw)];
+    rows.extend(
+        measured
+            .corrected
+            .as_ref()
+            .map(|latency| ("corrected", latency)),
+    );
+    for (name, latency) in rows {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {name} | {:.0} | {} | {} | {cpu} |",
+            measured.requests_per_second,
+            measured.errors.total(),
+            percentiles(latency).join(" | ")
+        );
+    }
+    if measured.errors.total() > 0 {
+        let _ = writeln!(text, "\nErrors: {}.", errors(&measured.errors));
+    }
+    for reason in &measured.invalid {
+        let _ = writeln!(text, "\n**Invalid**: {reason}");
+    }
+    text
+}
+
+/// Text that is none of Markdown's signs.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if "\\|*_`<>[]".contains(char) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
 }
 
 /// A time in three digits with its unit.
@@ -245,5 +342,64 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{text}");
         }
+    }
+    #[test]
+    fn what_was_not_measured_is_no_figure() {
+        let nothing = Measured {
+            errors: Errors {
+                timeout: 7,
+                ..Errors::default()
+            },
+            interrupted: true,
+            ..Measured::default()
+        };
+        let words = in_words(&nothing);
+        assert!(
+            !words.contains("0.00 us") && !words.contains("NaN"),
+            "{words}"
+        );
+        assert!(
+            words.contains("the 7 that timed out are in no percentile"),
+            "{words}"
+        );
+        assert!(words.contains("interrupted"), "{words}");
+        let document = serde_json::to_value(&nothing).unwrap();
+        for path in ["/raw/p50_us", "/raw/max_us", "/client/cpu_us_per_request"] {
+            assert!(
+                document.pointer(path).unwrap().is_null(),
+                "{path}: {document:#}"
+            );
+        }
+        assert_eq!(
+            serde_json::from_value::<Measured>(document).unwrap(),
+            nothing
+        );
+    }
+
+    #[test]
+    fn markdown_has_a_row_for_each_kind_of_latency() {
+        let measured = Measured {
+            target: "http://127.0.0.1/a_b|c".to_owned(),
+            corrected: Some(Latency {
+                p99_us: 1500.0,
+                ..Latency::default()
+            }),
+            invalid: vec!["others took 1.0 of 2 cores".to_owned()],
+            ..Measured::default()
+        };
+        let text = in_markdown(&measured);
+        assert!(
+            text.starts_with("**http://127.0.0.1/a\\_b\\|c**: HTTP/1.1,"),
+            "{text}"
+        );
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        assert_eq!(rows.len(), 4, "{text}");
+        let columns = |row: &str| row.matches('|').count();
+        assert!(rows.iter().all(|row| columns(row) == 12), "{text}");
+        assert!(
+            rows[3].starts_with("| corrected |") && rows[3].contains("| 1.50 ms |"),
+            "{text}"
+        );
+        assert!(text.contains("**Invalid**: others took"), "{text}");
     }
 }

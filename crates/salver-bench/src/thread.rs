@@ -1,12 +1,12 @@
-//! One thread of a load, by the version of HTTP.
+//! A thread of a load, by the version of HTTP.
 
 use std::io;
 use std::ops::Range;
 
-use crate::ledger::{Ledger, Timeline};
+use crate::accounts::{Accounts, Timeline};
+use crate::http_version::Http;
 use crate::streams::Streams;
 use crate::tally::Tally;
-use crate::transport::Http;
 use crate::worker::Worker;
 
 /// A thread whose connections are open.
@@ -23,10 +23,10 @@ impl<'a> Thread<'a> {
     ///
     /// # Errors
     /// The last error, if not one could be opened.
-    pub(crate) fn connect(ledger: Ledger<'a>, numbers: Range<usize>) -> io::Result<Self> {
-        Ok(match ledger.shared.dialer.http {
-            Http::One => Thread::One(Box::new(Worker::connect(ledger, numbers)?)),
-            Http::Two | Http::Three => Thread::More(Box::new(Streams::connect(ledger, numbers)?)),
+    pub(crate) fn connect(accounts: Accounts<'a>, numbers: Range<usize>) -> io::Result<Self> {
+        Ok(match accounts.shared.dialer.http {
+            Http::One => Thread::One(Box::new(Worker::connect(accounts, numbers)?)),
+            Http::Two | Http::Three => Thread::More(Box::new(Streams::connect(accounts, numbers)?)),
         })
     }
 

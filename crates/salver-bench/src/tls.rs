@@ -1,9 +1,10 @@
-//! TLS on the client's side (RFC 8446): whom it trusts, what it offers, and what was agreed.
+//! TLS on the client's side (RFC 8446): which certificates are trusted, what is offered, and what was
+//! agreed.
 
 mod verifiers;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -13,9 +14,21 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{CertificateError, ClientConfig, CommonState, RootCertStore, WantsVerifier};
 
 use crate::error::BenchError;
+use crate::http_version::Http;
 use crate::model::{Certificate, Tls};
-use crate::transport::{Http, Trust};
 use verifiers::{AnyCertificate, NamedCertificates};
+
+/// Which certificates are good.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that the system trusts.
+    #[default]
+    System,
+    /// Those too that the certificates in this PEM file have signed, or are.
+    File(PathBuf),
+    /// Any, whatever its name, signer and age: the result says so.
+    Any,
+}
 
 /// The settings of a client that trusts like this and speaks this version of HTTP.
 ///
@@ -97,7 +110,7 @@ pub(crate) fn alpn(http: Http) -> &'static [u8] {
     }
 }
 
-/// What was agreed in a handshake that is complete.
+/// The parameters of a handshake that is complete.
 ///
 /// # Errors
 /// The server has chosen another protocol than the only one that was offered.
@@ -140,7 +153,7 @@ pub(crate) fn explain(error: io::Error) -> io::Error {
     }
 }
 
-/// What a failed handshake means.
+/// A failed handshake in words.
 fn in_words(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => not_trusted(certificate_in_words(why)),
@@ -165,7 +178,7 @@ fn certificate_in_words(why: &CertificateError) -> &'static str {
     }
 }
 
-/// What is to be done about a certificate that is not trusted, and `why` it is not.
+/// The advice about a certificate that is not trusted, and `why` it is not.
 pub(crate) fn not_trusted(why: &str) -> String {
     format!("its certificate is not trusted ({why}): give its issuer by --ca, or --insecure")
 }

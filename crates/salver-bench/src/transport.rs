@@ -1,69 +1,18 @@
-//! By which version of HTTP a server is asked, and whom the client trusts.
+//! The transport of a load: the version of HTTP, whose certificates are trusted, and requests under
+//! way at once on a connection.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
+pub use crate::http_version::Http;
 use crate::target::Target;
 use crate::tls;
-
-/// A version of HTTP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Http {
-    /// HTTP/1.1 (RFC 9112), over TLS or not.
-    #[default]
-    #[serde(rename = "1.1")]
-    One,
-    /// HTTP/2 (RFC 9113): over TLS by ALPN, else with prior knowledge.
-    #[serde(rename = "2")]
-    Two,
-    /// HTTP/3 (RFC 9114), which is always encrypted.
-    #[serde(rename = "3")]
-    Three,
-}
-
-impl FromStr for Http {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "1" | "1.1" => Ok(Http::One),
-            "2" => Ok(Http::Two),
-            "3" => Ok(Http::Three),
-            _ => Err("not a version of HTTP that is spoken here: give 1, 2 or 3".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Http {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Http::One => "HTTP/1.1",
-            Http::Two => "HTTP/2",
-            Http::Three => "HTTP/3",
-        })
-    }
-}
-
-/// Which certificates are good.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// Those that the system trusts.
-    #[default]
-    System,
-    /// Those too that the certificates in this PEM file have signed, or are.
-    File(PathBuf),
-    /// Any, whatever its name, signer and age: the result says so.
-    Any,
-}
+pub use crate::tls::Trust;
 
 /// How a server is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +40,7 @@ impl Default for Transport {
 const MOST_STREAMS: usize = 10_000;
 
 impl Transport {
-    /// What connections are opened with.
+    /// The dialer of connections to a server.
     ///
     /// # Errors
     /// Misused: what cannot be meant. Failed: certificates cannot be read.
@@ -136,7 +85,7 @@ impl Transport {
     }
 }
 
-/// What connections to one server are opened with.
+/// The settings that connections to one server are opened with.
 #[derive(Clone)]
 pub(crate) struct Dialer {
     pub(crate) address: SocketAddr,

@@ -1,15 +1,16 @@
 //! The page of `salver bench ui`: a person sets what is to be measured, watches it, and lays the
 //! result over earlier ones.
 //!
-//! It is served on the loopback interface alone and to nobody but who knows its token. It measures
-//! one thing at a time, asks no other host for anything, and never drops an error from what it
-//! shows. What is measured and how is a [`Runner`]'s matter.
+//! It listens on the loopback interface alone; runs are started by, and shown to, nobody but who
+//! knows its token. It measures one thing at a time, asks no other host for anything, and never
+//! drops an error from what it shows. What is measured and how is a [`Runner`]'s matter.
 
 mod guard;
 mod job;
 mod page;
 mod routes;
 mod saved;
+mod secret;
 mod state;
 
 use std::fmt;
@@ -18,23 +19,24 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use guard::Secret;
 pub use job::{
-    CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Runner, Wanted,
+    CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Protocol, RATE, Runner,
+    STREAMS, Wanted,
 };
 pub use saved::{Listing, MOST_LISTED, RunFiles, RunId, Saved, SkippedFile, Summary};
+pub use secret::Secret;
 pub use state::{Handle, Phase, Status};
 
 use state::State;
 
-/// What a page needs besides its runner.
+/// The settings of a page, besides its runner.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The port on 127.0.0.1; 0 takes any free one.
     pub port: u16,
-    /// Where runs are saved. It is made if it is not there, for its owner alone.
+    /// The directory for saved runs. It is made if it is not there, for its owner alone.
     pub runs: PathBuf,
-    /// What serves the page and its version: it stands at the foot of the page.
+    /// The name and version of the program: they stand at the foot of the page.
     pub program: String,
 }
 
@@ -71,7 +73,7 @@ impl Ui {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -90,7 +92,7 @@ impl Ui {
         )
     }
 
-    /// What stops it from another thread.
+    /// The handle that stops it from another thread.
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(&self.state))
     }
@@ -119,7 +121,7 @@ impl Ui {
     }
 }
 
-/// Why there is no page.
+/// The reason for which there is no page.
 #[derive(Debug)]
 pub enum UiError {
     /// The port cannot be listened on.

@@ -14,7 +14,7 @@ use crate::transport::{Dialer, Http};
 /// Bytes taken from a socket at a time: more than most answers, and less than a core's cache.
 const BUFFER: usize = 128 * 1024;
 
-/// What one record of TLS that had come in part may add to that (RFC 8446 section 5.1).
+/// Room for one record of TLS that had come in part before (RFC 8446 section 5.1).
 const RECORD: usize = 20 * 1024;
 
 /// Room for what is received, shared by all connections of a thread.
@@ -91,7 +91,7 @@ impl Wire {
         Ok(true)
     }
 
-    /// What was agreed; `None` without TLS.
+    /// The agreed TLS parameters; `None` without TLS.
     ///
     /// # Errors
     /// The server does not speak HTTP/1.1 here.
@@ -119,13 +119,15 @@ impl Wire {
                 }
                 Ok(())
             }
-            Some(tls) => {
-                if let Some(rest @ [_, ..]) = bytes.get(*sent..) {
-                    // It takes all, and keeps what cannot be sent.
+            Some(_) => loop {
+                // It takes as much as it keeps; what cannot be sent is told when there is room.
+                if let (Some(tls), Some(rest @ [_, ..])) = (&mut self.tls, bytes.get(*sent..)) {
                     *sent += tls.writer().write(rest)?;
                 }
-                self.flush().map(|_| ())
-            }
+                if !self.flush()? || *sent >= bytes.len() {
+                    return Ok(());
+                }
+            },
         }
     }
 

@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
+use crate::accounts::{Accounts, Kind, RETRY, TICK, Timeline};
 use crate::answer::Fed;
 use crate::connection::{At, Connection};
-use crate::ledger::{Kind, Ledger, RETRY, TICK, Timeline};
 use crate::poller::{Poller, Ready};
 use crate::tally::Tally;
 use crate::wire::{Received, Room};
 
 pub(crate) struct Worker<'a> {
-    ledger: Ledger<'a>,
+    accounts: Accounts<'a>,
     poller: Poller,
     connections: Vec<Connection<'a>>,
     /// The number of its first connection among those of all threads.
@@ -28,7 +28,7 @@ pub(crate) struct Worker<'a> {
 impl Worker<'_> {
     /// Sends and receives until all that belongs to the timeline is answered, or has failed.
     pub(crate) fn run(mut self, timeline: Timeline) -> io::Result<Tally> {
-        self.ledger.begin_run(timeline);
+        self.accounts.begin_run(timeline);
         let mut ready = Vec::new();
         let mut tick = Instant::now();
         for index in 0..self.connections.len() {
@@ -38,12 +38,12 @@ impl Worker<'_> {
         }
         loop {
             let now = Instant::now();
-            self.ledger.turn(now);
+            self.accounts.turn(now);
             self.dispatch(now);
-            if self.ledger.is_over(now) {
+            if self.accounts.is_over(now) {
                 break;
             }
-            let wait = match self.ledger.next_moment() {
+            let wait = match self.accounts.next_moment() {
                 Some(due) if !self.idle.is_empty() => {
                     due.saturating_duration_since(Instant::now()).min(TICK)
                 }
@@ -60,11 +60,13 @@ impl Worker<'_> {
         }
         // What has not come by now does not come.
         for index in 0..self.connections.len() {
-            if self.is_at(index, At::Busy) {
-                self.fail(index, |errors| &mut errors.timeout);
+            if let Some(connection) = self.connections.get_mut(index)
+                && let Some(request) = connection.asked.take()
+            {
+                self.accounts.give_up(request, &connection.answer);
             }
         }
-        Ok(self.ledger.close())
+        Ok(self.accounts.close())
     }
 
     fn is_at(&self, index: usize, at: At) -> bool {
@@ -74,7 +76,7 @@ impl Worker<'_> {
     /// Sends what is due.
     fn dispatch(&mut self, now: Instant) {
         while let Some(&index) = self.idle.front()
-            && let Some(due) = self.ledger.take_due(now)
+            && let Some(due) = self.accounts.take_due(now)
         {
             self.idle.pop_front();
             self.begin(index, due);
@@ -87,10 +89,10 @@ impl Worker<'_> {
             connection.at = At::Idle;
             connection.since = now;
         }
-        if self.ledger.is_scheduled() {
+        if self.accounts.is_scheduled() {
             self.idle.push_back(index);
             self.dispatch(now);
-        } else if self.ledger.goes_on(now) {
+        } else if self.accounts.goes_on(now) {
             self.begin(index, now);
         }
     }
@@ -100,13 +102,13 @@ impl Worker<'_> {
         let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
-        let Some(asked) = self.ledger.begin(intended, connection.since) else {
+        let Some(asked) = self.accounts.begin(intended, connection.since) else {
             return;
         };
         connection.at = At::Busy;
         connection.since = asked.sent;
         connection.sent = 0;
-        connection.answer.begin(asked.request.expected.keep());
+        self.accounts.begin_answer(&asked, &mut connection.answer);
         connection.asked = Some(asked);
         self.send(index);
     }
@@ -180,14 +182,17 @@ impl Worker<'_> {
         if !bytes.is_empty() {
             if connection.at != At::Busy {
                 // Nobody has asked for that.
-                self.ledger.error(now, |errors| &mut errors.malformed);
+                self.accounts.unasked(now);
                 self.open(index, now);
                 return false;
             }
             match connection.answer.feed(bytes) {
                 Fed::More => {}
                 Fed::Done(taken) if taken == bytes.len() => {
-                    let lasts = connection.answer.persistent && !is_end;
+                    let asked = connection.asked.as_ref();
+                    let is_sent =
+                        asked.is_none_or(|one| connection.sent == one.request.bytes.len());
+                    let lasts = connection.answer.persistent && !is_end && is_sent;
                     self.complete(index, now);
                     match lasts {
                         true => self.is_free(index, now),
@@ -234,15 +239,16 @@ impl Worker<'_> {
         if let Some(connection) = self.connections.get_mut(index)
             && let Some(asked) = connection.asked.take()
         {
-            self.ledger.complete(asked, &connection.answer, now);
+            self.accounts.complete(asked, &connection.answer, now);
         }
     }
 
     /// The request that a connection was busy with has failed.
     fn fail(&mut self, index: usize, kind: Kind) {
-        let connection = self.connections.get_mut(index);
-        if let Some(asked) = connection.and_then(|one| one.asked.take()) {
-            self.ledger.fail(asked, kind);
+        if let Some(connection) = self.connections.get_mut(index)
+            && let Some(asked) = connection.asked.take()
+        {
+            self.accounts.fail(asked, kind, Some(&connection.answer));
         }
     }
 
@@ -253,14 +259,14 @@ impl Worker<'_> {
                 continue;
             };
             let age = now.saturating_duration_since(connection.since);
-            let timeout = self.ledger.shared.timeout;
+            let timeout = self.accounts.shared.timeout;
             match connection.at {
                 At::Busy if age >= timeout => {
                     self.fail(index, |errors| &mut errors.timeout);
                     self.open(index, now);
                 }
                 At::Connecting if age >= timeout => self.refused(index, now),
-                At::Down if age >= RETRY && self.ledger.goes_on(now) => self.open(index, now),
+                At::Down if age >= RETRY && self.accounts.goes_on(now) => self.open(index, now),
                 At::Busy | At::Connecting | At::Down | At::Idle => {}
             }
         }

@@ -1,20 +1,21 @@
-//! What is asked: requests that are written once and sent as they are, each with what is expected
-//! of its answer.
+//! The requests of a load, each written once and sent as it is, with what is expected of its answer.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use url::Url;
+use bytes::Bytes;
+use http::Uri;
 
 use crate::error::BenchError;
-use crate::expected::{Content, Expected};
+use crate::expected::Expected;
 use crate::order::{Order, Picker};
-use crate::target::{self, Target};
+use crate::target::{self, Target, percent_encoded};
 use crate::transport::{Dialer, Transport};
 
-/// At most so many URLs.
-const MOST_URLS: usize = 1_000_000;
+/// At most so many URLs, or requests of a list.
+pub(crate) const MOST_URLS: usize = 1_000_000;
 
 /// Which requests are made of each URL.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +27,14 @@ pub struct Mix {
     pub ranges: f64,
     /// The share of requests that are conditional, by the entity tag that the server gave: 0 to 1.
     pub conditional: f64,
-    /// Further fields, written as `Name: value`.
+    /// Further fields, written as `Name: value`. A `Host` replaces that of the URL.
     pub fields: Vec<String>,
     /// The status that answers to plain requests must have.
     pub status: u16,
+    /// The request method, where no list of requests names another.
+    pub method: String,
+    /// The content of each request; requests of a list that are GET or HEAD have none.
+    pub body: Vec<u8>,
 }
 
 impl Default for Mix {
@@ -40,17 +45,27 @@ impl Default for Mix {
             conditional: 0.0,
             fields: Vec::new(),
             status: 200,
+            method: "GET".to_owned(),
+            body: Vec::new(),
         }
     }
+}
+
+/// The name of a field that is written as `Name: value`.
+pub(crate) fn field_name(field: &str) -> &str {
+    field.split(':').next().unwrap_or_default().trim()
 }
 
 /// URLs to ask, and what to compare the answers with.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Who is asked.
+    /// The server.
     pub target: Target,
-    /// What is asked for: request targets, each with the file that it stands for, if one was named.
+    /// The request targets, each with the file that it stands for, if one was named.
     pub(crate) pages: Vec<Page>,
+    /// The order of a list, by the places of its requests among the pages.
+    pub(crate) sequence: Option<Arc<[u32]>>,
+    pub(crate) passed_over: u64,
     /// In which order.
     pub order: Order,
     /// Which requests are made of each.
@@ -60,10 +75,25 @@ pub struct Workload {
 }
 
 /// Something to ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Page {
     pub(crate) form: String,
     pub(crate) file: Option<PathBuf>,
+    /// The request method, if it is not that of all.
+    pub(crate) method: Option<String>,
+    /// The status of a right answer, if it is not that of all.
+    pub(crate) status: Option<u16>,
+}
+
+impl Page {
+    fn new(form: String, file: Option<PathBuf>) -> Page {
+        Page {
+            form,
+            file,
+            method: None,
+            status: None,
+        }
+    }
 }
 
 impl Workload {
@@ -72,13 +102,12 @@ impl Workload {
     /// # Errors
     /// What is no URL, or names another server than the others.
     pub fn of_urls(urls: &[impl AsRef<str>]) -> Result<Workload, BenchError> {
-        let parsed: Result<Vec<Url>, _> =
+        let parsed: Result<Vec<Uri>, _> =
             urls.iter().map(|url| target::parse(url.as_ref())).collect();
         let urls = parsed?;
-        let pages = urls.iter().map(|url| Page {
-            form: target::origin_form(url),
-            file: None,
-        });
+        let pages = urls
+            .iter()
+            .map(|url| Page::new(target::origin_form(url), None));
         Workload::new(Target::of(&urls)?, pages.collect())
     }
 
@@ -99,27 +128,23 @@ impl Workload {
             });
             coded && files.binary_search(&file.with_extension("")).is_ok()
         };
+        let within = base.path().trim_end_matches('/').to_owned();
         let mut pages = Vec::with_capacity(files.len());
         for file in files.iter().filter(|file| !is_sibling(file)) {
             let Ok(relative) = file.strip_prefix(root) else {
                 continue;
             };
-            let mut url = base.clone();
-            if let Ok(mut segments) = url.path_segments_mut() {
-                segments.pop_if_empty();
-                for part in relative.components() {
-                    segments.push(&part.as_os_str().to_string_lossy());
-                }
+            let mut form = within.clone();
+            for part in relative.components() {
+                form.push('/');
+                form += &percent_encoded(part.as_os_str().as_encoded_bytes(), stays_in_segment);
             }
-            pages.push(Page {
-                form: target::origin_form(&url),
-                file: Some(file.clone()),
-            });
+            pages.push(Page::new(form, Some(file.clone())));
         }
         Workload::new(Target::of(&[base])?, pages)
     }
 
-    fn new(target: Target, pages: Vec<Page>) -> Result<Workload, BenchError> {
+    pub(crate) fn new(target: Target, pages: Vec<Page>) -> Result<Workload, BenchError> {
         if pages.is_empty() {
             return Err(BenchError::Misused(
                 "there is nothing to ask for: give a URL, or a directory with files".to_owned(),
@@ -134,6 +159,8 @@ impl Workload {
         Ok(Workload {
             target,
             pages,
+            sequence: None,
+            passed_over: 0,
             order: Order::default(),
             mix: Mix::default(),
             transport: Transport::default(),
@@ -149,17 +176,23 @@ impl Workload {
         self
     }
 
-    /// How many URLs there are.
+    /// How many URLs there are, or requests in a list.
     pub fn len(&self) -> usize {
-        self.pages.len()
+        let listed = self.sequence.as_ref();
+        listed.map_or(self.pages.len(), |sequence| sequence.len())
     }
 
-    /// Whether there is none: never.
+    /// Lines of a list of requests that hold none which can be repeated.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
+    /// True if there is none: never.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// What connections to the server are opened with.
+    /// The dialer of connections to the server.
     ///
     /// # Errors
     /// Misused: what cannot be meant. Failed: certificates cannot be read.
@@ -167,29 +200,50 @@ impl Workload {
         self.transport.dialer(&self.target)
     }
 
-    /// Whether contents are compared with files.
+    /// True if contents are compared with files.
     pub(crate) fn has_files(&self) -> bool {
         self.pages.iter().any(|page| page.file.is_some())
     }
 
-    /// The bytes of a request for a page, with these further lines (each ended).
+    /// The method of a request for a page.
+    pub(crate) fn method<'a>(&'a self, page: &'a Page) -> &'a str {
+        page.method.as_deref().unwrap_or(&self.mix.method)
+    }
+
+    /// The bytes of a request for a page, with these further lines (each ended), content included.
     pub(crate) fn request(&self, page: &Page, accept_encoding: &str, more: &str) -> Vec<u8> {
-        let mut text = format!(
-            "GET {} HTTP/1.1\r\nHost: {}\r\n",
-            page.form, self.target.authority
-        );
+        let method = self.method(page);
+        let is_host = |field: &&String| field_name(field).eq_ignore_ascii_case("host");
+        let host = self.mix.fields.iter().find(is_host);
+        let host = host.and_then(|field| field.split_once(':'));
+        let host = host.map_or(&*self.target.authority, |(_, value)| value.trim());
+        let mut text = format!("{method} {} HTTP/1.1\r\nHost: {host}\r\n", page.form);
+        // Writing to a String cannot fail.
         if !accept_encoding.is_empty() {
-            // Writing to a String cannot fail.
             let _ = write!(text, "Accept-Encoding: {accept_encoding}\r\n");
         }
-        for field in &self.mix.fields {
-            text.push_str(field);
-            text.push_str("\r\n");
+        for field in self.mix.fields.iter().filter(|field| !is_host(field)) {
+            let _ = write!(text, "{field}\r\n");
         }
         text.push_str(more);
+        let body = match page.method.as_deref() {
+            Some("GET" | "HEAD") => &[][..],
+            _ => &self.mix.body[..],
+        };
+        // RFC 9110 section 8.6.
+        if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
+            let _ = write!(text, "Content-Length: {}\r\n", body.len());
+        }
         text.push_str("\r\n");
-        text.into_bytes()
+        let mut bytes = text.into_bytes();
+        bytes.extend_from_slice(body);
+        bytes
     }
+}
+
+/// The bytes that stand for themselves in a segment of a path (RFC 3986 section 3.3).
+fn stays_in_segment(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte)
 }
 
 /// All files beneath a directory; links are followed once, to files.
@@ -221,7 +275,7 @@ pub(crate) struct Prepared {
     /// With HTTP/1.1.
     pub(crate) bytes: Vec<u8>,
     /// With the others; empty with HTTP/1.1.
-    pub(crate) message: http::Request<()>,
+    pub(crate) message: http::Request<Bytes>,
     pub(crate) expected: Expected,
 }
 
@@ -240,6 +294,10 @@ impl Prepared {
 pub(crate) struct Prepares {
     /// By share, rising to 1: the requests of one kind, one for each page, in their order.
     pub(crate) kinds: Vec<(f64, Vec<Prepared>)>,
+    /// The order of a list: see [`Workload`].
+    pub(crate) sequence: Option<Arc<[u32]>>,
+    /// How the requests differ from what was asked for, in a sentence each.
+    pub(crate) differs: Vec<String>,
 }
 
 impl Prepares {
@@ -253,16 +311,10 @@ impl Prepares {
                 &found.or(kinds.last())?.1
             }
         };
-        kind.get(picker.next())
-    }
-}
-
-impl Expected {
-    /// What is expected of which nothing but the status is known.
-    pub(crate) fn status(status: u16) -> Expected {
-        Expected {
-            status,
-            content: Content::Any,
+        let next = picker.next();
+        match &self.sequence {
+            None => kind.get(next),
+            Some(sequence) => kind.get(usize::try_from(*sequence.get(next)?).ok()?),
         }
     }
 }
@@ -306,12 +358,29 @@ mod tests {
     #[test]
     fn requests_are_written_once() {
         let mut workload = Workload::of_urls(&["http://127.0.0.1:1/a?b"]).unwrap();
+        let check = |workload: &Workload, accept: &str, more: &str, expected: &str| {
+            let bytes = workload.request(&workload.pages[0], accept, more);
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        };
         workload.mix.fields = vec!["X: y".to_owned()];
-        let bytes = workload.request(&workload.pages[0], "br", "Range: bytes=0-1\r\n");
-        assert_eq!(
-            String::from_utf8(bytes).unwrap(),
+        check(
+            &workload,
+            "br",
+            "Range: bytes=0-1\r\n",
             "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAccept-Encoding: br\r\nX: y\r\n\
-             Range: bytes=0-1\r\n\r\n"
+             Range: bytes=0-1\r\n\r\n",
+        );
+        workload.mix.fields = vec!["host:  a.example ".to_owned()];
+        workload.mix.method = "PUT".to_owned();
+        workload.mix.body = b"{}".to_vec();
+        let put = "PUT /a?b HTTP/1.1\r\nHost: a.example\r\nContent-Length: 2\r\n\r\n{}";
+        check(&workload, "", "", put);
+        workload.pages[0].method = Some("GET".to_owned());
+        check(
+            &workload,
+            "",
+            "",
+            "GET /a?b HTTP/1.1\r\nHost: a.example\r\n\r\n",
         );
     }
 

@@ -2,7 +2,8 @@
 //! wrong with them.
 //!
 //! The servers write down what they really did, so that a busy machine changes the truth and not
-//! the verdict. What it adds between server and client is watched beside each run.
+//! the verdict. What it adds between server and client is watched beside each run, and what others take
+//! of it: of a run that was disturbed nothing is said that depends on time.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -28,6 +29,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use salver_bench::environment::OthersWatch;
 use salver_bench::load::{self, Load};
 use salver_bench::model::{Errors, Latency, Measured, Schedule};
 use salver_bench::transport::{Http, Transport, Trust};
@@ -38,11 +40,13 @@ use machine::{Lateness, percentile};
 use server::{Reply, Server, Speaks};
 use stub::{Delay, Fault, Served, Stub};
 
-/// What the tool said, what the server did, and how late the machine was meanwhile.
+/// What the tool said, what the server did, how late the machine was meanwhile, and what others took
+/// of it if that was too much.
 struct Run {
     measured: Measured,
     served: Vec<Served>,
     late: Vec<Duration>,
+    busy: Option<String>,
 }
 
 /// Two runs at a time would measure each other.
@@ -55,15 +59,26 @@ impl Run {
         connections: usize,
         duration: Duration,
     ) -> Run {
+        Run::with_timeout(PATIENCE, behaviour, schedule, connections, duration)
+    }
+
+    fn with_timeout(
+        timeout: Duration,
+        behaviour: impl FnOnce() -> Stub,
+        schedule: Schedule,
+        connections: usize,
+        duration: Duration,
+    ) -> Run {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let stub = behaviour();
-        let late = Lateness::watch();
+        let (late, others) = (Lateness::watch(), OthersWatch::start(&[]));
         let workload = Workload::of_urls(&[stub.url()]).unwrap();
-        let measured = measure(workload, schedule, connections, duration);
+        let measured = measure(workload, schedule, connections, duration, timeout);
         Run {
             measured,
             served: stub.end(),
             late: late.end(),
+            busy: machine::taken(&others),
         }
     }
 
@@ -86,8 +101,8 @@ impl Run {
             trust: Trust::File(server.certificate()),
             streams: 5,
         };
-        let late = Lateness::watch();
-        let measured = measure(workload, schedule, 1, duration);
+        let (late, others) = (Lateness::watch(), OthersWatch::start(&[]));
+        let measured = measure(workload, schedule, 1, duration, PATIENCE);
         let served = server.end().into_iter().map(|one| Served {
             arrived: one.arrived,
             answered: one.answered,
@@ -97,6 +112,7 @@ impl Run {
             measured,
             served: served.collect(),
             late: late.end(),
+            busy: machine::taken(&others),
         }
     }
 
@@ -122,13 +138,14 @@ fn measure(
     schedule: Schedule,
     connections: usize,
     duration: Duration,
+    timeout: Duration,
 ) -> Measured {
     let load = Load {
         connections,
         schedule,
         duration,
         warm_up: Duration::ZERO,
-        timeout: TIMEOUT,
+        timeout,
         ..Load::new(workload)
     };
     load::run(&load, &mut |_| ControlFlow::Continue(())).unwrap()
@@ -140,6 +157,7 @@ fn constant_latencies_are_reported_as_they_are() {
         let stub = || Stub::start(Delay::Constant(Duration::from_millis(60)));
         let run = Run::of(stub, Schedule::Closed, 5, Duration::from_secs(2));
         assert_sound(&run);
+        agreement.judge(run.busy.as_ref());
         assert_eq!(run.measured.corrected, None);
         let (raw, took, late) = (&run.measured.raw, run.took(), &run.late);
         agreement.compare("mean", 0.0, raw, &took, late);
@@ -157,6 +175,7 @@ fn constant_latencies_of_streams_are_reported_as_they_are() {
         Agreement::of(|agreement| {
             let run = Run::of_streams(speaks, reply, Schedule::Closed, Duration::from_secs(1));
             assert_sound(&run);
+            agreement.judge(run.busy.as_ref());
             let (raw, took, late) = (&run.measured.raw, run.took(), &run.late);
             agreement.compare("mean", 0.0, raw, &took, late);
             agreement.compare("half", 50.0, raw, &took, late);
@@ -166,6 +185,7 @@ fn constant_latencies_of_streams_are_reported_as_they_are() {
         Agreement::of(|agreement| {
             let run = Run::of_streams(speaks, reply, schedule, Duration::from_secs(1));
             assert_sound(&run);
+            agreement.judge(run.busy.as_ref());
             let corrected = run.measured.corrected.clone().unwrap();
             let (truth, late) = (run.took_from_schedule(60.0), &run.late);
             agreement.compare("corrected: half", 50.0, &corrected, &truth, late);
@@ -188,6 +208,7 @@ fn two_kinds_of_latencies_are_reported_as_they_are() {
             Duration::from_secs(3),
         );
         assert_sound(&run);
+        agreement.judge(run.busy.as_ref());
         let (raw, took, late) = (&run.measured.raw, run.took(), &run.late);
         agreement.compare("mean", 0.0, raw, &took, late);
         agreement.compare("half", 50.0, raw, &took, late);
@@ -247,6 +268,7 @@ fn check_stalls(
         let stub = || Stub::start(Delay::Stalls { every, stall });
         let run = Run::of(stub, Schedule::Rate { per_second }, 4, every * periods);
         assert_sound(&run);
+        agreement.judge(run.busy.as_ref());
         let corrected = run.measured.corrected.clone().unwrap();
         let truth = run.took_from_schedule(per_second);
         check_corrected(agreement, &corrected, &truth, &run.late);
@@ -272,22 +294,57 @@ fn assert_sound(run: &Run) {
     assert_eq!(measured.raw.count, measured.requests);
 }
 
-/// How long an answer is waited for: longer than any stall.
+/// How long an answer is waited for that comes: longer than any machine is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same for one that may not come: longer than any stall.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that does something wrong with every hundredth request, exactly.
 fn check_fault(fault: Fault, statuses: &[u16], expected: impl Fn(u64) -> Errors) {
-    let stub = || Stub::faulty(100, fault);
-    let run = Run::of(stub, Schedule::Closed, 8, Duration::from_secs(1));
-    let measured = &run.measured;
-    let faults = run.served.iter().filter(|one| one.fault.is_some()).count() as u64;
-    assert!(faults > 0, "{} requests are too few", run.served.len());
-    assert_eq!(measured.errors, expected(faults));
-    assert_eq!(measured.requests, run.served.len() as u64 - faults);
-    let found: Vec<u16> = measured.statuses.keys().copied().collect();
-    assert_eq!(found, statuses);
-    assert_eq!(measured.statuses[&200], measured.requests);
-    assert!(!measured.is_sound());
+    let timeout = match fault {
+        Fault::Silence => TIMEOUT,
+        _ => PATIENCE,
+    };
+    Agreement::of(|agreement| {
+        let stub = || Stub::faulty(100, fault);
+        let run = Run::with_timeout(timeout, stub, Schedule::Closed, 8, Duration::from_secs(1));
+        agreement.judge(run.busy.as_ref());
+        let measured = &run.measured;
+        let faults = run.served.iter().filter(|one| one.fault.is_some()).count() as u64;
+        agreement.hold(
+            "so many requests that some fail",
+            faults > 0,
+            &run.served.len(),
+        );
+        if faults == 0 {
+            return;
+        }
+        // Where nothing is waited for in vain, a busy machine changes nothing.
+        if fault != Fault::Silence {
+            agreement.judge(None);
+        }
+        let right = run.served.len() as u64 - faults;
+        agreement.hold(
+            "errors",
+            measured.errors == expected(faults),
+            &measured.errors,
+        );
+        agreement.hold("right answers", measured.requests == right, measured);
+        let found: Vec<u16> = measured.statuses.keys().copied().collect();
+        assert_eq!(found, statuses);
+        assert_eq!(measured.statuses[&200], measured.requests);
+        // The content of what was cut is counted as well.
+        let content = match fault {
+            Fault::Short => Some(right * 1000 + faults * 900),
+            Fault::Dropped | Fault::Silence | Fault::Garbage => Some(measured.requests * 1000),
+            Fault::Failure => Some((right + faults) * 1000),
+            Fault::Long | Fault::TwoLengths => None,
+        };
+        let found = Some(measured.content_bytes).filter(|_| content.is_some());
+        agreement.hold("content", found == content, &measured.content_bytes);
+        assert!(!measured.is_sound());
+    });
 }
 
 #[test]
@@ -346,13 +403,15 @@ fn a_server_slower_than_the_rate_is_reported_as_such() {
         // 100 a second, asked for 200.
         let duration = Duration::from_secs(3);
         let stub = || Stub::start(Delay::OneByOne(Duration::from_millis(10)));
-        let mut run = Run::of(stub, Schedule::Rate { per_second: 200.0 }, 4, duration);
+        let schedule = Schedule::Rate { per_second: 200.0 };
+        let mut run = Run::with_timeout(TIMEOUT, stub, schedule, 4, duration);
+        agreement.judge(run.busy.as_ref());
         // What each connection still waited for at the very end was answered too late.
         let answered = run.measured.requests as usize;
-        assert!((answered..=answered + 4).contains(&run.served.len()));
+        let is_counted = (answered..=answered + 4).contains(&run.served.len());
+        agreement.hold("right answers", is_counted, &run.served.len());
         run.served.truncate(answered);
         let measured = &run.measured;
-        assert!(!measured.is_sound(), "{measured:#?}");
         // All that were due, and no more: what was not answered in time is an error.
         let errors = Errors {
             timeout: 600 - measured.requests,
@@ -361,18 +420,23 @@ fn a_server_slower_than_the_rate_is_reported_as_such() {
         assert_eq!(measured.errors, errors);
         assert_eq!(measured.raw.count, measured.requests);
         let text = measured.invalid.join("\n");
-        assert!(
-            text.contains("slower than the rate") && text.contains("200"),
-            "{text}"
-        );
+        // From here it is not seen which of the two it is.
+        let parts = [
+            "200 requests per second",
+            "slower than the rate, or 4 connections are too few",
+        ];
+        let is_said = parts.iter().all(|part| text.contains(part));
+        agreement.hold("what is said", is_said, &text);
         // Who has a connection waits for four answers; who waits for a connection, ever longer.
         let corrected = measured.corrected.clone().unwrap();
         let seconds = duration.as_secs_f64();
-        assert!(corrected.max_us > seconds * 1e6 * 0.4, "{corrected:?}");
-        assert!(
-            corrected.p50_us > measured.raw.p50_us * 4.0,
-            "{measured:#?}"
+        agreement.hold(
+            "the longest",
+            corrected.max_us > seconds * 1e6 * 0.4,
+            &corrected,
         );
+        let is_longer = corrected.p50_us > measured.raw.p50_us * 4.0;
+        agreement.hold("corrected beside raw", is_longer, measured);
         let (truth, late) = (run.took_from_schedule(200.0), &run.late);
         agreement.compare("raw: half", 50.0, &measured.raw, &run.took(), late);
         agreement.compare("corrected: half", 50.0, &corrected, &truth, late);

@@ -125,16 +125,18 @@ export async function open(url, { flags = [], ...options } = {}) {
   return { page, check };
 }
 
-/** Fills the form for a load on this URL or directory. */
-export async function fill(
-  page,
-  { kind = "load", url = "", directory = "", seconds = "1", connections = "2" },
-) {
+/** Fills the form: texts are typed, choices are chosen, `true` and `false` are for boxes. In their order, since
+ * some show others. What is shown of the usual fields and has no value here is emptied. */
+export async function fill(page, { kind = "load", seconds = "1", connections = "2", ...others }) {
   await page.locator(`input[name=kind][value=${kind}]`).check();
-  if (kind === "load") await page.locator("#url").fill(url);
-  await page.locator("#directory").fill(directory);
-  await page.locator("#duration_seconds").fill(seconds);
-  await page.locator("#connections").fill(connections);
+  const usual = kind === "cache" ? { scratch: "" } : { url: "", directory: "" };
+  const values = { ...usual, ...others, duration_seconds: seconds, connections };
+  for (const [name, value] of Object.entries(values)) {
+    const field = page.locator(`#${name}`);
+    if (typeof value === "boolean") await field.setChecked(value);
+    else if (await field.evaluate((element) => element.tagName === "SELECT")) await field.selectOption(value);
+    else await field.fill(value);
+  }
 }
 
 /** Presses Run and waits for the result of that run. */

@@ -94,11 +94,13 @@ test("the focus is seen wherever it is", async () => {
 test("each control and each table has a name", async () => {
   const { url } = await scripted();
   const { page, check } = await open(url);
+  await fill(page, { kind: "compare", url: "https://127.0.0.1:1/", url_b: "http://127.0.0.1:2/", protocol: "h2" });
   await runOnce(page);
   const nameless = await page.evaluate(() =>
     [...document.querySelectorAll("input, select, button, a, progress, [role=region], svg, table")]
       .filter((element) => {
         const own = element.getAttribute("aria-label") ?? "";
+        if (element.disabled && element.closest("[hidden]")) return false;
         const labels = [...(element.labels ?? [])].map((label) => label.textContent).join("");
         const text = element.matches("button, a") ? element.textContent : "";
         const caption = element.caption?.textContent ?? "";
@@ -164,7 +166,7 @@ for (const colorScheme of ["light", "dark"]) {
     );
     await fill(page, { url: "http://127.0.0.1:1/wrong", seconds: "10" });
     await runOnce(page);
-    await fill(page, { kind: "cache", connections: "none" });
+    await fill(page, { kind: "compare", url: "https://127.0.0.1:1/", protocol: "h2", connections: "none" });
     await page.locator("#run").click();
     await page.locator("#connections[aria-invalid=true]").waitFor();
     const least = await page.evaluate(leastContrast);
@@ -201,6 +203,10 @@ test("a small screen shows everything without scrolling sideways", async () => {
   await fits("two runs");
   await page.locator("#metric").selectOption("p99");
   await fits("latencies");
+  await fill(page, { kind: "compare", url: "https://127.0.0.1:1/", url_b: "http://127.0.0.1:2/", protocol: "h2" });
+  await fits("the longest form");
+  await runOnce(page);
+  await fits("a comparison");
   await check();
 });
 

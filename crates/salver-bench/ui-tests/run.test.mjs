@@ -1,8 +1,10 @@
 // Runs: begun, watched, stopped, failed, and what is shown of them.
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
-import { bars, fill, open, runOnce, sameEverywhere, savedIn, scripted, table } from "./harness.mjs";
+import { pathToFileURL } from "node:url";
+import { bars, directory, fill, open, runOnce, sameEverywhere, savedIn, scripted, table } from "./harness.mjs";
 
 test("bars, table, curves and file say the same", async () => {
   const { url, runs } = await scripted();
@@ -180,23 +182,130 @@ test("what others took of the machine is said in words beside the run", async ()
   await check();
 });
 
-test("the directory that is written to is not the one that is read", async () => {
-  const { url } = await scripted();
+test("what a stopped run has measured is saved, with a mark", async () => {
+  const { url, runs } = await scripted();
+  const { page, check } = await open(url);
+  await fill(page, { url: "http://127.0.0.1:1/lasts", seconds: "10" });
+  await page.locator("#run").click();
+  await page.locator("#progress-text", { hasText: "50 %" }).waitFor();
+  await page.locator("#stop").click();
+  await page.locator("#outcome", { hasText: "Stopped: what was measured until then is saved" }).waitFor();
+  await page.locator("#bars svg").waitFor();
+  const [{ saved }] = savedIn(runs);
+  assert.equal(saved.report.interrupted, true);
+  await sameEverywhere(page, saved.report);
+  assert.match(await page.locator("#shown .flaw").innerText(), /^Stopped before its end/);
+  assert.equal((await page.locator("#runs .flaw").innerText()).trim(), "stopped");
+
+  // The mark stays with it, and comes to no other.
+  await fill(page, { url: "http://127.0.0.1:1/" });
+  await runOnce(page);
+  assert.equal(await page.locator("#shown .flaw").count(), 0);
+  await page.reload();
+  await page.locator("#runs li").nth(1).waitFor();
+  assert.deepEqual(await page.locator("#runs .flaw").allInnerTexts(), [" stopped"]);
+  await page.locator("#runs input").nth(1).check();
+  await page.locator("#shown .flaw", { hasText: "Stopped before its end" }).waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#runs a").nth(1).click()]);
+  const path = join(directory(), download.suggestedFilename());
+  await download.saveAs(path);
+  const { page: file, check: checkFile } = await open(pathToFileURL(path).href);
+  assert.match(await file.locator("#shown .flaw").innerText(), /^Stopped before its end/);
+  await checkFile();
+  await check();
+});
+
+test("each kind of run has its fields, and nothing else is sent", async () => {
+  const { url, runs } = await scripted();
   const { page, check } = await open(url);
   const choose = (kind) => page.locator(`input[name=kind][value=${kind}]`).check();
-  const shown = async () => [
-    await page.locator("#directory-label").innerText(),
-    await page.locator("#directory").inputValue(),
-  ];
+  const shown = () =>
+    page
+      .locator("#fields .field:visible")
+      .evaluateAll((fields) => fields.map(({ id }) => id.replace("-field", "")).join(" "));
+  assert.equal(await shown(), "scratch duration_seconds connections");
+  await page.locator("#scratch").fill("/tmp");
   await choose("load");
-  await page.locator("#directory").fill("/srv/site");
+  assert.equal(await shown(), "url protocol directory duration_seconds connections rate");
+  await page.locator("#protocol").selectOption("h2c");
+  assert.equal(await shown(), "url protocol directory duration_seconds connections rate streams");
+  await page.locator("#url").fill("https://127.0.0.1:1/");
+  assert.match(await shown(), /^url protocol any_certificate directory /);
+  await page.locator("#any_certificate").check();
+  await page.locator("#url").fill("http://127.0.0.1:1/");
+  await page.locator("#rate").fill("no number");
+  await page.locator("#streams").fill("3");
+  await choose("compare");
+  assert.equal(
+    await shown(),
+    "url protocol url_b protocol_b directory duration_seconds connections streams",
+  );
+  await page.locator("#url_b").fill("http://127.0.0.1:2/");
+  await page.locator("#protocol_b").selectOption("h2c");
+  await runOnce(page);
   await choose("cache");
-  assert.deepEqual(await shown(), ["Make files in", ""]);
-  await page.locator("#directory").fill("/tmp");
-  await choose("load");
-  assert.deepEqual(await shown(), ["Directory of the site", "/srv/site"]);
-  await choose("cache");
-  assert.deepEqual(await shown(), ["Make files in", "/tmp"]);
+  assert.equal(await shown(), "scratch duration_seconds connections");
+  assert.equal(await page.locator("#scratch").inputValue(), "/tmp");
+  const [{ saved }] = savedIn(runs);
+  assert.deepEqual(saved.job, {
+    kind: "compare",
+    url: "http://127.0.0.1:1/",
+    protocol: "h2c",
+    url_b: "http://127.0.0.1:2/",
+    protocol_b: "h2c",
+    any_certificate: false,
+    directory: null,
+    scratch: null,
+    rate: null,
+    streams: 3,
+    duration_seconds: 10,
+    connections: 64,
+  });
+  assert.match(await page.locator("#shown .hint").first().innerText(), /of 3 streams, HTTP\/2 in the clear/);
+
+  // After a reload the form is as it was.
+  await page.reload();
+  await page.locator("#url_b:visible").waitFor();
+  assert.equal(await page.locator("#url_b").inputValue(), "http://127.0.0.1:2/");
+  assert.equal(await page.locator("#protocol_b").inputValue(), "h2c");
+  assert.equal(await page.locator("#streams").inputValue(), "3");
+  await check();
+});
+
+test("a comparison has a verdict with intervals", async () => {
+  const { url, runs } = await scripted();
+  const { page, check } = await open(url);
+  await fill(page, { kind: "compare", url: "http://127.0.0.1:1/stalls", url_b: "http://127.0.0.1:2/" });
+  await page.locator("#run").click();
+  // Its trials are too short to have figures of their own.
+  await page.locator("#progress-text", { hasText: "50 %" }).waitFor();
+  assert.equal(await page.locator("#progress-text").innerText(), "50 %");
+  await page.locator("#stop").click();
+  await page.locator("#outcome", { hasText: "Stopped" }).waitFor();
+  await fill(page, { kind: "compare", url: "http://127.0.0.1:1/", url_b: "http://127.0.0.1:2/" });
+  await runOnce(page);
+  const [{ saved }] = savedIn(runs);
+  const drawn = await sameEverywhere(page, saved.report);
+  assert.deepEqual(
+    drawn.map(({ label }) => label),
+    ["127.0.0.1:1", "127.0.0.1:2"],
+  );
+  const text = await page.locator("#gains").innerText();
+  for (const part of ["127.0.0.1:2 than 127.0.0.1:1", "0.90× (0.86 to 0.95)", "slower"])
+    assert.ok(text.includes(part), text);
+  assert.match(await page.locator("#runs label").innerText(), /Second against first/);
+  await check();
+});
+
+test("a rate is told, with the latency that it corrects", async () => {
+  const { url } = await scripted();
+  const { page, check } = await open(url);
+  await fill(page, { url: "http://127.0.0.1:1/", rate: "1250", seconds: "10" });
+  await runOnce(page);
+  assert.match(await page.locator("#shown .hint").first().innerText(), /HTTP\/1\.1, 1,250 requests\/s/);
+  const curves = await page.locator("#curves .curve").evaluateAll((all) => all.map(({ dataset }) => dataset.series));
+  assert.deepEqual(curves, ["load corrected", "load raw"]);
+  assert.match(await page.locator("#figures caption").innerText(), /from the moment a request was to be sent/);
   await check();
 });
 
@@ -219,7 +328,12 @@ test("what is wrong is said beside its field", async () => {
     assert.ok((await field.getAttribute("aria-describedby")).split(" ").includes(`${name}-error`), name);
   }
   assert.equal(await page.evaluate(() => document.activeElement.id), "url");
-  await fill(page, { url: "http://127.0.0.1:1/", seconds: "0.5" });
+  await fill(page, { url: "http://127.0.0.1:1/", protocol: "h3", rate: "fast", streams: "0" });
+  await page.locator("#run").click();
+  await page.locator("#url-error", { hasText: "HTTP/3 is asked for at a URL that begins with https://" }).waitFor();
+  for (const name of ["rate", "streams"])
+    assert.equal(await page.locator(`#${name}`).getAttribute("aria-invalid"), "true", name);
+  await fill(page, { url: "http://127.0.0.1:1/", streams: "1", rate: "", protocol: "http/1.1", seconds: "0.5" });
   await runOnce(page);
   assert.equal(await page.locator("[aria-invalid]").count(), 0);
   assert.equal(await page.locator("#form-error").innerText(), "");

@@ -1,20 +1,10 @@
 //! Judges an answer by its shape and by its row.
 
 use crate::expect::{ContentRule, Expectation, FieldRule};
-use crate::facts::Facts;
+use crate::facts::Circumstances;
 use crate::multipart;
 use crate::response::Response;
 use crate::shape::invariants;
-
-/// What the judge must know besides the answer.
-pub(crate) struct Circumstances<'a> {
-    /// The request was HEAD.
-    pub(crate) headless: bool,
-    /// Files outside the root may be sent.
-    pub(crate) may_leave_root: bool,
-    /// The server's entity tags.
-    pub(crate) facts: &'a Facts<'a>,
-}
 
 /// Everything that is wrong with an answer; empty if it is right.
 pub(crate) fn check(
@@ -169,6 +159,7 @@ mod tests {
     use super::*;
     use crate::date;
     use crate::exchange::Request;
+    use crate::facts::Facts;
     use crate::fixture::SECRET;
     use crate::transport::Transport;
 

@@ -1,6 +1,9 @@
 //! One exchange: what is sent and what must be true of the answer.
 
 use crate::expect::Expectation;
+use crate::fixture::Fixture;
+use crate::need::Need;
+use crate::report::Report;
 use crate::setup::Setup;
 
 /// A request without a version: any HTTP can carry it.
@@ -116,23 +119,6 @@ impl Message {
     }
 }
 
-/// What the machine must offer for a row to mean anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Mode bits bind us: the tests don't run as root.
-    Unprivileged,
-    /// The file system takes names that are not UTF-8.
-    RawNames,
-    /// A FIFO could be made.
-    Fifo,
-    /// A socket could be bound (its path was short enough).
-    Socket,
-    /// A sparse file of 20 GiB could be made.
-    Sparse,
-    /// A time before 1970 could be set.
-    NegativeTimes,
-}
-
 /// One row of the table.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -207,4 +193,22 @@ impl Exchange {
         self.heavy = true;
         self
     }
+}
+
+/// True if a row belongs to the setup and can be played here; counts it either way.
+pub(crate) fn is_played(
+    exchange: &Exchange,
+    fixture: &Fixture,
+    setup: Setup,
+    report: &mut Report,
+) -> bool {
+    if !exchange.setups.contains(&setup) {
+        return false;
+    }
+    if exchange.need.is_some_and(|need| !fixture.offers(need)) {
+        report.skipped.push(exchange.name.clone());
+        return false;
+    }
+    report.exchanges += 1;
+    true
 }

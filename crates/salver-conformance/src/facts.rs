@@ -17,6 +17,16 @@ pub(crate) struct Facts<'a> {
     known: RefCell<HashMap<String, Result<String, String>>>,
 }
 
+/// What the judge must know besides the answer.
+pub(crate) struct Circumstances<'a> {
+    /// The request was HEAD.
+    pub(crate) headless: bool,
+    /// Files outside the root may be sent.
+    pub(crate) may_leave_root: bool,
+    /// The server's entity tags.
+    pub(crate) facts: &'a Facts<'a>,
+}
+
 impl<'a> Facts<'a> {
     /// Knows nothing yet.
     pub(crate) fn new(transport: &'a dyn Transport) -> Self {

@@ -1,16 +1,15 @@
 //! Plays the table over HTTP/2 or HTTP/3, whose connections carry many requests at once.
 
 use crate::carried::Carried;
-use crate::check::{Circumstances, check};
+use crate::check::check;
 use crate::endpoint::Protocol;
-use crate::exchange::{Exchange, Message, get};
+use crate::exchange::{Exchange, Message, get, is_played};
 use crate::expect::Expectation;
-use crate::facts::Facts;
+use crate::facts::{Circumstances, Facts};
 use crate::fixture::Fixture;
 use crate::player::differences;
 use crate::report::{Failure, Mode, Report};
 use crate::response::Response;
-use crate::runner::is_played;
 use crate::session::{Carrier, EachFresh, Manner, Outcome, Session};
 use crate::setup::Setup;
 use crate::tables::exchanges;

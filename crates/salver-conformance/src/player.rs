@@ -1,10 +1,11 @@
 //! Plays one row in each of its modes over HTTP/1.1.
 
-use crate::check::{Circumstances, check};
+use crate::check::check;
 use crate::client::Connection;
 use crate::endpoint::Endpoint;
 use crate::exchange::{Exchange, Message, Request, get};
 use crate::expect::{ConnectionRule, Expectation};
+use crate::facts::Circumstances;
 use crate::fixture::Fixture;
 use crate::report::{Failure, Mode, Report};
 use crate::response::Response;

@@ -1,10 +1,10 @@
 //! Plays the table.
 
-use crate::check::{Circumstances, check};
+use crate::check::check;
 use crate::client::Http1;
 use crate::endpoint::{Endpoint, Protocol};
-use crate::exchange::{Exchange, Message};
-use crate::facts::Facts;
+use crate::exchange::{Message, is_played};
+use crate::facts::{Circumstances, Facts};
 use crate::fixture::Fixture;
 use crate::http2::Http2;
 use crate::http3::Http3;
@@ -135,22 +135,4 @@ pub fn run_semantic(transport: &dyn Transport, fixture: &Fixture, setup: Setup) 
         }
     }
     report
-}
-
-/// Whether a row belongs to the setup and can be played here; counts it either way.
-pub(crate) fn is_played(
-    exchange: &Exchange,
-    fixture: &Fixture,
-    setup: Setup,
-    report: &mut Report,
-) -> bool {
-    if !exchange.setups.contains(&setup) {
-        return false;
-    }
-    if exchange.need.is_some_and(|need| !fixture.offers(need)) {
-        report.skipped.push(exchange.name.clone());
-        return false;
-    }
-    report.exchanges += 1;
-    true
 }

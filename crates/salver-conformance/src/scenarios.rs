@@ -1,12 +1,13 @@
 //! Procedures of several steps, which no single exchange can say.
 
-use crate::check::{Circumstances, check};
+use crate::check::check;
 use crate::client::{Connection, Http1};
 use crate::endpoint::Endpoint;
-use crate::exchange::{Need, Request, get};
+use crate::exchange::{Request, get};
 use crate::expect::Expectation;
-use crate::facts::Facts;
+use crate::facts::{Circumstances, Facts};
 use crate::fixture::Fixture;
+use crate::need::Need;
 use crate::report::{Failure, Mode, Report};
 
 /// What a procedure may use.

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::check::Circumstances;
 use crate::date;
+use crate::facts::Circumstances;
 use crate::fixture::SECRET;
 use crate::multipart;
 use crate::response::Response;

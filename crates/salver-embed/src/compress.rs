@@ -1,4 +1,4 @@
-//! Coding at best quality, and whether that is worth it.
+//! Compression at best quality, and whether that is worth it.
 
 use std::io::{self, Write};
 
@@ -48,11 +48,11 @@ pub(crate) fn is_worth_it(length: usize, coded: usize) -> bool {
     coded.saturating_add((length / 20).max(64)) <= length
 }
 
-/// Shorter files, in bytes, are compressed without trying: it costs nothing, and a quick try says
-/// little about them.
+/// The length in bytes below which files are compressed without trying: it costs nothing, and a quick try
+/// says little about them.
 const TRY_FROM: usize = 4096;
 
-/// Whether the bytes are compressed already, whatever the name says.
+/// True if the bytes are compressed already, whatever the name says.
 pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     bytes.len() >= TRY_FROM
         && zstd::bulk::compress(bytes, 1).is_ok_and(|coded| !is_worth_it(bytes.len(), coded.len()))

@@ -2,28 +2,28 @@
 
 use std::fmt::Write;
 
-use salver_assets::source::Known;
+use salver_assets::source::KnownDigests;
 
 /// A file of the tree, as the program will have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct GeneratedFile {
     pub(crate) path: String,
     /// The name of its bytes in the store.
     pub(crate) stored: String,
     pub(crate) modified_unix_seconds: i64,
-    pub(crate) known: Known,
+    pub(crate) known: KnownDigests,
 }
 
 /// The files as an array; their bytes lie in the directory `store` beside it.
 /// `salver_assets::embedded!` has the names in scope.
-pub(crate) fn generate(entries: &[Entry], store: &str) -> String {
+pub(crate) fn generate(entries: &[GeneratedFile], store: &str) -> String {
     let mut text = String::from("// By salver-embed.\n[\n");
     for entry in entries {
-        let Entry {
+        let GeneratedFile {
             path,
             stored,
             modified_unix_seconds,
-            known: Known { digest, decoded },
+            known: KnownDigests { digest, decoded },
         } = entry;
         let decoded = match decoded {
             Some(decoded) => format!("Some({decoded:#x})"),
@@ -35,7 +35,7 @@ pub(crate) fn generate(entries: &[Entry], store: &str) -> String {
             text,
             "    EmbeddedFile {{ path: {path:?}, content: include_bytes!({content:?}), \
              modified_unix_seconds: {modified_unix_seconds}, \
-             known: Known {{ digest: {digest:#x}, decoded: {decoded} }} }},"
+             known: KnownDigests {{ digest: {digest:#x}, decoded: {decoded} }} }},"
         );
     }
     text.push_str("]\n");

@@ -1,4 +1,4 @@
-//! From the files of a directory to those of the program: read, hashed, and coded.
+//! Preparation of the files of a directory for the program: read, hashed, and coded.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -6,39 +6,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use salver_assets::ContentCoding;
 use salver_assets::digest::{self, Digest};
-use salver_assets::source::Known;
+use salver_assets::source::KnownDigests;
 
 use crate::compress::{METHOD, compress, is_compressed, is_worth_it};
 use crate::error::Error;
-use crate::generate::Entry;
+use crate::generate::GeneratedFile;
 use crate::store::Store;
-use crate::walk::{Content, Directory};
+use crate::walk::{FileBytes, SourceDirectory};
 
-/// What is done with each file.
+/// The preparation that is the same for each file.
 pub(crate) struct Preparation<'a> {
-    pub(crate) directory: &'a Directory,
+    pub(crate) directory: &'a SourceDirectory,
     pub(crate) store: &'a Store,
-    /// Of which siblings are made.
+    /// The codings of which siblings are made.
     pub(crate) codings: &'a [ContentCoding],
     /// The modification time of all files, if not their own.
     pub(crate) modified_unix_seconds: Option<i64>,
 }
 
-/// What became of one file, or of all.
+/// The result for one file, or for all.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prepared {
-    pub(crate) entries: Vec<Entry>,
-    /// Siblings that this build made.
+pub(crate) struct PreparedFiles {
+    pub(crate) entries: Vec<GeneratedFile>,
+    /// The number of siblings that this build made.
     pub(crate) compressed: usize,
-    /// What the user should know of.
+    /// The warnings for the user.
     pub(crate) warnings: Vec<String>,
-    /// Bytes that the program has.
+    /// The bytes of all files in the program.
     pub(crate) bytes: u64,
 }
 
 impl Preparation<'_> {
     /// All files, in the order of their paths.
-    pub(crate) fn all(&self, files: &[String], threads: NonZero<usize>) -> Result<Prepared, Error> {
+    pub(crate) fn all(
+        &self,
+        files: &[String],
+        threads: NonZero<usize>,
+    ) -> Result<PreparedFiles, Error> {
         let all: BTreeSet<&str> = files.iter().map(String::as_str).collect();
         let originals: Vec<&str> = all
             .iter()
@@ -67,7 +71,7 @@ impl Preparation<'_> {
         });
         // Whichever thread came first: the first error is that of the first path.
         done.sort_by_key(|(path, _)| *path);
-        let mut prepared = Prepared::default();
+        let mut prepared = PreparedFiles::default();
         for (_, one) in done {
             let one = one?;
             prepared.entries.extend(one.entries);
@@ -82,8 +86,8 @@ impl Preparation<'_> {
     }
 
     /// A file and its siblings.
-    fn original(&self, path: &str, all: &BTreeSet<&str>) -> Result<Prepared, Error> {
-        let mut prepared = Prepared::default();
+    fn original(&self, path: &str, all: &BTreeSet<&str>) -> Result<PreparedFiles, Error> {
+        let mut prepared = PreparedFiles::default();
         let original = self.directory.read(path)?;
         let digest = digest::of_bytes(&original.bytes);
         self.add(&mut prepared, path, &original, None)?;
@@ -120,11 +124,11 @@ impl Preparation<'_> {
                 continue;
             }
             prepared.bytes += length(&made);
-            prepared.entries.push(Entry {
+            prepared.entries.push(GeneratedFile {
                 path: sibling,
                 stored,
                 modified_unix_seconds: self.modified(&original),
-                known: Known {
+                known: KnownDigests {
                     digest: digest::of_bytes(&made),
                     decoded: Some(digest),
                 },
@@ -136,20 +140,20 @@ impl Preparation<'_> {
     /// A file as it is.
     fn add(
         &self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedFiles,
         path: &str,
-        content: &Content,
+        content: &FileBytes,
         decoded: Option<Digest>,
     ) -> Result<(), Error> {
         let digest = digest::of_bytes(&content.bytes);
         let stored = format!("{digest:032x}");
         self.store.put(&stored, &content.bytes)?;
         prepared.bytes += length(&content.bytes);
-        prepared.entries.push(Entry {
+        prepared.entries.push(GeneratedFile {
             path: path.to_owned(),
             stored,
             modified_unix_seconds: self.modified(content),
-            known: Known { digest, decoded },
+            known: KnownDigests { digest, decoded },
         });
         Ok(())
     }
@@ -158,7 +162,7 @@ impl Preparation<'_> {
     /// which no coded bytes are.
     fn make(
         &self,
-        prepared: &mut Prepared,
+        prepared: &mut PreparedFiles,
         path: &str,
         bytes: &[u8],
         coding: ContentCoding,
@@ -190,7 +194,7 @@ impl Preparation<'_> {
         Ok(coded)
     }
 
-    fn modified(&self, content: &Content) -> i64 {
+    fn modified(&self, content: &FileBytes) -> i64 {
         self.modified_unix_seconds
             .unwrap_or(content.modified_unix_seconds)
     }
@@ -206,7 +210,7 @@ fn coding_of(path: &str) -> Option<ContentCoding> {
     })
 }
 
-/// Whether a file is taken for another one in a coding.
+/// True if a file is taken for another one in a coding.
 fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
     let extension = coding_of(path).and_then(ContentCoding::extension);
     extension
@@ -214,7 +218,7 @@ fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
         .is_some_and(|original| all.contains(original) && coding_of(original).is_none())
 }
 
-/// Whether coded bytes decode to what has this digest and length.
+/// True if coded bytes decode to what has this digest and length.
 fn fits(coded: &[u8], coding: ContentCoding, digest: Digest, length: usize) -> bool {
     let length = u64::try_from(length).unwrap_or(u64::MAX);
     digest::of_coded(&mut &*coded, coding, length).is_ok_and(|known| known.decoded == Some(digest))

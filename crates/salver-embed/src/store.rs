@@ -1,4 +1,4 @@
-//! Bytes by what they are: what the program includes, and what need not be made again.
+//! A store of bytes by their hash: those that the program includes, and those that need not be made again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::error::Error;
 /// A directory in `OUT_DIR`.
 pub(crate) struct Store {
     directory: PathBuf,
-    /// What this build uses.
+    /// The names that this build uses.
     used: Mutex<BTreeSet<String>>,
 }
 
@@ -24,7 +24,7 @@ impl Store {
         })
     }
 
-    /// What an earlier build kept under this name.
+    /// The bytes that an earlier build kept under this name.
     pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
         let bytes = fs::read(self.directory.join(name)).ok()?;
         self.uses(name);

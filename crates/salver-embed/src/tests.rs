@@ -1,4 +1,4 @@
-//! What is made of a directory, without Cargo around it.
+//! Tests of a directory's result, without Cargo around it.
 
 use std::fs;
 use std::os::unix::fs::symlink;

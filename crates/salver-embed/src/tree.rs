@@ -1,4 +1,4 @@
-//! What is embedded, said in `build.rs`.
+//! The builder of an embedded tree, for `build.rs`.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::generate::generate;
 use crate::prepare::Preparation;
 use crate::store::{Store, write};
-use crate::walk::Directory;
+use crate::walk::SourceDirectory;
 
 /// A directory that becomes part of the program. Each method says its default.
 #[derive(Clone, Debug)]
@@ -24,14 +24,14 @@ pub struct Tree {
     symlinks: Symlinks,
 }
 
-/// What a build made.
+/// The summary of a build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files in the program, siblings included.
+    /// The number of files in the program, siblings included.
     pub files: usize,
-    /// Siblings that were compressed by this build; those of earlier ones are kept.
+    /// The number of siblings that were compressed by this build; those of earlier ones are kept.
     pub compressed: usize,
-    /// Bytes of all files.
+    /// The bytes of all files.
     pub bytes: u64,
 }
 
@@ -47,7 +47,7 @@ impl Tree {
         }
     }
 
-    /// What `embedded!` calls it: letters, digits, `-`, `_` and `.`. Default: the directory's own
+    /// The name by which `embedded!` has it: letters, digits, `-`, `_` and `.`. Default: the directory's own
     /// name, `dist` for `../web/dist`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -71,16 +71,16 @@ impl Tree {
         self
     }
 
-    /// Which symlinks are followed. Default: those whose target stays beneath the directory.
+    /// The symlinks that are followed. Default: those whose target stays beneath the directory.
     #[must_use]
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.symlinks = symlinks;
         self
     }
 
-    /// Writes into `OUT_DIR` what `embedded!` includes, and tells Cargo when to do so again: when
-    /// something in the directory has changed, or `SOURCE_DATE_EPOCH`. What a server would not show
-    /// either is named in a warning.
+    /// Writes into `OUT_DIR` what `embedded!` includes, and tells Cargo when to do so again: when something
+    /// in the directory has changed, or `SOURCE_DATE_EPOCH`. A file that a server would not show either is
+    /// named in a warning.
     ///
     /// # Errors
     /// If it is not called by a build script, the directory or a file in it cannot be read, a name
@@ -110,7 +110,7 @@ impl Tree {
         modified_unix_seconds: Option<i64>,
     ) -> Result<(Summary, Vec<String>), Error> {
         let name = self.checked_name()?;
-        let directory = Directory::open(&self.directory, self.symlinks)?;
+        let directory = SourceDirectory::open(&self.directory, self.symlinks)?;
         let walked = directory.walk(self.dotfiles)?;
         let store = Store::open(&out.join(name))?;
         let preparation = Preparation {
@@ -153,7 +153,7 @@ impl Tree {
         Ok(name)
     }
 
-    /// Two trees of one name would be one file.
+    /// Claims the tree's name: two trees of one name would be one file.
     fn claim_name(&self) -> Result<(), Error> {
         static TAKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
         let name = self.checked_name()?;
@@ -167,7 +167,7 @@ impl Tree {
     }
 }
 
-/// As many as Cargo lets a build script use.
+/// The number of threads, as many as Cargo lets a build script use.
 fn threads() -> NonZero<usize> {
     let said = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
     said.or_else(|| std::thread::available_parallelism().ok())

@@ -13,27 +13,27 @@ use crate::error::Error;
 const WAIT: Patience = Patience::MayWait;
 
 /// An open directory.
-pub(crate) struct Directory {
+pub(crate) struct SourceDirectory {
     path: PathBuf,
     view: Arc<dyn View>,
 }
 
-/// What a walk found.
+/// The files that a walk found.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
     /// Relative, sorted by their bytes.
     pub(crate) files: Vec<String>,
-    /// What is served from no directory either, and why.
+    /// The files that no server would serve either, and why.
     pub(crate) passed_over: Vec<String>,
 }
 
 /// A file's bytes, and when it was last modified.
-pub(crate) struct Content {
+pub(crate) struct FileBytes {
     pub(crate) bytes: Vec<u8>,
     pub(crate) modified_unix_seconds: i64,
 }
 
-impl Directory {
+impl SourceDirectory {
     pub(crate) fn open(path: &Path, symlinks: Symlinks) -> Result<Self, Error> {
         let open = || DirectorySource::open(path, symlinks, Duration::ZERO)?.view(WAIT);
         let view = open().map_err(|error| match error.kind() {
@@ -50,7 +50,7 @@ impl Directory {
             _ => Error::at(path, error),
         })?;
         let path = path.to_owned();
-        Ok(Directory { path, view })
+        Ok(SourceDirectory { path, view })
     }
 
     /// The files that a server would show, with their siblings; `dotfiles`: also what begins with a
@@ -113,7 +113,7 @@ impl Directory {
     }
 
     /// All of a file, in one version.
-    pub(crate) fn read(&self, path: &str) -> Result<Content, Error> {
+    pub(crate) fn read(&self, path: &str) -> Result<FileBytes, Error> {
         let fails = |error: io::Error| self.error(path.as_bytes(), error);
         let opened = self.view.open(path.as_bytes(), WAIT).map_err(fails)?;
         let identity = opened.metadata.identity;
@@ -134,13 +134,13 @@ impl Directory {
             let why = "it was changed while it was read; build again when it is finished";
             return Err(Error::at(&self.within(path.as_bytes()), why));
         }
-        Ok(Content {
+        Ok(FileBytes {
             bytes,
             modified_unix_seconds: identity.modified.seconds,
         })
     }
 
-    /// What is said of the file at `path`, quoted.
+    /// The warning about the file at `path`, quoted.
     pub(crate) fn say(&self, path: &[u8], what: &str) -> String {
         format!("{:?}: passed over, {what}", self.within(path))
     }

@@ -2,8 +2,10 @@
 
 use core::mem;
 
+use salver_semantics::Refusal;
+
 use crate::body::BodyDecoder;
-use crate::error::{ParseError, Refusal};
+use crate::error::ParseError;
 use crate::framing::BodyLength;
 use crate::limits::Limits;
 use crate::request::{self, MAX_EMPTY_LINES, RequestHead};
@@ -26,7 +28,7 @@ pub enum Event<'b> {
     },
     /// The body of the request that was given with [`Event::Body`] has come whole.
     BodyEnd,
-    /// Send this answer and close: the connection is finished.
+    /// Send this answer and close: where the next request would begin is in doubt.
     Refuse(Refusal),
 }
 
@@ -232,7 +234,7 @@ impl Search {
         input: &'b [u8],
         head: &mut RequestHead<'b>,
     ) -> Result<(usize, bool), ParseError> {
-        let (lines, rest) = request::skip_empty_lines(input);
+        let (lines, rest) = request_line::skip_empty_lines(input);
         let skipped = input.len() - rest.len();
         if lines > 0 {
             self.searched = 0;

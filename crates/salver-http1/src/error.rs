@@ -1,15 +1,6 @@
 //! What can be wrong with a request, and the status that says so.
 
-/// Why a request is refused. The status is sent with a short content, and then the connection is
-/// closed: where the next request would begin is in doubt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// The status code to send: 400, 413, 414, 417, 431, 501 or 505.
-    pub status: u16,
-    /// A short sentence for people, fit to be the content of the answer. It never holds bytes of
-    /// the request.
-    pub reason: &'static str,
-}
+use salver_semantics::Refusal;
 
 impl From<ParseError> for Refusal {
     fn from(error: ParseError) -> Self {

@@ -5,7 +5,7 @@ use salver_semantics::field::trim_ows;
 use salver_semantics::request_fields::is;
 
 use crate::limits::FIELDS_AT_MOST;
-use crate::request::skip_empty_lines;
+use crate::request_line::skip_empty_lines;
 use crate::section;
 
 /// The authority that a request head names, which [`parse`](crate::parse) has found to be valid:

@@ -24,13 +24,11 @@ mod target;
 
 pub use body::BodyDecoder;
 pub use connection::{Connection, Event, Phase};
-pub use error::Refusal;
 pub use framing::BodyLength;
 pub use host::authority;
 pub use limits::{FIELDS_AT_MOST, Limits};
 pub use request::{OwnedRequestHead, RawHead, RequestHead, parse};
-pub use request_line::Version;
+pub use request_line::{Version, request_method};
 pub use response::{CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase, write_head};
-pub use salver_semantics::Method;
-pub use salver_semantics::RequestFields;
+pub use salver_semantics::{Method, Refusal, RequestFields};
 pub use target::Target;

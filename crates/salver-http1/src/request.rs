@@ -1,14 +1,14 @@
 //! Bytes to a request head (RFC 9112 sections 2 to 6).
 
-use crate::error::{ParseError, Refusal};
+use salver_semantics::{Method, Refusal, RequestFields};
+
+use crate::error::ParseError;
 use crate::fields::{Control, Kept};
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
 use crate::request_line::{self, RequestLine, Version};
 use crate::section;
 use crate::target::Target;
-use salver_semantics::Method;
-use salver_semantics::RequestFields;
 
 /// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).
 pub(crate) const MAX_EMPTY_LINES: usize = 4;
@@ -154,24 +154,13 @@ pub fn parse<'b>(
     input: &'b [u8],
     limits: &Limits,
 ) -> Result<Option<(RequestHead<'b>, usize)>, Refusal> {
-    let (lines, rest) = skip_empty_lines(input);
+    let (lines, rest) = request_line::skip_empty_lines(input);
     if lines > MAX_EMPTY_LINES {
         return Err(ParseError::EmptyLines.into());
     }
     let mut head = RequestHead::blank();
     let length = parse_head(rest, limits, &mut head)?;
     Ok(length.map(|length| (head, input.len() - rest.len() + length)))
-}
-
-/// The number of empty lines at the beginning of `input`, and what follows them.
-pub(crate) fn skip_empty_lines(input: &[u8]) -> (usize, &[u8]) {
-    let mut lines = 0;
-    let mut rest = input;
-    while let [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] = rest {
-        lines += 1;
-        rest = tail;
-    }
-    (lines, rest)
 }
 
 /// As [`parse`], for bytes that begin with the request line. Returns the length of the head, which

@@ -90,8 +90,9 @@ fn divide(
     }
 }
 
+/// The method that the line begins with.
 #[inline]
-fn method(input: &[u8]) -> Part<'_, Method> {
+pub(crate) fn method(input: &[u8]) -> Part<'_, Method> {
     match input {
         [b'G', b'E', b'T', b' ', rest @ ..] => Ok(Some((Method::Get, rest))),
         [b'H', b'E', b'A', b'D', b' ', rest @ ..] => Ok(Some((Method::Head, rest))),
@@ -177,6 +178,25 @@ fn any_version(input: &[u8]) -> Part<'_, Version> {
         },
         _ => Err(ParseError::Version),
     }
+}
+
+/// The method of the request that `input` begins with, once it has come, whatever else is wrong with the
+/// head or missing: the answer to HEAD has no content, refusal or not (RFC 9112 section 6.3).
+pub fn request_method(input: &[u8]) -> Option<Method> {
+    let (_, line) = skip_empty_lines(input);
+    let (method, _) = method(line).ok()??;
+    Some(method)
+}
+
+/// The number of empty lines at the beginning of `input`, and what follows them.
+pub(crate) fn skip_empty_lines(input: &[u8]) -> (usize, &[u8]) {
+    let mut lines = 0;
+    let mut rest = input;
+    while let [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] = rest {
+        lines += 1;
+        rest = tail;
+    }
+    (lines, rest)
 }
 
 #[cfg(test)]
@@ -407,5 +427,21 @@ mod tests {
             parse(b"GET / HTTP/1.1\r\nrest", 16).unwrap().unwrap().1,
             b"rest"
         );
+    }
+
+    #[test]
+    fn the_method_of_a_head_that_is_not_whole_or_not_valid() {
+        for (input, expected) in [
+            (&b"HEAD "[..], Some(Method::Head)),
+            (b"\r\n\nHEAD / HTTP/9\r\n", Some(Method::Head)),
+            (b"GET /\0", Some(Method::Get)),
+            (b"head /", Some(Method::Other)),
+            (b"HEAD", None),
+            (b"HEAD\t/", None),
+            (b" HEAD /", None),
+            (b"", None),
+        ] {
+            assert_eq!(request_method(input), expected, "{}", input.escape_ascii());
+        }
     }
 }

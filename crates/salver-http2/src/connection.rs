@@ -3,20 +3,20 @@
 mod answer;
 mod content;
 mod control;
+mod goodbye;
 mod section;
 
 pub use self::answer::Stalled;
 
+use salver_fields::{Priority, Rejection, RequestHead, Scratch};
+use salver_semantics::{FloodGuard, Method, RateCredit, Refusal};
+
+use self::goodbye::Goodbye;
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{
-    Frame, MOST, PREFACE, flag, kind, push_goaway, push_header, push_number, push_settings, setting,
-};
+use crate::frame::{Frame, PREFACE, flag, kind, push_number, push_settings, setting};
 use crate::hpack::Decoder;
 use crate::limits::Limits;
-use crate::priority::Priority;
-use crate::request::{Head, Malformed, Request};
 use crate::streams::{State, Stream, Streams};
-use salver_semantics::{FloodGuard, RateCredit};
 
 /// The window that each side has until it is told otherwise (RFC 9113 section 6.9.2).
 const INITIAL_WINDOW: i64 = 65_535;
@@ -41,9 +41,18 @@ pub enum Event<'s, T> {
         /// Its stream.
         stream: u32,
         /// The request.
-        request: Request<'s>,
+        request: RequestHead<'s>,
         /// The last piece of its content.
         content: &'s [u8],
+    },
+    /// Answer this request by its refusal: by [`Connection::respond`], now or later.
+    Refused {
+        /// Its stream.
+        stream: u32,
+        /// Its method, if it is known.
+        method: Option<Method>,
+        /// The status, and a sentence for people.
+        refusal: Refusal,
     },
     /// A request is withdrawn, or its answer is not wanted any more, or cannot be had.
     Cancelled {
@@ -54,28 +63,6 @@ pub enum Event<'s, T> {
     },
     /// Send what is to be sent, and close.
     Ended,
-}
-
-/// How much of the end the client has been told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Goodbye {
-    Unsaid,
-    /// That there will be one; what it sends until it has heard that is answered.
-    Announced,
-    /// It has.
-    Heard,
-    /// The last stream that is answered.
-    Said(u32),
-}
-
-/// The PING that goes with the announcement of the end.
-const LAST_PING: &[u8; 8] = b"draining";
-
-/// What is used while input is looked at, and can serve all connections of a thread in turn.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    head: Head,
-    text: Vec<u8>,
 }
 
 /// What a connection is doing: it decides which time limit applies.
@@ -226,45 +213,6 @@ impl<T> Connection<T> {
         self.has_ended || no_more && self.streams.len() == 0
     }
 
-    /// Announces that the connection is about to end, while all streams are still answered; a PING goes
-    /// with it, whose answer shows that the client knows (RFC 9113 section 6.8).
-    pub fn announce_goaway(&mut self, out: &mut Vec<u8>) {
-        if self.goodbye == Goodbye::Unsaid && !self.has_ended {
-            self.goodbye = Goodbye::Announced;
-            push_goaway(out, MOST, ErrorCode::NO_ERROR);
-            push_header(out, LAST_PING.len(), kind::PING, 0, 0);
-            out.extend_from_slice(LAST_PING);
-        }
-    }
-
-    /// Whether the client has answered the announcement.
-    pub fn knows_goaway(&self) -> bool {
-        self.goodbye == Goodbye::Heard
-    }
-
-    /// Says that no further stream is answered; those that are open are (RFC 9113 section 6.8).
-    pub fn go_away(&mut self, out: &mut Vec<u8>) {
-        if !self.goes_away() && !self.has_ended {
-            self.push_goaway(ErrorCode::NO_ERROR, out);
-        }
-    }
-
-    /// Whether the client has been told the last stream.
-    pub fn goes_away(&self) -> bool {
-        matches!(self.goodbye, Goodbye::Said(_))
-    }
-
-    /// Appends a GOAWAY. The stream that it names never goes up (RFC 9113 section 6.8): a client may have
-    /// sent elsewhere already what was beyond it.
-    fn push_goaway(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        let last = match self.goodbye {
-            Goodbye::Said(last) => last.min(self.last),
-            Goodbye::Unsaid | Goodbye::Announced | Goodbye::Heard => self.last,
-        };
-        self.goodbye = Goodbye::Said(last);
-        push_goaway(out, last, code);
-    }
-
     /// Memory that is held for streams, and for input that is not whole, in bytes. Not what the caller
     /// keeps elsewhere of the answers.
     pub fn held(&self) -> usize {
@@ -276,6 +224,14 @@ impl<T> Connection<T> {
     /// can be sent again). A few are always taken. At first there is no such bound.
     pub fn limit_held(&mut self, bytes: usize) {
         self.room = bytes;
+    }
+
+    /// The method of the request on a stream whose content is awaited.
+    pub fn method(&mut self, stream: u32) -> Option<Method> {
+        match &self.streams.get(stream)?.state {
+            State::Receiving(incoming) => Some(incoming.request.method),
+            State::Answering | State::Sending { .. } => None,
+        }
     }
 
     /// Streams that are open.
@@ -332,15 +288,26 @@ impl<T> Connection<T> {
                 request: *request,
                 content,
             },
-            Done::Head(stream, ends) => match scratch.head.request() {
-                Ok(request) => self.open(limits, stream, ends, &scratch.head, request, out),
-                Err(Malformed) => {
-                    let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
-                    match self.give_up(limits, second, fault, out) {
-                        Done::Ended => Event::Ended,
-                        _ => Event::Again,
+            Done::Refused(stream, method, refusal) => Event::Refused {
+                stream,
+                method,
+                refusal,
+            },
+            Done::Head(stream, ends) => match scratch.section.request() {
+                // RFC 9113 section 8.1.1.
+                Ok(head) if ends && head.content_length.is_some_and(|length| length > 0) => {
+                    self.malformed(limits, second, stream, out)
+                }
+                Ok(head) => self.open(limits, stream, ends, (head, scratch.section.held()), out),
+                Err(Rejection::Refused(refusal)) => {
+                    self.open_answering(stream, ends, Priority::default());
+                    Event::Refused {
+                        stream,
+                        method: scratch.section.method(),
+                        refusal,
                     }
                 }
+                Err(Rejection::Malformed(_)) => self.malformed(limits, second, stream, out),
             },
             Done::Frame | Done::Ended => Event::Ended,
         };
@@ -406,6 +373,21 @@ impl<T> Connection<T> {
             Ok(())
         } else {
             Err(ErrorCode::ENHANCE_YOUR_CALM.into())
+        }
+    }
+
+    /// The request that was to open a stream is malformed: an error of the stream (RFC 9113 section 8.1.1).
+    fn malformed<'s>(
+        &mut self,
+        limits: &Limits,
+        second: u64,
+        stream: u32,
+        out: &mut Vec<u8>,
+    ) -> Event<'s, T> {
+        let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
+        match self.give_up(limits, second, fault, out) {
+            Done::Ended => Event::Ended,
+            _ => Event::Again,
         }
     }
 
@@ -482,7 +464,8 @@ enum Done<'i, T> {
     /// A field section that opens a stream, and whether it ends the client's side. It is in the
     /// scratch.
     Head(u32, bool),
-    Held(u32, Box<Request<'static>>, &'i [u8]),
+    Held(u32, Box<RequestHead<'static>>, &'i [u8]),
+    Refused(u32, Option<Method>, Refusal),
     Ended,
 }
 
@@ -491,12 +474,6 @@ enum Closed {
     Idle,
     ResetHere,
     Ended,
-}
-
-/// The stream that a priority of RFC 7540 depends on.
-fn depends_on(payload: &[u8]) -> Option<u32> {
-    let bytes = payload.first_chunk()?;
-    Some(u32::from_be_bytes(*bytes) & MOST)
 }
 
 #[cfg(test)]

@@ -149,6 +149,12 @@ pub(crate) fn push_goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
+/// The stream that a priority of RFC 7540 depends on.
+pub(crate) fn depends_on(payload: &[u8]) -> Option<u32> {
+    let bytes = payload.first_chunk()?;
+    Some(u32::from_be_bytes(*bytes) & MOST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

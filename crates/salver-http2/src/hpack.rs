@@ -3,11 +3,12 @@
 mod decoder;
 mod dynamic_table;
 mod encoder;
-pub mod huffman;
-pub mod integer;
 mod static_table;
 
-pub(crate) use decoder::{Decoder, Line};
+use salver_fields::integer::IntegerError;
+use salver_fields::string::StringError;
+
+pub(crate) use decoder::Decoder;
 pub(crate) use encoder::{push_line, push_status};
 
 /// Why a block cannot be decoded. Each is a connection error (RFC 9113 section 4.3): what the
@@ -26,11 +27,21 @@ pub(crate) enum Error {
     TableSize,
 }
 
-impl From<integer::IntegerError> for Error {
-    fn from(error: integer::IntegerError) -> Self {
+impl From<IntegerError> for Error {
+    fn from(error: IntegerError) -> Self {
         match error {
-            integer::IntegerError::Truncated => Error::Truncated,
-            integer::IntegerError::TooLarge => Error::Integer,
+            IntegerError::Truncated => Error::Truncated,
+            IntegerError::TooLarge => Error::Integer,
+        }
+    }
+}
+
+impl From<StringError> for Error {
+    fn from(error: StringError) -> Self {
+        match error {
+            StringError::Truncated => Error::Truncated,
+            StringError::TooLarge => Error::Integer,
+            StringError::Huffman => Error::Huffman,
         }
     }
 }

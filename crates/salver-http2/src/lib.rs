@@ -10,18 +10,15 @@
 mod connection;
 mod error;
 mod frame;
-pub mod hpack;
+mod hpack;
 mod limits;
-mod priority;
-mod request;
 mod response;
 mod streams;
 
-pub use connection::{Connection, Event, Phase, Scratch, Stalled};
+pub use connection::{Connection, Event, Phase, Stalled};
 pub use error::ErrorCode;
 pub use frame::PREFACE;
 pub use limits::Limits;
-pub use priority::Priority;
-pub use request::{Lines, Request};
 pub use response::{RenderedHead, render_fields};
+pub use salver_fields::Scratch;
 pub use streams::Turn;

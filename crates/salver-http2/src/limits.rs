@@ -13,7 +13,7 @@ pub struct Limits {
     /// default 1,000. A tenth of them is allowed again each second.
     pub max_idle_frames: u32,
     /// Whether requests are for a program, not for files alone: then all their
-    /// [lines](crate::Request::lines) are kept, and whoever asks before sending content (Expect) is
+    /// [lines](salver_fields::RequestHead::lines) are kept, and whoever asks before sending content (Expect) is
     /// told to go on. Default: no.
     pub for_program: bool,
 }

@@ -79,7 +79,7 @@ mod tests {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let mut decoder = Decoder::new();
         let decoded = decoder.decode(&out[6..], &mut Vec::new(), |line| {
-            assert!(line.valid);
+            assert!(line.is_valid);
             lines.push(format!("{}: {}", text(line.name), text(line.value)));
         });
         decoded.unwrap();

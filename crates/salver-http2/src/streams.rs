@@ -14,11 +14,9 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use salver_fields::{Priority, RequestHead, URGENCIES};
 use salver_semantics::{LeastRate, RateCredit};
 use slab::Slab;
-
-use crate::priority::{Priority, URGENCIES};
-use crate::request::Request;
 
 /// What an answer may send before others of its urgency have their turn, in bytes. Most files of a
 /// site fit, so they are not interleaved.
@@ -74,9 +72,7 @@ pub(crate) enum State<T> {
 /// A request whose content is on its way.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    pub(crate) request: Request<'static>,
-    /// Length that was announced.
-    pub(crate) expected: Option<u64>,
+    pub(crate) request: RequestHead<'static>,
     /// Length that has come.
     pub(crate) received: u64,
     /// Bytes of memory that the request takes.

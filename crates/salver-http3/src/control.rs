@@ -1,12 +1,13 @@
 //! The control stream (RFC 9114 sections 6.2.1 and 7.2).
 
+use salver_fields::Priority;
+
 use crate::Limits;
 use crate::error::{Code, ConnectionError};
 use crate::frame::{
     CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
     PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
 };
-use crate::priority::Urgency;
 use crate::varint;
 
 /// The type of a control stream.
@@ -60,8 +61,8 @@ pub struct Control {
 /// Something on the control stream that is to be acted upon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControlEvent {
-    /// The answer on this stream, which may not have been opened yet, is to be so urgent.
-    Urgency(u64, Urgency),
+    /// The answer on this stream, which may not have been opened yet, is to have this priority.
+    Priority(u64, Priority),
     /// A frame has begun or ended that changes nothing: of an unknown type, or about pushes. Only their number
     /// matters.
     Idle,
@@ -154,7 +155,7 @@ impl Control {
                         "no request can be on this stream",
                     ));
                 }
-                return Ok(Some(ControlEvent::Urgency(stream, Urgency::parse(value))));
+                return Ok(Some(ControlEvent::Priority(stream, Priority::parse(value))));
             }
             MAX_PUSH_ID => {
                 let id = sole(payload)?;
@@ -283,8 +284,8 @@ mod tests {
                 ControlEvent::Idle,
                 ControlEvent::Idle,
                 ControlEvent::Idle,
-                ControlEvent::Urgency(8, Urgency::parse(b"u=1")),
-                ControlEvent::Urgency(4, Urgency::default()),
+                ControlEvent::Priority(8, Priority::parse(b"u=1, i")),
+                ControlEvent::Priority(4, Priority::default()),
                 ControlEvent::Idle,
                 ControlEvent::Idle,
                 ControlEvent::Idle,

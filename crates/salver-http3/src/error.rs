@@ -1,5 +1,8 @@
 //! What can be wrong on a stream, and how far the harm goes.
 
+use salver_fields::Rejection;
+use salver_semantics::Refusal;
+
 /// The error codes of HTTP/3 and QPACK that this side sends (RFC 9114 section 8.1, RFC 9204
 /// section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +45,16 @@ pub enum Code {
 }
 
 impl Code {
+    /// With which code to ask the client to send no more of a request that is refused.
+    pub const fn of(refusal: &Refusal) -> Code {
+        // RFC 9114 section 4.1.2: a malformed message may be answered, and is an error of the
+        // stream all the same. Section 4.1: who has its answer need not send the rest.
+        match refusal.status {
+            400 => Code::MessageError,
+            _ => Code::NoError,
+        }
+    }
+
     /// The code as it is sent.
     pub const fn value(self) -> u64 {
         self as u64
@@ -60,33 +73,6 @@ pub struct ConnectionError {
 impl ConnectionError {
     pub(crate) const fn new(code: Code, reason: &'static str) -> Self {
         ConnectionError { code, reason }
-    }
-}
-
-/// Why a request is refused: the status is sent with a short content, and what still comes of the
-/// request is not read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// The status code to send: 400, 413, 414, 417 or 431.
-    pub status: u16,
-    /// A short sentence for people, fit to be the content of the answer. It never holds bytes of
-    /// the request.
-    pub reason: &'static str,
-}
-
-impl Refusal {
-    pub(crate) const fn new(status: u16, reason: &'static str) -> Self {
-        Refusal { status, reason }
-    }
-
-    /// With which code to ask the client to send no more of the request.
-    pub fn code(&self) -> Code {
-        // RFC 9114 section 4.1.2: a malformed message may be answered, and is an error of the
-        // stream all the same. Section 4.1: who has its answer need not send the rest.
-        match self.status {
-            400 => Code::MessageError,
-            _ => Code::NoError,
-        }
     }
 }
 
@@ -110,5 +96,18 @@ impl From<ConnectionError> for StreamFailure {
 impl From<Refusal> for StreamFailure {
     fn from(refusal: Refusal) -> Self {
         StreamFailure::Refused(refusal)
+    }
+}
+
+/// A malformed request is answered, so that whoever made it learns what is wrong (RFC 9114 section 4.1.2).
+impl From<Rejection> for StreamFailure {
+    fn from(rejection: Rejection) -> Self {
+        StreamFailure::Refused(match rejection {
+            Rejection::Malformed(reason) => Refusal {
+                status: 400,
+                reason,
+            },
+            Rejection::Refused(refusal) => refusal,
+        })
     }
 }

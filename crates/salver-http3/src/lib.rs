@@ -11,21 +11,16 @@
 mod control;
 mod error;
 mod frame;
-mod priority;
 mod qpack;
-mod request;
 mod request_stream;
 mod response;
-mod section;
 mod streams;
 mod varint;
 
 pub use control::{Control, ControlEvent, goaway, settings};
-pub use error::{Code, ConnectionError, Refusal, StreamFailure};
-pub use priority::Urgency;
-pub use request::{RequestHead, Target};
+pub use error::{Code, ConnectionError, StreamFailure};
 pub use request_stream::{Event, RequestStream};
 pub use response::{CONTINUE, Fields, RenderedHead, write_data_header, write_head};
+pub use salver_fields::Scratch;
 pub use salver_semantics::RequestLimits as Limits;
-pub use section::FieldSection;
 pub use streams::{Instructions, PeerStreams, StreamKind};

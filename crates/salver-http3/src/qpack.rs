@@ -3,10 +3,9 @@
 
 pub(crate) mod static_table;
 
-use salver_http2::hpack::{huffman, integer};
-
-use crate::Limits;
-use crate::section::FieldSection;
+use salver_fields::integer::IntegerError;
+use salver_fields::string::StringError;
+use salver_fields::{FieldLine, integer, string};
 
 /// Why a field section is not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,96 +18,72 @@ pub(crate) enum Error {
     Huffman,
     /// It refers to an entry that is not in the static table.
     Reference,
-    /// It is larger than allowed.
-    TooLarge,
-    /// It has more lines than allowed.
-    TooManyLines,
 }
 
-impl From<integer::IntegerError> for Error {
-    fn from(error: integer::IntegerError) -> Self {
+impl From<IntegerError> for Error {
+    fn from(error: IntegerError) -> Self {
         match error {
-            integer::IntegerError::Truncated => Error::Truncated,
-            integer::IntegerError::TooLarge => Error::Integer,
+            IntegerError::Truncated => Error::Truncated,
+            IntegerError::TooLarge => Error::Integer,
         }
     }
 }
 
-/// Reads a whole field section (section 4.5) into `into`, which is cleared first.
+impl From<StringError> for Error {
+    fn from(error: StringError) -> Self {
+        match error {
+            StringError::Truncated => Error::Truncated,
+            StringError::TooLarge => Error::Integer,
+            StringError::Huffman => Error::Huffman,
+        }
+    }
+}
+
+/// Gives each line of a whole field section (section 4.5) to `each`. `text` is overwritten.
 pub(crate) fn decode(
     section: &[u8],
-    limits: &Limits,
-    into: &mut FieldSection,
+    text: &mut Vec<u8>,
+    mut each: impl FnMut(FieldLine<'_>),
 ) -> Result<(), Error> {
-    into.clear();
     // Section 4.5.1: no line may need an entry of the dynamic table; then the base means nothing.
     let (required, rest) = integer::read(section, 8)?;
     if required != 0 {
         return Err(Error::Reference);
     }
     let (_base, mut rest) = integer::read(rest, 7)?;
-    let mut plain = 0;
     while let [first, ..] = rest {
-        let bytes = into.bytes();
-        let value;
+        text.clear();
         match first >> 4 {
             // Section 4.5.2: an indexed line.
             0b1100..=0b1111 => {
                 let (index, tail) = integer::read(rest, 6)?;
-                let (name, text) = static_table::get(index).ok_or(Error::Reference)?;
-                bytes.extend_from_slice(name);
-                value = bytes.len();
-                bytes.extend_from_slice(text);
+                let (name, value) = static_table::get(index).ok_or(Error::Reference)?;
+                each(FieldLine {
+                    name,
+                    value,
+                    is_valid: true,
+                });
                 rest = tail;
             }
             // Section 4.5.4: the name by its index.
             0b0101 | 0b0111 => {
                 let (index, tail) = integer::read(rest, 4)?;
                 let (name, _) = static_table::get(index).ok_or(Error::Reference)?;
-                bytes.extend_from_slice(name);
-                value = bytes.len();
-                rest = string(tail, 7, limits, bytes)?;
+                rest = string::read(tail, 7, text)?;
+                each(FieldLine::new(name, text));
             }
             // Section 4.5.6: name and value as they are.
             0b0010 | 0b0011 => {
-                let tail = string(rest, 3, limits, bytes)?;
-                value = bytes.len();
-                rest = string(tail, 7, limits, bytes)?;
+                let tail = string::read(rest, 3, text)?;
+                let split = text.len();
+                rest = string::read(tail, 7, text)?;
+                let (name, value) = text.split_at_checked(split).unwrap_or_default();
+                each(FieldLine::new(name, value));
             }
             _ => return Err(Error::Reference),
         }
-        let is_pseudo = into.end_line(value);
-        plain += usize::from(!is_pseudo);
-        if into.size() > limits.max_head {
-            return Err(Error::TooLarge);
-        }
-        if plain > limits.max_fields {
-            return Err(Error::TooManyLines);
-        }
     }
     Ok(())
-}
-
-/// Appends a string whose length has a prefix of so many bits (section 4.1.2), and returns what
-/// follows. The bit before the prefix says whether it is Huffman-coded.
-fn string<'a>(
-    input: &'a [u8],
-    prefix: u32,
-    limits: &Limits,
-    out: &mut Vec<u8>,
-) -> Result<&'a [u8], Error> {
-    let coded = input.first().is_some_and(|first| first >> prefix & 1 == 1);
-    let (length, rest) = integer::read(input, prefix)?;
-    let (text, rest) = rest.split_at_checked(length).ok_or(Error::Truncated)?;
-    if text.len() > limits.max_head {
-        return Err(Error::TooLarge);
-    }
-    if coded {
-        huffman::decode(text, out).map_err(|_| Error::Huffman)?;
-    } else {
-        out.extend_from_slice(text);
-    }
-    Ok(rest)
 }
 
 /// Appends the beginning of a field section that needs nothing of the dynamic table.
@@ -122,24 +97,12 @@ pub(crate) fn write(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
         Some((index, true)) => integer::write(out, 0b1100_0000, 6, index),
         Some((index, false)) => {
             integer::write(out, 0b0101_0000, 4, index);
-            write_string(out, 0, 7, value);
+            string::write(out, 0, 7, value);
         }
         None => {
-            write_string(out, 0b0010_0000, 3, name);
-            write_string(out, 0, 7, value);
+            string::write(out, 0b0010_0000, 3, name);
+            string::write(out, 0, 7, value);
         }
-    }
-}
-
-/// Appends a string, Huffman-coded where that is shorter.
-fn write_string(out: &mut Vec<u8>, first: u8, prefix: u32, text: &[u8]) {
-    let length = huffman::encoded_length(text);
-    if length < text.len() {
-        integer::write(out, first | 1 << prefix, prefix, length);
-        huffman::encode(text, out);
-    } else {
-        integer::write(out, first, prefix, text.len());
-        out.extend_from_slice(text);
     }
 }
 
@@ -150,13 +113,12 @@ mod tests {
 
     type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-    fn decoded(section: &[u8], limits: &Limits) -> Result<Lines, Error> {
-        let mut into = FieldSection::default();
-        decode(section, limits, &mut into)?;
-        Ok(into
-            .iter()
-            .map(|(name, value)| (name.to_vec(), value.to_vec()))
-            .collect())
+    fn decoded(section: &[u8]) -> Result<Lines, Error> {
+        let mut lines = Vec::new();
+        decode(section, &mut Vec::new(), |line| {
+            lines.push((line.name.to_vec(), line.value.to_vec()));
+        })?;
+        Ok(lines)
     }
 
     #[track_caller]
@@ -164,11 +126,7 @@ mod tests {
         let text =
             |(name, value): &(&str, &str)| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let expected = expected.map(|lines| lines.iter().map(text).collect());
-        assert_eq!(
-            decoded(section, &Limits::default()),
-            expected,
-            "{section:x?}"
-        );
+        assert_eq!(decoded(section), expected, "{section:x?}");
     }
 
     #[test]
@@ -221,37 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept() {
-        let limits = Limits {
-            max_head: 100,
-            max_fields: 2,
-            ..Limits::default()
-        };
-        let section = |lines: &[(&str, &str)]| {
-            let mut out = Vec::new();
-            begin(&mut out);
-            for (name, value) in lines {
-                write(&mut out, name.as_bytes(), value.as_bytes());
-            }
-            decoded(&out, &limits).map(|lines| lines.len())
-        };
-        let long = "x".repeat(67);
-        assert_eq!(section(&[("a", &long)]), Ok(1));
-        assert_eq!(section(&[("ab", &long)]), Err(Error::TooLarge));
-        assert_eq!(
-            section(&[("a", ""), ("b", ""), ("c", "")]),
-            Err(Error::TooManyLines)
-        );
-        let generous = Limits {
-            max_fields: 2,
-            ..Limits::default()
-        };
-        let mut out = Vec::new();
-        begin(&mut out);
-        for name in [":a", ":b", ":c", "d", "e"] {
-            write(&mut out, name.as_bytes(), b"");
+    fn entries_of_the_table_are_valid_lines() {
+        for index in 0..99 {
+            let (name, value) = static_table::get(index).unwrap();
+            assert!(FieldLine::new(name, value).is_valid, "{index}");
         }
-        assert_eq!(decoded(&out, &generous).map(|lines| lines.len()), Ok(5));
     }
 
     proptest! {
@@ -266,12 +198,12 @@ mod tests {
                 write(&mut out, name.as_bytes(), value);
             }
             let expected: Lines = lines.into_iter().map(|(name, value)| (name.into_bytes(), value)).collect();
-            prop_assert_eq!(decoded(&out, &Limits::default()), Ok(expected));
+            prop_assert_eq!(decoded(&out), Ok(expected));
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(section: Vec<u8>) {
-            let _ = decoded(&section, &Limits::default());
+            let _ = decoded(&section);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A request stream (RFC 9114 section 4.1): one field section, content, perhaps trailers.
 
+use salver_fields::Scratch;
+use salver_semantics::Refusal;
+
 use crate::Limits;
-use crate::error::{Code, ConnectionError, Refusal, StreamFailure};
+use crate::error::{Code, ConnectionError, StreamFailure};
 use crate::frame::{
     CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
     PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
 };
 use crate::qpack;
-use crate::section::FieldSection;
 
 /// Where a request stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,8 +62,8 @@ impl Default for RequestStream {
 }
 
 impl RequestStream {
-    /// Reads what came. The head, once it is whole, goes into `section`; content is appended to
-    /// `content`, or dropped.
+    /// Reads what came. The head, once it is whole, goes into the section of `scratch`; content is appended
+    /// to `content`, or dropped.
     ///
     /// # Errors
     /// What ends the stream or the connection. What still comes is not to be read then.
@@ -69,7 +71,7 @@ impl RequestStream {
         &mut self,
         limits: &Limits,
         input: &mut &[u8],
-        section: &mut FieldSection,
+        scratch: &mut Scratch,
         mut content: Option<&mut Vec<u8>>,
     ) -> Result<Event, StreamFailure> {
         while let Some(part) = self.frames.next(input) {
@@ -77,7 +79,7 @@ impl RequestStream {
                 Part::Begin { kind, length } => {
                     if self.place == Place::Start {
                         // Nothing of another request is to be taken for this one.
-                        section.clear();
+                        scratch.section.clear();
                     }
                     self.begin(limits, kind, length)?;
                     &[][..]
@@ -96,17 +98,17 @@ impl RequestStream {
             }
             self.using = Use::Skip;
             if self.carry.is_empty() {
-                decode(payload, limits, section)?;
+                decode(payload, limits, scratch)?;
             } else {
                 self.carry.extend_from_slice(payload);
-                decode(&std::mem::take(&mut self.carry), limits, section)?;
+                decode(&std::mem::take(&mut self.carry), limits, scratch)?;
             }
             if self.place == Place::Start {
                 self.place = Place::Content;
                 return Ok(Event::Head);
             }
             self.place = Place::Trailers;
-            check_trailers(section)?;
+            scratch.section.check_trailers()?;
         }
         Ok(Event::Incomplete)
     }
@@ -137,7 +139,7 @@ impl RequestStream {
         if self.announced.is_some_and(|length| length != self.received) {
             // Section 4.1.2.
             let reason = "The content has not the length that Content-Length says";
-            return Err(Refusal::new(400, reason).into());
+            return Err(refused(400, reason));
         }
         Ok(())
     }
@@ -148,7 +150,7 @@ impl RequestStream {
         match kind {
             HEADERS if self.place != Place::Trailers => {
                 if length > u64::try_from(limits.max_head).unwrap_or(u64::MAX) {
-                    return Err(too_large());
+                    return Err(refused(431, "The field section is too large"));
                 }
                 self.using = Use::Section;
             }
@@ -156,7 +158,7 @@ impl RequestStream {
                 self.using = Use::Count;
                 self.received = self.received.saturating_add(length);
                 if self.received > limits.max_body {
-                    return Err(Refusal::new(413, "The content is too large").into());
+                    return Err(refused(413, "The content is too large"));
                 }
             }
             HEADERS | DATA => return unexpected("the frame comes too early or too late"),
@@ -179,30 +181,19 @@ impl RequestStream {
     }
 }
 
-fn too_large() -> StreamFailure {
-    Refusal::new(431, "The field section is too large").into()
+fn refused(status: u16, reason: &'static str) -> StreamFailure {
+    Refusal { status, reason }.into()
 }
 
-fn decode(bytes: &[u8], limits: &Limits, section: &mut FieldSection) -> Result<(), StreamFailure> {
-    qpack::decode(bytes, limits, section).map_err(|error| match error {
-        qpack::Error::TooLarge => too_large(),
-        qpack::Error::TooManyLines => Refusal::new(431, "Too many field lines").into(),
-        qpack::Error::Truncated
-        | qpack::Error::Integer
-        | qpack::Error::Huffman
-        | qpack::Error::Reference => {
-            let reason = "a field section cannot be read";
-            ConnectionError::new(Code::DecompressionFailed, reason).into()
-        }
+/// Puts the lines of a field section into the section of `scratch`.
+fn decode(bytes: &[u8], limits: &Limits, scratch: &mut Scratch) -> Result<(), ConnectionError> {
+    let Scratch { section, text } = scratch;
+    section.clear();
+    let decoded = qpack::decode(bytes, text, |line| section.add(limits, line));
+    decoded.map_err(|_| {
+        let reason = "a field section cannot be read";
+        ConnectionError::new(Code::DecompressionFailed, reason)
     })
-}
-
-/// RFC 9114 section 4.3: trailers hold no fields that begin with a colon.
-fn check_trailers(section: &FieldSection) -> Result<(), Refusal> {
-    if section.iter().any(|(name, _)| name.first() == Some(&b':')) {
-        return Err(Refusal::new(400, "The trailer section is malformed"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -218,8 +209,11 @@ mod tests {
         out
     }
 
+    /// GET, https, / and an authority.
+    const GET: &[u8] = b"\0\0\xd1\xd7\xc1\x50\x01a";
+
     fn head() -> Vec<u8> {
-        frame(HEADERS, b"\0\0\xd1\xd7\xc1")
+        frame(HEADERS, GET)
     }
 
     /// How many lines the head had.
@@ -233,17 +227,18 @@ mod tests {
         announced: Option<u64>,
         mut content: Option<&mut Vec<u8>>,
     ) -> Result<usize, StreamFailure> {
-        let (mut request, mut section) = (RequestStream::default(), FieldSection::default());
+        let (mut request, mut scratch) = (RequestStream::default(), Scratch::default());
+        scratch.section.keep_lines(true);
         let limits = Limits {
             max_body: 100,
             ..Limits::default()
         };
         let mut lines = 0;
         for mut piece in stream.chunks(step) {
-            while request.receive(&limits, &mut piece, &mut section, content.as_deref_mut())?
+            while request.receive(&limits, &mut piece, &mut scratch, content.as_deref_mut())?
                 == Event::Head
             {
-                lines = section.iter().count();
+                lines = scratch.section.request()?.lines.iter().count();
                 request.announce(announced);
             }
             assert!(piece.is_empty());
@@ -286,8 +281,8 @@ mod tests {
 
     #[test]
     fn whole_requests() {
-        check(&[head()], Ok(3));
-        check(&[frame(0x21, b"grease"), head(), frame(0x40, b"")], Ok(3));
+        check(&[head()], Ok(4));
+        check(&[frame(0x21, b"grease"), head(), frame(0x40, b"")], Ok(4));
         check(
             &[
                 head(),
@@ -296,7 +291,7 @@ mod tests {
                 frame(0x21, b"x"),
                 frame(DATA, b"6"),
             ],
-            Ok(3),
+            Ok(4),
         );
         check(
             &[
@@ -305,11 +300,10 @@ mod tests {
                 frame(HEADERS, b"\0\0\x21a\x01b"),
                 frame(0x21, b"x"),
             ],
-            Ok(3),
+            Ok(4),
         );
-        check(&[frame(HEADERS, b"\0\0")], Ok(0));
         let stream = [head(), frame(DATA, b"12345")].concat();
-        assert_eq!(played(&stream, 1, Some(5)), Ok(3));
+        assert_eq!(played(&stream, 1, Some(5)), Ok(4));
         for wrong in [0, 4, 6] {
             let failure = played(&stream, 1, Some(wrong)).unwrap_err();
             assert!(matches!(failure, StreamFailure::Refused(refusal) if refusal.status == 400));
@@ -340,10 +334,16 @@ mod tests {
     fn what_is_too_much() {
         refused(&[head(), frame(DATA, &[0; 60]), frame(DATA, &[0; 60])], 413);
         refused(&[frame(HEADERS, &vec![0; 16385])], 431);
-        let many = |count| [&b"\0\0"[..], &[0xdd].repeat(count)].concat();
-        check(&[frame(HEADERS, &many(100))], Ok(100));
+        let many = |count| [GET, &[0xdd].repeat(count)].concat();
+        check(&[frame(HEADERS, &many(100))], Ok(104));
         refused(&[frame(HEADERS, &many(101))], 431);
+    }
+
+    #[test]
+    fn what_is_malformed() {
+        refused(&[frame(HEADERS, b"\0\0")], 400);
         refused(&[head(), frame(HEADERS, b"\0\0\xd1")], 400);
+        refused(&[head(), frame(HEADERS, b"\0\0\x21a\x01\0")], 400);
     }
 
     #[test]

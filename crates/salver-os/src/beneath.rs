@@ -1,4 +1,4 @@
-//! From a relative path to an open file, confined to one directory by the open itself.
+//! Opening files by relative paths, confined to one directory by the open itself.
 //!
 //! On Linux the kernel confines the walk (`openat2(2)` with `RESOLVE_BENEATH`), so that nothing
 //! which is swapped meanwhile can lead outside. Where the kernel lacks it, or a sandbox forbids
@@ -20,19 +20,19 @@ use rustix::io::Errno;
 use crate::locality::is_local;
 use crate::{Kind, Metadata, Patience};
 
-/// Which symbolic links a walk may follow.
+/// The symbolic links that a walk may follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symlinks {
     /// None, wherever in the path.
     None,
-    /// Those whose target, at every step, stays beneath the directory. Absolute targets do not.
+    /// Links whose target, at every step, stays beneath the directory. Absolute targets do not.
     #[default]
     Beneath,
     /// All. The directory is then not a confinement.
     Any,
 }
 
-/// Who walks the path.
+/// The resolver of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolver {
     /// The kernel where it can, else [`Resolver::Walk`].
@@ -48,7 +48,7 @@ pub struct Directory {
     handle: OwnedFd,
     symlinks: Symlinks,
     resolver: Resolver,
-    /// Whether its file system needs nobody outside of this machine; if not, every call waits.
+    /// True if its file system needs nobody outside of this machine; if not, every call waits.
     local: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct Directory {
 pub struct OpenedFile {
     /// The handle.
     pub file: File,
-    /// What `fstat` says of the handle.
+    /// The metadata of the handle, by `fstat`.
     pub metadata: Metadata,
-    /// Whether its file system is known to need nobody outside of this machine: only then what is
+    /// True if its file system is known to need nobody outside of this machine: only then what is
     /// in the page cache can be read without waiting.
     pub local: bool,
 }
@@ -76,7 +76,7 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// As many as Linux follows (`path_resolution(7)`).
+/// The most links that a walk follows, as many as Linux does (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 
 /// `openat2` reports a rename that raced with the walk as EAGAIN (`openat2(2)`); such races end.
@@ -88,7 +88,7 @@ static OPENAT2: Openat2 = Openat2 {
     lacks: AtomicBool::new(false),
 };
 
-/// Whether this process has to do without `openat2`.
+/// The availability of `openat2` to this process.
 #[cfg(target_os = "linux")]
 struct Openat2 {
     lacks: AtomicBool,
@@ -100,11 +100,11 @@ impl Openat2 {
         self.lacks.load(Ordering::Relaxed)
     }
 
-    /// Whether `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6.
-    /// EPERM may: a sandbox that does not know the call; or somebody denies this one file (a scanner that
-    /// listens to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must
-    /// not have all of them walked to for as long as the process lives: a walk may always wait. So then
-    /// the call is asked about what needs no permission: `probe` returns what that gave.
+    /// True if `error`, of an `openat2`, says that there is none. ENOSYS does: older than Linux 5.6. EPERM
+    /// may: a sandbox that does not know the call; or somebody denies this one file (a scanner that listens
+    /// to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must not have
+    /// all of them walked to for as long as the process lives: a walk may always wait. So then the call is
+    /// asked about what needs no permission: `probe` returns what that gave.
     fn lacks(&self, error: &io::Error, probe: impl FnOnce() -> Option<Errno>) -> bool {
         let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
         let lacks = is(Errno::NOSYS)
@@ -135,7 +135,7 @@ impl Directory {
             flags,
             resolver,
             // A handle that only names a directory asks nobody, wherever it lies.
-            Mounts::Any,
+            MountCrossing::Any,
             patience,
         )?;
         let local = is_local(&handle, patience)?;
@@ -155,7 +155,7 @@ impl Directory {
         Metadata::of(&self.handle)
     }
 
-    /// What `path` names. Nothing is opened for reading: a FIFO or a device notices nothing.
+    /// The metadata of what `path` names. Nothing is opened for reading: a FIFO or a device notices nothing.
     ///
     /// `path` is relative and free of dot segments; empty names the directory itself.
     ///
@@ -167,8 +167,8 @@ impl Directory {
         if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             return match self.walk(path)? {
-                Place::Directory(handle) => Metadata::of(handle),
-                Place::Entry { metadata, .. } => Ok(metadata),
+                WalkEnd::Directory(handle) => Metadata::of(handle),
+                WalkEnd::Entry { metadata, .. } => Ok(metadata),
             };
         }
         #[cfg(target_os = "linux")]
@@ -192,11 +192,11 @@ impl Directory {
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             refuse_to_wait(patience)?;
             match self.walk(path)? {
-                Place::Directory(_) => return Err(not_a_file()),
-                Place::Entry { metadata, .. } if metadata.kind != Kind::File => {
+                WalkEnd::Directory(_) => return Err(not_a_file()),
+                WalkEnd::Entry { metadata, .. } if metadata.kind != Kind::File => {
                     return Err(not_a_file());
                 }
-                Place::Entry { parent, name, .. } => rustix::fs::openat(
+                WalkEnd::Entry { parent, name, .. } => rustix::fs::openat(
                     parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
                     OsStr::from_bytes(&name),
                     READ | OFlags::NOFOLLOW,
@@ -238,8 +238,10 @@ impl Directory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = if self.walks() && self.symlinks != Symlinks::Any {
             match self.walk(path)? {
-                Place::Entry { .. } => return Err(Errno::NOTDIR.into()),
-                Place::Directory(handle) => rustix::fs::openat(&handle, ".", flags, Mode::empty())?,
+                WalkEnd::Entry { .. } => return Err(Errno::NOTDIR.into()),
+                WalkEnd::Directory(handle) => {
+                    rustix::fs::openat(&handle, ".", flags, Mode::empty())?
+                }
             }
         } else {
             self.open_at(path, flags, Patience::MayWait)?
@@ -259,13 +261,13 @@ impl Directory {
         Ok(names)
     }
 
-    /// Whether `error` says that a link led where it may not (EXDEV, ELOOP).
+    /// True if `error` says that a link led where it may not (EXDEV, ELOOP).
     pub fn escapes(error: &io::Error) -> bool {
         let code = error.raw_os_error();
         code == Some(Errno::XDEV.raw_os_error()) || code == Some(Errno::LOOP.raw_os_error())
     }
 
-    /// What a file system that is not local gives, somebody may have to be asked for.
+    /// Refuses callers that must not wait where the file system is not local: a server may have to be asked.
     fn refuse_to_ask(&self, patience: Patience) -> io::Result<()> {
         if self.local {
             Ok(())
@@ -293,18 +295,18 @@ impl Directory {
             Symlinks::Beneath => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
             Symlinks::Any => {
                 let (root, resolver) = (self.handle.as_fd(), self.resolver);
-                return unconfined(root, path, flags, resolver, Mounts::One, patience);
+                return unconfined(root, path, flags, resolver, MountCrossing::One, patience);
             }
         };
         let root = self.handle.as_fd();
-        match resolve(root, path, flags, confinement, Mounts::One, patience) {
+        match resolve(root, path, flags, confinement, MountCrossing::One, patience) {
             Err(error) if lacks_openat2(&error) => {
                 refuse_to_wait(patience)?;
                 match self.walk(path)? {
-                    Place::Directory(handle) => {
+                    WalkEnd::Directory(handle) => {
                         Ok(rustix::fs::openat(&handle, ".", flags, Mode::empty())?)
                     }
-                    Place::Entry { parent, name, .. } => Ok(rustix::fs::openat(
+                    WalkEnd::Entry { parent, name, .. } => Ok(rustix::fs::openat(
                         parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
                         OsStr::from_bytes(&name),
                         flags | OFlags::NOFOLLOW,
@@ -319,12 +321,12 @@ impl Directory {
     #[cfg(not(target_os = "linux"))]
     fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
         let (root, resolver) = (self.handle.as_fd(), self.resolver);
-        unconfined(root, path, flags, resolver, Mounts::One, patience)
+        unconfined(root, path, flags, resolver, MountCrossing::One, patience)
     }
 
     /// Follows `path` one component at a time; no step follows a link by itself, so whatever is
     /// swapped meanwhile can only make the walk fail.
-    fn walk(&self, path: &[u8]) -> io::Result<Place> {
+    fn walk(&self, path: &[u8]) -> io::Result<WalkEnd> {
         // Invariant: `stack` holds the directories from beneath the root to here; empty is the root.
         let mut stack: Vec<OwnedFd> = Vec::new();
         let mut links = 0;
@@ -363,7 +365,7 @@ impl Directory {
                 }
                 _ if rest.is_empty() => {
                     let metadata = Metadata::from_stat(&stat);
-                    return Ok(Place::Entry {
+                    return Ok(WalkEnd::Entry {
                         parent: stack.pop(),
                         name,
                         metadata,
@@ -373,24 +375,24 @@ impl Directory {
             }
         }
         match stack.pop() {
-            Some(handle) => Ok(Place::Directory(handle)),
-            None => Ok(Place::Directory(self.handle.try_clone()?)),
+            Some(handle) => Ok(WalkEnd::Directory(handle)),
+            None => Ok(WalkEnd::Directory(self.handle.try_clone()?)),
         }
     }
 }
 
-/// How far a lookup that must not wait may go: beyond a mount point somebody else may have to be
-/// asked.
+/// The mounts that a lookup may cross: one that must not wait crosses none, for beyond a server may have to
+/// be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mounts {
+enum MountCrossing {
     One,
     Any,
 }
 
-/// Where a walk ended.
-enum Place {
+/// The end of a walk.
+enum WalkEnd {
     Directory(OwnedFd),
-    /// No directory and no link; `parent` is `None` for the root.
+    /// Neither a directory nor a link; `parent` is `None` for the root.
     Entry {
         parent: Option<OwnedFd>,
         name: Vec<u8>,
@@ -425,7 +427,7 @@ fn unconfined(
     path: &[u8],
     flags: OFlags,
     resolver: Resolver,
-    mounts: Mounts,
+    mounts: MountCrossing,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
@@ -450,13 +452,13 @@ fn resolve(
     path: &[u8],
     flags: OFlags,
     confinement: rustix::fs::ResolveFlags,
-    mounts: Mounts,
+    mounts: MountCrossing,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     if patience == Patience::MustNotWait {
         let mut resolve = confinement | ResolveFlags::CACHED;
-        if mounts == Mounts::One {
+        if mounts == MountCrossing::One {
             resolve |= ResolveFlags::NO_XDEV;
         }
         return match openat2(at, or_dot(path), flags, Mode::empty(), resolve) {

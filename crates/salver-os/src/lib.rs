@@ -23,7 +23,7 @@ pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit};
 pub use transfer::{acknowledged, send_file, send_more};
 pub use writers::{Writers, writers};
 
-/// Whether a call may wait for a disk, a network file system or a lock.
+/// The patience of a caller: whether a call may wait for a disk, a network file system or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// The caller has a thread of its own for this.

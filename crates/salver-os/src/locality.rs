@@ -1,4 +1,5 @@
-//! Does a file system answer from this machine alone, or may each call ask somebody far away?
+//! The locality of file systems: whether they answer from this machine alone, or may ask a server for each
+//! call.
 //!
 //! `RESOLVE_CACHED`, `RWF_NOWAIT` and a full page cache keep a call from waiting for a disk. They
 //! do not keep an `open` or `fstat` from asking the server of a network file system or the process
@@ -10,7 +11,7 @@ use std::os::fd::AsFd;
 
 use crate::Patience;
 
-/// Whether the file system of `handle` is a local one. What is not known is not.
+/// True if the file system of `handle` is a local one. An unknown file system is not.
 ///
 /// An overlay counts as local although its layers may not be.
 ///
@@ -42,7 +43,7 @@ mod linux {
     /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no later mount gets again.
     const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
-    /// What `statfs(2)` says of file systems that read a device of this machine, or its memory.
+    /// The types, by `statfs(2)`, of file systems that read a device of this machine, or its memory.
     const LOCAL: [u64; 20] = [
         0xEF53,      // ext2, ext3, ext4
         0x5846_5342, // XFS

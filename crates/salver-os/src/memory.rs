@@ -1,8 +1,8 @@
-//! What this process asks of the kernel's memory.
+//! Settings of the memory of this process.
 
-/// From now on memory comes in pages of the usual size only (`PR_SET_THP_DISABLE`, prctl(2)), for
-/// the whole process: huge pages make each thread that allocates a little resident with megabytes.
-/// Does nothing where the system has no such setting.
+/// Has memory come in pages of the usual size only (`PR_SET_THP_DISABLE`, prctl(2)), for the whole
+/// process: huge pages make each thread that allocates a little resident with megabytes. Does
+/// nothing where the system has no such setting.
 pub fn use_small_pages() {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! What `fstat` says of an open handle, reduced to what identifies one version of a file.
+//! The metadata of files, reduced to what identifies one version of a file.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,14 +9,14 @@ use crate::Patience;
 /// A file time: whole seconds since 1970 (negative before it) and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp {
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     pub seconds: i64,
-    /// Nanoseconds within the second, 0 to 999,999,999.
+    /// The nanoseconds within the second, 0 to 999,999,999.
     pub nanoseconds: u32,
 }
 
 impl Timestamp {
-    /// How far this time is from `other`, whichever is later.
+    /// The distance of this time from `other`, whichever is later.
     pub fn distance(self, other: SystemTime) -> Duration {
         let at = |t: Timestamp| i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanoseconds);
         let other = match other.duration_since(SystemTime::UNIX_EPOCH) {
@@ -28,7 +28,7 @@ impl Timestamp {
     }
 }
 
-/// What tells one version of a file from another without reading it.
+/// The identity of one version of a file, told from others without reading it.
 ///
 /// Times have the resolution of the file system: a version that is younger than that resolution
 /// cannot be told from its successor by identity alone.
@@ -47,13 +47,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether both are of one file or directory, in whatever versions.
+    /// True if both are of one file or directory, in whatever versions.
     pub fn is_same_file(&self, other: &Identity) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// What a path names.
+/// The kind of what a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file: the only kind that has content to serve.
@@ -74,10 +74,10 @@ impl Kind {
     }
 }
 
-/// What a file has besides its content: a change of it moves the change time, too.
+/// The attributes of a file besides its content: a change of them moves the change time, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// How many names it has.
+    /// The number of names (hard links).
     pub links: u64,
     /// Kind and permissions.
     pub mode: u32,
@@ -90,9 +90,9 @@ pub struct Attributes {
 /// Kind and identity, from one `fstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What it is.
+    /// The kind of file.
     pub kind: Kind,
-    /// Which version of it.
+    /// The version of the file.
     pub identity: Identity,
 }
 
@@ -121,7 +121,7 @@ impl Metadata {
         }
     }
 
-    /// Of an open file; `fstat` on an open handle does not wait on local file systems.
+    /// The metadata of an open file; `fstat` on an open handle does not wait on local file systems.
     ///
     /// # Errors
     /// What `fstat(2)` gives.
@@ -129,7 +129,8 @@ impl Metadata {
         Ok(Self::with_attributes(file, Patience::MayWait)?.0)
     }
 
-    /// Of an open file, with its attributes; who must not wait gets what [`at_hand`](Self::at_hand) gives.
+    /// The metadata of an open file, with its attributes; without waiting it is that of
+    /// [`at_hand`](Self::at_hand).
     ///
     /// # Errors
     /// What `fstat(2)` or `statx(2)` gives.
@@ -174,7 +175,7 @@ impl Metadata {
         Ok((Self::from_stat(&stat), attributes))
     }
 
-    /// Of what a path names; links are followed. May wait for a disk.
+    /// The metadata of what a path names; links are followed. May wait for a disk.
     ///
     /// # Errors
     /// What `stat(2)` gives.
@@ -182,7 +183,7 @@ impl Metadata {
         Ok(Self::from_stat(&rustix::fs::stat(path)?))
     }
 
-    /// Of an open file, as far as the kernel knows it without asking a file server: never waits.
+    /// The metadata of an open file, as far as the kernel knows it without asking a file server: never waits.
     /// On local file systems that is the same as [`of`](Self::of).
     ///
     /// # Errors

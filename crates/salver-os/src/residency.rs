@@ -1,16 +1,16 @@
-//! Is a byte range in the page cache, so that reading it does not wait for a disk?
+//! The residency of byte ranges in the page cache: whether reading them waits for a disk.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
 
-/// What is known of a range without reading it.
+/// The residency of a range, told without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
     /// Every page is in memory and has been read (as far as can be told: pages may leave at any
     /// moment).
     Resident,
-    /// At least one page is not in memory or still being read, or nobody can tell.
+    /// At least one page is not in memory or still being read, or the kernel does not tell.
     Cold,
 }
 
@@ -57,8 +57,8 @@ pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     }
 }
 
-/// Whether no page is missing, of those that are still being read neither; `None` if the kernel does
-/// not tell.
+/// True if no page is missing, of those that are still being read neither; `None` if the kernel does not
+/// tell.
 #[cfg(target_os = "linux")]
 fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
     use std::os::fd::AsRawFd;
@@ -103,8 +103,8 @@ fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
     (result == 0).then_some(answer.cached >= pages)
 }
 
-/// From libc, which was told by the kernel at the start: rustix looks for it in memory that it should
-/// not touch under valgrind.
+/// The page size from libc, which was told by the kernel at the start: rustix looks for it in memory that it
+/// should not touch under valgrind.
 #[cfg(target_os = "linux")]
 fn page_size() -> Option<u64> {
     // SAFETY: the call takes no pointer and answers from what libc knows.

@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Connections that the kernel holds until they are accepted; it caps this at `somaxconn`.
 const BACKLOG: i32 = 16384;
 
-/// Who reaches a socket at an IPv6 address; at one of IPv4 it says nothing.
+/// The address families that reach a socket at an IPv6 address; at one of IPv4 it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {
     /// Clients over IPv6 alone.
@@ -19,7 +19,7 @@ pub enum Families {
 }
 
 impl Families {
-    /// Sets what the system would decide by its own default.
+    /// Sets the option that the system would decide by its own default.
     fn set(self, socket: &Socket, address: SocketAddr) -> io::Result<()> {
         match address {
             SocketAddr::V4(_) => Ok(()),
@@ -54,7 +54,7 @@ pub fn listen(address: SocketAddr, families: Families, share: bool) -> io::Resul
     Ok(socket.into())
 }
 
-/// What a socket for datagrams may hold in each direction, in bytes; the kernel caps it at
+/// The bytes that a socket for datagrams may hold in each direction; the kernel caps it at
 /// `rmem_max` and `wmem_max`. A burst of many connections waits here while the loop is busy.
 const DATAGRAMS: usize = 4 << 20;
 

@@ -1,4 +1,4 @@
-//! From a file to a socket without passing through this process.
+//! Sending from a file to a socket without passing through this process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -49,7 +49,7 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(send(socket, bytes, flags)?)
 }
 
-/// Bytes that the peer of a TCP connection has acknowledged since it began (`TCP_INFO`, tcp(7)): while
+/// The bytes that the peer of a TCP connection has acknowledged since it began (`TCP_INFO`, tcp(7)): while
 /// they become more, the peer takes something, however full the queue of the socket stays.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub fn acknowledged(socket: impl AsFd) -> io::Result<u64> {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;
-        /// Where `tcpi_bytes_acked` stands in `struct tcp_info` (Linux 4.1 and later).
+        /// The offset of `tcpi_bytes_acked` in `struct tcp_info` (Linux 4.1 and later).
         const AT: usize = 120;
         let mut info = [0u8; AT + 8];
         let mut length = libc::socklen_t::try_from(info.len()).unwrap_or_default();

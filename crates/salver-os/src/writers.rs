@@ -1,4 +1,4 @@
-//! Does anybody have a file open for writing?
+//! Writers of a file: whether any process has it open for writing.
 //!
 //! The kernel grants a read lease (`fcntl(2)`, `F_SETLEASE`) only while nobody has: a writer that rests, one
 //! that has lost its core and a shared mapping that can be written to count as well, and times say nothing of
@@ -8,12 +8,12 @@
 
 use std::fs::File;
 
-/// What is known of those who may write to an open file.
+/// The writers of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
-    /// Nobody had it open for writing a moment ago.
+    /// No process had it open for writing a moment ago.
     None,
-    /// Somebody has.
+    /// A process has it open for writing.
     Some,
     /// The kernel does not say: it tells only who owns the file or has `CAP_LEASE`, and only about file
     /// systems that know leases.
@@ -46,9 +46,10 @@ mod linux {
     /// `F_SETSIG`, the same on every architecture.
     const SET_SIGNAL: libc::c_int = 10;
 
-    /// Who breaks a lease has the kernel send its holder a signal: SIGIO, which ends a process that does not
-    /// expect it, unless another is chosen for the open file. Giving the lease back undoes the choice, for all
-    /// who share the open file: so nobody may ask between another's choice and his end.
+    /// The lock under which the kernel is asked. A process that breaks a lease has the kernel send its holder
+    /// a signal: SIGIO, which ends a process that does not expect it, unless another is chosen for the open
+    /// file. Giving the lease back undoes the choice, for all who share the open file: so nobody may ask
+    /// between another's choice and his end.
     static ASKING: Mutex<()> = Mutex::new(());
 
     pub(super) fn writers(file: &File) -> Writers {

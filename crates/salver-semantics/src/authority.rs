@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-/// Whether a byte may be in the name of a simple authority.
+/// The bytes that may be in the name of a simple authority.
 static IS_SIMPLE: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -20,7 +20,7 @@ static IS_SIMPLE: [bool; 256] = {
 /// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Authority {
-    /// Whether a port number is there; a colon with nothing behind it is not one.
+    /// True if a port number is there; a colon with nothing behind it is not one.
     pub has_port: bool,
 }
 
@@ -54,7 +54,7 @@ impl Authority {
     }
 }
 
-/// Whether `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
+/// True if `bytes` are an authority of the simple form that nearly all are of: letters, digits, `-`
 /// and `.`, and perhaps a port of at most five digits. The others are for [`Authority::parse`].
 #[inline]
 pub fn is_simple(bytes: &[u8]) -> bool {
@@ -74,7 +74,7 @@ pub fn is_simple(bytes: &[u8]) -> bool {
     }
 }
 
-/// `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
+/// True for `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
 fn is_port(digits: &[u8]) -> bool {
     digits
         .iter()
@@ -85,7 +85,7 @@ fn is_port(digits: &[u8]) -> bool {
         .is_some()
 }
 
-/// A non-empty reg-name or IPv4 address: the latter is, byte for byte, also the former.
+/// True for a non-empty reg-name or IPv4 address: the latter is, byte for byte, also the former.
 fn is_reg_name(name: &[u8]) -> bool {
     let mut rest = name;
     while let [first, tail @ ..] = rest {
@@ -103,7 +103,7 @@ fn is_reg_name(name: &[u8]) -> bool {
     !name.is_empty()
 }
 
-/// What stands between the brackets: IPv6address or IPvFuture (RFC 3986 section 3.2.2).
+/// True for the text between the brackets: IPv6address or IPvFuture (RFC 3986 section 3.2.2).
 fn is_ip_literal(literal: &[u8]) -> bool {
     if let [b'v' | b'V', future @ ..] = literal {
         let Some(dot) = future.iter().position(|&byte| byte == b'.') else {
@@ -124,7 +124,7 @@ fn is_ip_literal(literal: &[u8]) -> bool {
     core::str::from_utf8(literal).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// RFC 3986 section 2.2 and 2.3.
+/// True for an unreserved character or a sub-delimiter (RFC 3986 sections 2.2 and 2.3).
 fn is_unreserved_or_sub_delim(byte: u8) -> bool {
     matches!(
         byte,

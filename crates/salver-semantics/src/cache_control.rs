@@ -5,11 +5,11 @@ use crate::field::{is_token, list, trim_ows};
 use crate::fingerprint::{self, Fingerprint};
 use crate::media_type::content_type;
 
-/// For content that never changes under its name: a year, the longest that caches agree on, and
+/// The value for content that never changes under its name: a year, the longest that caches agree on, and
 /// `immutable` (RFC 8246), so that not even a reload asks again.
 pub const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// For all else: store it, but ask before each use. With a validator the answer is a short 304.
+/// The value for all else: store it, but ask before each use. With a validator the answer is a short 304.
 pub const NO_CACHE: &str = "no-cache";
 
 /// The Cache-Control for the file at `path`: [`IMMUTABLE`] if its name carries a fingerprint and it is
@@ -32,8 +32,8 @@ pub fn cache_control<E>(
     Ok(value)
 }
 
-/// Whether a name says that the content can't change under it: it carries a hash of the content,
-/// as build tools put it there, before the extensions and after a dot or a hyphen.
+/// True if a name says that the content can't change under it: it carries a hash of the content, as
+/// build tools put it there, before the extensions and after a dot or a hyphen.
 ///
 /// A hash that is missed costs a revalidation; a word that is taken for one is stale for a year. So
 /// in doubt the answer is no. There is no doubt
@@ -84,9 +84,9 @@ pub fn is_fingerprinted<E>(
     }
 }
 
-/// Whether `value` can stand in a Cache-Control field: one directive or more, each a token, alone or
-/// with `=` and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or
-/// not; nothing but printable ASCII, space and tab is one.
+/// True if `value` can stand in a Cache-Control field: one directive or more, each a token, alone or with `=`
+/// and a token or quoted-string (RFC 9111 section 5.2). Any directive will do, known or not; nothing but
+/// printable ASCII, space and tab is one.
 ///
 /// ```
 /// use salver_semantics::is_cache_control;
@@ -109,7 +109,7 @@ fn is_directive(directive: &[u8]) -> bool {
     }
 }
 
-/// RFC 9110 section 5.6.4, without the bytes beyond ASCII, which are obsolete.
+/// True for a quoted-string (RFC 9110 section 5.6.4) without the bytes beyond ASCII, which are obsolete.
 fn is_quoted_string(value: &[u8]) -> bool {
     let Some(mut rest) = value
         .strip_prefix(b"\"")
@@ -130,7 +130,7 @@ fn is_quoted_string(value: &[u8]) -> bool {
     true
 }
 
-/// Whether the file is HTML, coded or not.
+/// True if the file is HTML, coded or not.
 fn is_html(file_name: &[u8]) -> bool {
     let decoded = ContentCoding::CODED
         .into_iter()

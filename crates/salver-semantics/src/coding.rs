@@ -41,7 +41,7 @@ impl ContentCoding {
         }
     }
 
-    /// What a precompressed sibling's name ends with, with its dot; `None` for identity.
+    /// The extension of a precompressed sibling's name, with its dot; `None` for identity.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             ContentCoding::Identity => None,
@@ -62,8 +62,8 @@ impl ContentCoding {
     }
 }
 
-/// How much each coding is wanted. Eight bytes, made without allocating; equal values select
-/// equally.
+/// The preference of a client among codings (Accept-Encoding). Eight bytes, made without allocating; equal
+/// values select equally.
 ///
 /// ```
 /// use salver_semantics::{AcceptEncoding, ContentCoding};
@@ -111,7 +111,7 @@ impl AcceptEncoding {
     /// empty value. Members that are malformed are skipped. Of a coding that is named twice (gzip
     /// and x-gzip are one) the lower weight counts, so that a refusal always holds.
     pub fn parse(value: Option<&[u8]>) -> Self {
-        let mut named = Named::default();
+        let mut named = StatedWeights::default();
         for (name, weight) in list(value.unwrap_or_default()).filter_map(member) {
             if let Some(slot) = named.slot(name) {
                 *slot = Some(slot.map_or(weight, |earlier| earlier.min(weight)));
@@ -129,7 +129,7 @@ impl AcceptEncoding {
         }
     }
 
-    /// Whether `coding` may be sent.
+    /// True if `coding` may be sent.
     pub fn accepts(&self, coding: ContentCoding) -> bool {
         self.preference(coding) > Preference::REFUSED
     }
@@ -160,7 +160,7 @@ impl AcceptEncoding {
 
 /// The weights that a field states.
 #[derive(Default)]
-struct Named {
+struct StatedWeights {
     any: Option<Weight>,
     identity: Option<Weight>,
     brotli: Option<Weight>,
@@ -168,8 +168,8 @@ struct Named {
     gzip: Option<Weight>,
 }
 
-impl Named {
-    /// `None` for a coding that Salver doesn't know.
+impl StatedWeights {
+    /// The slot of a coding; `None` for one that Salver doesn't know.
     fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Weight>> {
         if name == b"*" {
             return Some(&mut self.any);
@@ -183,7 +183,7 @@ impl Named {
     }
 }
 
-/// `codings [ OWS ";" OWS "q=" qvalue ]` (RFC 9110 sections 12.4.2 and 12.5.3).
+/// A member of the list: `codings [ OWS ";" OWS "q=" qvalue ]` (RFC 9110 sections 12.4.2 and 12.5.3).
 fn member(text: &[u8]) -> Option<(&[u8], Weight)> {
     let mut parts = text.splitn(2, |&byte| byte == b';');
     let name = trim_ows(parts.next()?);

@@ -14,14 +14,14 @@
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HttpDate(i64);
 
-/// 0000-01-01T00:00:00Z.
+/// The earliest date, 0000-01-01T00:00:00Z.
 const EARLIEST: i64 = -62_167_219_200;
-/// 9999-12-31T23:59:59Z.
+/// The latest date, 9999-12-31T23:59:59Z.
 const LATEST: i64 = 253_402_300_799;
 const DAY: i64 = 86_400;
 
 impl HttpDate {
-    /// `seconds` since 1970-01-01T00:00:00Z, moved to the nearest end if outside of the years 0 to
+    /// The date `seconds` after 1970-01-01T00:00:00Z, moved to the nearest end if outside of the years 0 to
     /// 9999: a file system may hold any time, and every time must be printable.
     pub const fn from_unix_seconds(seconds: i64) -> Self {
         if seconds < EARLIEST {
@@ -33,7 +33,7 @@ impl HttpDate {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     pub const fn unix_seconds(self) -> i64 {
         self.0
     }
@@ -162,7 +162,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 
 /// `day-name "," SP 2DIGIT SP month SP 4DIGIT SP time-of-day SP GMT`.
 fn imf_fixdate(value: &[u8]) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b", ")?;
     let day = reader.number(2)?;
@@ -185,7 +185,7 @@ fn imf_fixdate(value: &[u8]) -> Option<Civil> {
 
 /// `day-name-l "," SP 2DIGIT "-" month "-" 2DIGIT SP time-of-day SP GMT`.
 fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&LONG_WEEKDAYS)?;
     reader.literal(b", ")?;
     let day = reader.number(2)?;
@@ -219,7 +219,7 @@ fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
 
 /// `day-name SP month SP ( 2DIGIT / ( SP 1DIGIT ) ) SP time-of-day SP 4DIGIT`.
 fn asctime(value: &[u8]) -> Option<Civil> {
-    let mut reader = Reader(value);
+    let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b" ")?;
     let month = reader.month()?;
@@ -243,10 +243,10 @@ fn asctime(value: &[u8]) -> Option<Civil> {
     })
 }
 
-/// What is left to read of a date.
-struct Reader<'a>(&'a [u8]);
+/// The part of a date that is still to be read.
+struct DateReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl DateReader<'_> {
     fn literal(&mut self, expected: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(expected)?;
         Some(())
@@ -292,7 +292,7 @@ impl Reader<'_> {
     }
 }
 
-/// From Thursday, the day of 1970-01-01.
+/// The days of the week from Thursday on, the day of 1970-01-01.
 const WEEKDAYS: [&[u8]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
 const LONG_WEEKDAYS: [&[u8]; 7] = [
     b"Thursday",

@@ -1,7 +1,7 @@
 //! The grammar that fields share: optional white space, tokens, lists, weights
 //! (RFC 9110 sections 5.6 and 12.4.2).
 
-/// `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
+/// The part of `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
 ///
 /// ```
 /// assert_eq!(salver_semantics::field::trim_ows(b" \ta b\t"), b"a b");
@@ -17,7 +17,7 @@ pub fn trim_ows(value: &[u8]) -> &[u8] {
     rest
 }
 
-/// Whether `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
+/// True if `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
 pub fn is_token(value: &[u8]) -> bool {
     !value.is_empty() && value.iter().copied().all(is_tchar)
 }
@@ -26,8 +26,8 @@ fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether `value` is a field value as it stands in a message: without controls but HTAB, and without
-/// white space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
+/// True if `value` is a field value as it stands in a message: without controls but HTAB, and without white
+/// space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).
 pub fn is_value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_text = |&byte: &u8| byte >= 0x20 && byte != 0x7f || byte == b'\t';
@@ -46,7 +46,7 @@ pub fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     }
 }
 
-/// What a backslash does between two double quotes.
+/// The meaning of a backslash between two double quotes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quoting {
     /// It escapes the next byte (quoted-string, RFC 9110 section 5.6.4).
@@ -102,15 +102,15 @@ impl<'a> Iterator for List<'a> {
     }
 }
 
-/// How much a client wants something: a qvalue in thousandths, 0 to 1000
-/// (RFC 9110 section 12.4.2). Zero means "not acceptable".
+/// The weight of a preference: a qvalue in thousandths, 0 to 1000 (RFC 9110 section 12.4.2). Zero
+/// means "not acceptable".
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(u16);
 
 impl Weight {
-    /// `q=1`, also what a member without a weight has.
+    /// The weight `q=1`, also that of a member without one.
     pub const MAX: Weight = Weight(1000);
-    /// `q=0`: not acceptable.
+    /// The weight `q=0`: not acceptable.
     pub const ZERO: Weight = Weight(0);
 
     /// Reads a qvalue by the letter of the grammar: `0` or `1`, at most three decimals, nothing
@@ -169,6 +169,16 @@ mod tests {
         check(b"a\0", false);
         for byte in b"\"(),/:;<=>?@[\\]{}" {
             check(&[*byte], false);
+        }
+    }
+
+    #[test]
+    fn values() {
+        for value in ["", "a", "a b", "a\tb", "\u{e9}"] {
+            assert!(is_value(value.as_bytes()), "{value:?}");
+        }
+        for value in [" ", " a", "a\t", "a\u{1}", "\u{7f}", "a\nb", "\r", "\0"] {
+            assert!(!is_value(value.as_bytes()), "{value:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Does a file name carry a hash of the content? See
+//! Fingerprints: whether a file name carries a hash of the content. See
 //! [`is_fingerprinted`](crate::cache_control::is_fingerprinted).
 
 #[cfg(test)]
@@ -7,42 +7,42 @@ mod written;
 
 use written::{Looks, looks, looks_in_hex, numbers_in_hex};
 
-/// What a path says by itself.
+/// The fingerprint in a path, as far as the path says by itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fingerprint<'a> {
-    /// There is none.
+    /// No fingerprint.
     Absent,
-    /// These may be hashes: other names in the directory decide, by [`is_confirmed`].
+    /// Words that may be hashes: other names in the directory decide, by [`is_confirmed`].
     Doubtful(Vec<Mark<'a>>),
-    /// There is one.
+    /// A fingerprint, certainly.
     Certain,
 }
 
 /// A part of a name that may be a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark<'a> {
-    /// What stands before it, without the separator.
+    /// The part of the name before it, without the separator.
     stem: &'a [u8],
     /// A dot or a hyphen; `None` if nothing stands before it.
     separator: Option<u8>,
     hash: &'a [u8],
-    /// All that follows it.
+    /// The part of the name behind it.
     rest: &'a [u8],
-    kind: Kind,
+    kind: FileClass,
 }
 
-/// What build tools do with a file.
+/// The kind of a file, by what build tools do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// They make it: scripts, style sheets.
+enum FileClass {
+    /// Made by them: scripts, style sheets.
     Code,
-    /// Code refers to it, so that they rename it: images, fonts.
+    /// Renamed by them, as code refers to it: images, fonts.
     Asset,
-    /// People name it: documents, music, archives.
+    /// Named by people: documents, music, archives.
     Other,
 }
 
-/// What the name at the end of `path` and the directories before it say.
+/// The fingerprint that the name at the end of `path` and the directories before it show.
 pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
     let at = path.iter().rposition(|&byte| byte == b'/');
     let (directories, name) = path.split_at(at.map_or(0, |at| at + 1));
@@ -54,7 +54,7 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
             // Nothing but eight characters: so are many names.
             _ if mark.separator.is_none() && !is_reserved && !is_hex(mark.hash) => false,
             Looks::Written => false,
-            Looks::Odd => mark.kind == Kind::Code,
+            Looks::Odd => mark.kind == FileClass::Code,
             Looks::Noise | Looks::Random => true,
         };
         if mark.is_certain() || is_reserved && is_likely {
@@ -70,7 +70,7 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
     }
 }
 
-/// Whether other names in the directory show that one of `marks` is a hash: in the same place they
+/// True if other names in the directory show that one of `marks` is a hash: in the same place they
 /// carry what can be nothing else, of the same length and of characters that its own are among.
 /// Either enough of them do, and no small part of all; or every script does.
 pub(crate) fn is_confirmed<'a>(
@@ -84,9 +84,9 @@ pub(crate) fn is_confirmed<'a>(
         let mut characters = 0;
         for name in beside.clone() {
             let counts = match kind(name) {
-                Kind::Code => true,
-                Kind::Asset => assets_count,
-                Kind::Other => false,
+                FileClass::Code => true,
+                FileClass::Asset => assets_count,
+                FileClass::Other => false,
             };
             let others = self::marks(name, false);
             // The file itself, and what is made of it, speak neither for nor against it.
@@ -108,7 +108,7 @@ pub(crate) fn is_confirmed<'a>(
         }
         let looks = mark.looks();
         let is_usual = hashes.len() == least && random * LEAST_SHARE >= all;
-        let is_rule = mark.kind == Kind::Code
+        let is_rule = mark.kind == FileClass::Code
             && looks >= Looks::Noise
             && alike == all
             && (random >= 1 || alike >= 1 && looks == Looks::Random);
@@ -116,11 +116,11 @@ pub(crate) fn is_confirmed<'a>(
     })
 }
 
-/// Of the names beside it, one in three has to carry a hash: people may write one or the other that
-/// looks like one, but seldom that many in one directory.
+/// The share of the names beside it that has to carry a hash, one in three: people may write one or the other
+/// that looks like one, but seldom that many in one directory.
 const LEAST_SHARE: usize = 3;
 
-/// Directories into which a build tool puts nothing but what it has named itself: Next.js, Nuxt,
+/// True for directories into which a build tool puts nothing but what it has named itself: Next.js, Nuxt,
 /// SvelteKit, Astro.
 fn is_reserved(directories: &[u8]) -> bool {
     const RESERVED: [&[u8]; 4] = [b"_next/static/", b"_nuxt/", b"_app/immutable/", b"_astro/"];
@@ -166,7 +166,7 @@ fn without_note(stem: &[u8]) -> Option<&[u8]> {
     (5..=8).contains(&note.len()).then_some(before)
 }
 
-/// How long a hash at the end of `stem` could be: the last word, if it is hexadecimal, or as many
+/// The lengths that a hash at the end of `stem` could have: the last word, if it is hexadecimal, or as many
 /// characters as build tools take of an alphabet that has the hyphen in it.
 fn lengths(stem: &[u8], is_reserved: bool) -> Vec<usize> {
     let is_separator = |byte: &u8| matches!(byte, b'.' | b'-');
@@ -177,13 +177,13 @@ fn lengths(stem: &[u8], is_reserved: bool) -> Vec<usize> {
     lengths
 }
 
-/// Vite, Rollup, esbuild, Bun.
+/// The length of hashes of Vite, Rollup, esbuild and Bun.
 const SHORT: usize = 8;
 
-/// Turbopack: thirteen of `0-9 a-z _ -`, in the directory that is Next.js's own.
+/// The length of hashes of Turbopack: thirteen of `0-9 a-z _ -`, in the directory that is Next.js's own.
 const TURBOPACK: usize = 13;
 
-fn mark<'a>(before: &'a [u8], length: usize, rest: &'a [u8], kind: Kind) -> Option<Mark<'a>> {
+fn mark<'a>(before: &'a [u8], length: usize, rest: &'a [u8], kind: FileClass) -> Option<Mark<'a>> {
     let (stem, hash) = before.split_at_checked(before.len().checked_sub(length)?)?;
     let (stem, separator) = match stem {
         [] => (stem, None),
@@ -205,14 +205,14 @@ fn split_at_last_dot(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((stem, suffix.strip_prefix(b".")?))
 }
 
-/// Any extension will do, known or not; but a version number is none.
+/// True for any extension, known or not; but not for a version number.
 fn is_extension(suffix: &[u8]) -> bool {
     suffix.len() <= 11
         && suffix.iter().all(u8::is_ascii_alphanumeric)
         && suffix.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// What build tools put between the hash and the last extension: `.chunk.js`, `.js.map`.
+/// True for what build tools put between the hash and the last extension: `.chunk.js`, `.js.map`.
 fn is_infix(suffix: &[u8]) -> bool {
     const INFIXES: [&[u8]; 24] = [
         b"async", b"bundle", b"chunk", b"cjs", b"css", b"html", b"ico", b"js", b"json", b"lean",
@@ -222,7 +222,7 @@ fn is_infix(suffix: &[u8]) -> bool {
     INFIXES.contains(&suffix)
 }
 
-fn kind(name: &[u8]) -> Kind {
+fn kind(name: &[u8]) -> FileClass {
     let mut extensions = name.rsplit(|&byte| byte == b'.');
     let extension =
         extensions.find(|extension| !matches!(*extension, b"br" | b"gz" | b"map" | b"zst"));
@@ -231,17 +231,17 @@ fn kind(name: &[u8]) -> Kind {
         .to_ascii_lowercase()
         .as_slice()
     {
-        b"js" | b"mjs" | b"cjs" | b"css" | b"wasm" => Kind::Code,
+        b"js" | b"mjs" | b"cjs" | b"css" | b"wasm" => FileClass::Code,
         b"avif" | b"eot" | b"gif" | b"ico" | b"jpeg" | b"jpg" | b"json" | b"mp4" | b"otf"
         | b"png" | b"svg" | b"ttf" | b"webm" | b"webmanifest" | b"webp" | b"woff" | b"woff2" => {
-            Kind::Asset
+            FileClass::Asset
         }
-        _ => Kind::Other,
+        _ => FileClass::Other,
     }
 }
 
 impl Mark<'_> {
-    /// Whether nobody would write this, whatever stands beside it.
+    /// True if nobody would write this, whatever stands beside it.
     fn is_certain(&self) -> bool {
         if !is_hex(self.hash) || self.ends_with_uuid() {
             return false;
@@ -249,43 +249,44 @@ impl Mark<'_> {
         let changes = changes(self.hash);
         match (self.hash.len(), self.kind) {
             // Twelve bytes, or sixteen, may be an identifier: of a record in a database, a UUID.
-            (24, Kind::Asset | Kind::Other) => false,
+            (24, FileClass::Asset | FileClass::Other) => false,
             (32, _) if is_like_uuid(self.hash) => false,
-            (20..=64, _) | (16..=19, Kind::Code | Kind::Asset) => changes >= 4,
+            (20..=64, _) | (16..=19, FileClass::Code | FileClass::Asset) => changes >= 4,
             // Dates, part numbers and words such as `5ca1ab1e` change seldom, or have few digits.
-            (8..=15, Kind::Code) => changes >= 4 && numbers_in_hex(self.hash) >= 2,
+            (8..=15, FileClass::Code) => changes >= 4 && numbers_in_hex(self.hash) >= 2,
             _ => false,
         }
     }
 
-    /// Whether it may be a hash, if other names carry such hashes, too.
+    /// The looks of the word, as a hash that other names would have to confirm.
     fn looks(&self) -> Looks {
         match self.hash.len() {
-            _ if self.kind == Kind::Other || self.ends_with_uuid() => Looks::Written,
+            _ if self.kind == FileClass::Other || self.ends_with_uuid() => Looks::Written,
             8..=64 if is_hex(self.hash) => looks_in_hex(self.hash, self.kind),
             SHORT | TURBOPACK if is_base64url(self.hash) => looks(self.hash, self.kind),
             _ => Looks::Written,
         }
     }
 
-    /// Whether the names of images and fonts count, and how many different hashes there must be.
+    /// The evidence that is needed: whether the names of images and fonts count, and the number of different
+    /// hashes.
     fn evidence(&self) -> (bool, usize) {
         match (self.kind, self.separator, self.looks()) {
             (_, None, _) => (false, 3),
-            (Kind::Code, _, Looks::Random) => (false, 1),
-            (Kind::Code, _, Looks::Noise) => (false, 2),
-            (Kind::Code, _, _) => (false, 4),
+            (FileClass::Code, _, Looks::Random) => (false, 1),
+            (FileClass::Code, _, Looks::Noise) => (false, 2),
+            (FileClass::Code, _, _) => (false, 4),
             _ => (true, 2),
         }
     }
 
-    /// Whether it is in the same place as `mark`, and no more like what people write.
+    /// True if it is in the same place as `mark`, and no more like what people write.
     fn is_evidence_for(&self, mark: &Mark<'_>) -> bool {
         self.hash.len() == mark.hash.len()
             && self.separator == mark.separator
             && !is_series(self.hash, mark.hash)
             // One thing under many numbers is no build, but for scripts: `chunk-5QXXQZ7L.js`.
-            && (mark.kind == Kind::Code || (self.stem, self.rest) != (mark.stem, mark.rest))
+            && (mark.kind == FileClass::Code || (self.stem, self.rest) != (mark.stem, mark.rest))
             && self.looks() >= Looks::Noise
     }
 
@@ -307,7 +308,7 @@ impl Mark<'_> {
     }
 }
 
-/// Whether two texts of one length are the same but for a few places, or made alike: `IPv4Addr` and
+/// True if two texts of one length are the same but for a few places, or made alike: `IPv4Addr` and
 /// `IPv6Addr`, `01_Intro` and `02_Trees`.
 fn is_series(one: &[u8], other: &[u8]) -> bool {
     let pairs = || one.iter().zip(other);
@@ -323,7 +324,7 @@ fn is_series(one: &[u8], other: &[u8]) -> bool {
     equal * 2 >= one.len() || is_same_shape && !is_hex
 }
 
-/// Digits alone may be a date, letters alone a word.
+/// True for hexadecimal digits of both sorts: digits alone may be a date, letters alone a word.
 fn is_hex(text: &[u8]) -> bool {
     text.iter()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -336,7 +337,7 @@ fn is_base64url(text: &[u8]) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// How often letters follow digits, or digits letters.
+/// The number of changes from letters to digits, or from digits to letters.
 fn changes(text: &[u8]) -> usize {
     let is_digit = u8::is_ascii_digit;
     let pairs = text.iter().zip(text.iter().skip(1));
@@ -356,7 +357,7 @@ const LOWER: u8 = 4;
 const UPPER: u8 = 8;
 const SYMBOLS: u8 = 16;
 
-/// Which kinds of characters there are, as a set of bits.
+/// The classes of characters in the text, as a set of bits.
 fn classes(text: &[u8]) -> u8 {
     text.iter().fold(0, |all, byte| {
         all | match byte {

@@ -1,4 +1,5 @@
-//! How much a client may ask for on one connection without letting it lead to anything.
+//! A guard against floods: how much a client may ask for on one connection without letting it lead to
+//! anything.
 
 /// A bucket of what led to nothing on one connection: requests that were cancelled or malformed, frames
 /// that change nothing. It refills with time, and with every answer that the client took whole: whoever
@@ -7,9 +8,9 @@
 /// The time is the caller's: whole seconds of any clock that does not go back.
 #[derive(Clone, Debug, Default)]
 pub struct FloodGuard {
-    /// What has not been forgiven.
+    /// The events that have not been forgiven.
     spent: u32,
-    /// Up to when time has forgiven.
+    /// The second up to which time has forgiven.
     second: u64,
 }
 
@@ -40,7 +41,7 @@ impl FloodGuard {
 mod tests {
     use super::*;
 
-    /// Whether a guard of 20 lets all `events` pass, each a second with what was spent and forgiven in it.
+    /// True if a guard of 20 lets all `events` pass, each a second with what was spent and forgiven in it.
     #[track_caller]
     fn check(events: impl IntoIterator<Item = (u64, u32, u32)>, expected: bool) {
         let mut guard = FloodGuard::new();

@@ -5,14 +5,14 @@ use core::time::Duration;
 /// The least rate, and the patience with who stays below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeastRate {
-    /// How long a peer may take nothing at all.
+    /// The time for which a peer may take nothing at all.
     pub patience: Duration,
-    /// Bytes a second that keep the patience from shrinking; with 0 every byte restores all of it.
+    /// The bytes a second that keep the patience from shrinking; with 0 every byte restores all of it.
     pub bytes_per_second: u64,
 }
 
 impl LeastRate {
-    /// Patience with a pause of any length up to this, after which any byte will do.
+    /// A rate with patience for a pause of any length up to this, after which any byte will do.
     pub fn pause(patience: Duration) -> Self {
         LeastRate {
             patience,
@@ -21,7 +21,7 @@ impl LeastRate {
     }
 }
 
-/// What is left of the patience with one peer.
+/// The patience that is left with one peer.
 ///
 /// Time uses it up and bytes restore it, so that a pause is borne as long as the patience says, and a
 /// byte now and then is not taken for progress.
@@ -41,12 +41,13 @@ impl LeastRate {
 pub struct RateCredit(Duration);
 
 impl RateCredit {
-    /// All of the patience.
+    /// A credit of all the patience.
     pub fn new(rate: &LeastRate) -> Self {
         RateCredit(rate.patience)
     }
 
-    /// Time that has passed, and bytes that were taken in it; `false` once the patience is used up.
+    /// Takes note of time that has passed, and bytes that were taken in it; `false` once the patience is used
+    /// up.
     pub fn pass(&mut self, rate: &LeastRate, time: Duration, taken: u64) -> bool {
         let earned = match (taken, rate.bytes_per_second) {
             (0, _) => Duration::ZERO,
@@ -58,7 +59,8 @@ impl RateCredit {
         !self.0.is_zero()
     }
 
-    /// As [`pass`](Self::pass) for a credit that begins with the first call, whose time is before it.
+    /// Does what [`pass`](Self::pass) does for a credit that begins with the first call, whose time is before
+    /// it.
     pub fn pass_or_begin(
         credit: &mut Option<Self>,
         rate: &LeastRate,
@@ -79,7 +81,7 @@ impl RateCredit {
 mod tests {
     use super::*;
 
-    /// After how many seconds somebody who takes so much each second is given up, of 1,000.
+    /// The second, of 1,000, after which a peer that takes so much each second is given up.
     fn check(patience: u64, bytes_per_second: u64, taken: u64, expected: Option<u64>) {
         let rate = LeastRate {
             patience: Duration::from_secs(patience),

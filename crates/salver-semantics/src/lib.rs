@@ -25,6 +25,7 @@ mod fingerprint;
 mod flood_guard;
 mod least_rate;
 mod method;
+mod refusal;
 pub mod request_fields;
 mod request_limits;
 
@@ -41,6 +42,7 @@ pub use precondition::{Preconditions, Verdict, if_range};
 pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,
 };
+pub use refusal::Refusal;
 pub use request_fields::RequestFields;
 pub use request_limits::RequestLimits;
 pub use validator::{EntityTag, Validators, entity_tags};

@@ -1,9 +1,9 @@
-//! File name to media type (RFC 9110 section 8.3).
+//! Media types by file name (RFC 9110 section 8.3).
 
-/// What is sent where nothing better is known.
+/// The type that is sent where nothing better is known.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// Longer extensions are in no table.
+/// The longest extension in any table.
 const LONGEST_EXTENSION: usize = 24;
 
 /// The Content-Type for a file of this name, by its last extension, in any case.
@@ -22,7 +22,7 @@ pub fn content_type(file_name: &[u8]) -> &'static str {
     with_extension(file_name, media_type).unwrap_or(UNKNOWN)
 }
 
-/// Whether the name looks like that of an asset: its extension is a known one, `.html` included.
+/// True if the name looks like that of an asset: its extension is a known one, `.html` included.
 ///
 /// This is the question of the single-page fallback: `/missing.js` is missing, `/users/jo.doe`
 /// is a route of the application. Extensions that are far better known as the end of a domain name
@@ -59,7 +59,7 @@ fn media_type(extension: &str) -> Option<&'static str> {
     })
 }
 
-/// Where the common table has nothing, or something outdated or unregistered.
+/// The types for which the common table has nothing, or something outdated or unregistered.
 fn own(extension: &str) -> Option<&'static str> {
     Some(match extension {
         // The web (RFC 9239 for JavaScript).
@@ -101,7 +101,7 @@ fn own(extension: &str) -> Option<&'static str> {
     })
 }
 
-/// `media_type` with `charset=utf-8` if it is one of text.
+/// The type with `charset=utf-8` if it is one of text.
 fn with_charset(media_type: &'static str) -> &'static str {
     TEXT.iter()
         .find(|(plain, _)| *plain == media_type)

@@ -1,6 +1,6 @@
-//! What fields say of the message that they stand in, where all versions of HTTP mean the same by it.
+//! Fields about the message that they stand in, where all versions of HTTP mean the same by it.
 
-use crate::field::{is_token, list};
+use crate::field::list;
 
 /// The length of the content as Content-Length says: `1*DIGIT` (RFC 9110 section 8.6). `None` if it is
 /// no such number. One that does not fit is [`u64::MAX`]: it is too large for everybody.
@@ -22,8 +22,8 @@ pub fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Whether Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet
-/// (RFC 9110 section 10.1.1).
+/// True if Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet (RFC
+/// 9110 section 10.1.1).
 ///
 /// ```
 /// use salver_semantics::message::expects_continue;
@@ -40,48 +40,9 @@ pub fn expects_continue(value: &[u8]) -> Option<bool> {
     all.then_some(any)
 }
 
-/// Whether a field is one of the connection, which HTTP/2 and HTTP/3 have none of (RFC 9113 section
-/// 8.2.2, RFC 9114 section 4.2). `name` is in small letters.
-///
-/// ```
-/// use salver_semantics::message::is_of_connection;
-///
-/// assert!(is_of_connection(b"connection", b"close"));
-/// assert!(is_of_connection(b"te", b"trailers, deflate"));
-/// assert!(!is_of_connection(b"te", b"Trailers"));
-/// ```
-pub fn is_of_connection(name: &[u8], value: &[u8]) -> bool {
-    match name {
-        b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
-            true
-        }
-        b"te" => !value.eq_ignore_ascii_case(b"trailers"),
-        _ => false,
-    }
-}
-
-/// Whether `name` is one of a field in HTTP/2 and HTTP/3: a token without capitals (RFC 9113 section
-/// 8.2.1, RFC 9114 section 4.2).
-pub fn is_lowercase_name(name: &[u8]) -> bool {
-    is_token(name) && !name.iter().any(u8::is_ascii_uppercase)
-}
-
-/// Whether a request for this scheme can be meant for a server of the web (RFC 9110 section 4.2).
-///
-/// ```
-/// use salver_semantics::message::is_web_scheme;
-///
-/// assert!(is_web_scheme(b"https") && is_web_scheme(b"HTTP"));
-/// assert!(!is_web_scheme(b"ftp") && !is_web_scheme(b""));
-/// ```
-pub fn is_web_scheme(scheme: &[u8]) -> bool {
-    scheme.eq_ignore_ascii_case(b"https") || scheme.eq_ignore_ascii_case(b"http")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::is_value;
 
     #[test]
     fn lengths() {
@@ -103,22 +64,6 @@ mod tests {
             "99999999999999999999x",
         ] {
             check(value, None);
-        }
-    }
-
-    #[test]
-    fn names_and_values() {
-        for name in ["x", "a-b", "2"] {
-            assert!(is_lowercase_name(name.as_bytes()), "{name:?}");
-        }
-        for name in ["", "X", "aB", "a b", "a:", "\u{e9}", "a\0"] {
-            assert!(!is_lowercase_name(name.as_bytes()), "{name:?}");
-        }
-        for value in ["", "a", "a b", "a\tb", "\u{e9}"] {
-            assert!(is_value(value.as_bytes()), "{value:?}");
-        }
-        for value in [" ", " a", "a\t", "a\u{1}", "\u{7f}", "a\nb", "\r", "\0"] {
-            assert!(!is_value(value.as_bytes()), "{value:?}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Preconditions<'a> {
     pub if_unmodified_since: Option<&'a [u8]>,
 }
 
-/// What the preconditions say about the answer.
+/// The verdict of the preconditions on the answer.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer as if there were no preconditions.
@@ -40,7 +40,7 @@ pub enum Verdict {
 }
 
 impl Preconditions<'_> {
-    /// Whether the request carries no precondition at all.
+    /// True if the request carries no precondition at all.
     pub fn is_empty(&self) -> bool {
         self.if_match.is_none()
             && self.if_none_match.is_none()
@@ -76,7 +76,7 @@ impl Preconditions<'_> {
     }
 }
 
-/// Whether `value`, `*` or a list of entity tags, matches the current representation.
+/// True if `value`, `*` or a list of entity tags, matches the current representation.
 fn matches<'a>(
     value: &'a [u8],
     current: &Validators<'a>,
@@ -89,14 +89,14 @@ fn matches<'a>(
             .is_some_and(|current| entity_tags(value).any(|tag| equal(&tag, &current)))
 }
 
-/// Whether the current representation was modified after the date; `None` where that can't be
-/// said: no field, no valid date (two lines of it are none), no modification date.
+/// True if the current representation was modified after the date; `None` where that can't be said:
+/// no field, no valid date (two lines of it are none), no modification date.
 fn modified_since(value: Option<&[u8]>, current: &Validators<'_>, now: HttpDate) -> Option<bool> {
     let date = HttpDate::parse(trim_ows(value?), now)?;
     Some(current.last_modified? > date)
 }
 
-/// Whether If-Range, whose raw value this is, lets Range be honoured (RFC 9110 section 13.1.5):
+/// True if If-Range, whose raw value this is, lets Range be honoured (RFC 9110 section 13.1.5):
 /// `false` means that the whole representation is to be sent.
 ///
 /// An entity tag must match by strong comparison. A date must be the representation's

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use crate::field::{list, trim_ows};
 
-/// What a Range field asks for, of a representation of known length.
+/// The outcome of a Range field, of a representation of known length.
 ///
 /// Every range is half-open, not empty and within the length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeOutcome {
-    /// As if the field were absent: another unit, a syntax error, more than the limits allow, or
-    /// nothing that a 206 could express.
+    /// The field is ignored as if it were absent: another unit, a syntax error, more than the limits allow,
+    /// or nothing that a 206 could express.
     Ignore,
     /// 416 (Range Not Satisfiable).
     Unsatisfiable,
@@ -22,17 +22,17 @@ pub enum RangeOutcome {
     Multiple(Vec<Range<u64>>),
 }
 
-/// How much of a Range field is honoured: a field of some hundred bytes must not cost an answer of
-/// a thousand parts (RFC 9110 section 17.15).
+/// The limits within which a Range field is honoured: a field of some hundred bytes must not cost an answer
+/// of a thousand parts (RFC 9110 section 17.15).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct RangeLimits {
     /// A field with more range-specs than this is ignored. Default 100.
     pub max_specs: usize,
     /// A field that needs more parts than this, after merging, is ignored. Default 32.
     pub max_parts: usize,
-    /// In bytes: ranges with a smaller gap than this are merged into one, because a part of its
-    /// own costs about as much (RFC 9110 section 15.3.7.2). Ranges that overlap or touch always
-    /// are. Default 0: nobody gets bytes that were not asked for.
+    /// The least gap in bytes: ranges with a smaller one than this are merged into one, because a part of its
+    /// own costs about as much (RFC 9110 section 15.3.7.2). Ranges that overlap or touch always are. Default
+    /// 0: nobody gets bytes that were not asked for.
     pub merge_gap: u64,
 }
 
@@ -119,7 +119,7 @@ enum RangeSpec {
     Suffix { length: u64 },
 }
 
-/// Which bytes a range-spec selects.
+/// The bytes that a range-spec selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Satisfied {
     /// At least one byte.
@@ -131,7 +131,7 @@ enum Satisfied {
 }
 
 impl RangeSpec {
-    /// `None` if `text` is no range-spec, or an int-range whose last position is before its first:
+    /// Reads a range-spec; `None` if `text` is none, or an int-range whose last position is before its first:
     /// that is invalid (section 14.1.1).
     fn parse(text: &[u8]) -> Option<RangeSpec> {
         let dash = text.iter().position(|&byte| byte == b'-')?;
@@ -156,7 +156,7 @@ impl RangeSpec {
         }
     }
 
-    /// Section 14.1.2.
+    /// The bytes that it selects of `length` bytes (section 14.1.2).
     fn satisfy(self, length: u64) -> Satisfied {
         match self {
             RangeSpec::Int { first, .. } if first >= length => Satisfied::No,
@@ -173,7 +173,7 @@ impl RangeSpec {
     }
 }
 
-/// `1*DIGIT`, at most `u64::MAX`.
+/// The value of `1*DIGIT`, at most `u64::MAX`.
 fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -224,7 +224,7 @@ fn several(ranges: Vec<Range<u64>>, limits: &RangeLimits) -> RangeOutcome {
     }
 }
 
-/// Whether `next`, which doesn't start before `last`, overlaps or touches it, or is nearer than
+/// True if `next`, which doesn't start before `last`, overlaps or touches it, or is nearer than
 /// `gap`.
 fn is_near(last: &Range<u64>, next: &Range<u64>, gap: u64) -> bool {
     match next.start.checked_sub(last.end) {

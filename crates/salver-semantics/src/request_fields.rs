@@ -26,7 +26,7 @@ pub struct RequestFields<'b> {
 }
 
 impl<'b> RequestFields<'b> {
-    /// Where the value of the field `name` is kept, in whatever case the name is; `None` if it is
+    /// The slot for the value of the field `name`, in whatever case the name is; `None` if it is
     /// none of these. The length goes first, so that most names are compared with nothing.
     #[inline]
     pub fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Cow<'b, [u8]>>> {
@@ -75,7 +75,7 @@ impl RequestFields<'_> {
     }
 }
 
-/// Whether `token` is `lower`, which is made of small letters and `-`, in whatever case.
+/// True if `token` is `lower`, which is made of small letters and `-`, in whatever case.
 ///
 /// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
 /// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.

@@ -1,23 +1,22 @@
-//! The bounds of what one request may cost, whatever carries it.
+//! Limits on what one request may cost, in every version of HTTP.
 
-/// What one request may cost. Whatever goes beyond is refused by a status.
+/// The limits of a request. One that goes beyond is refused by a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestLimits {
-    /// Size of a head in bytes; default 16 KiB. A larger one is refused with 431. In HTTP/1.1 that
-    /// is the length of request line, field lines and the empty line; the same number bounds, per
-    /// body, the chunk extensions and the trailer section together, and a driver's buffer must be
-    /// able to hold this much. In HTTP/2 and HTTP/3 it is the size of the field section: names,
-    /// values and 32 for each line (RFC 9113 section 6.5.2, RFC 9114 section 4.2.2); coded, it may
-    /// take twice as much in HTTP/2 and no more than this in HTTP/3.
+    /// The size of a head in bytes; default 16 KiB. A larger one is refused with 431. In HTTP/1.1 that is the
+    /// length of request line, field lines and the empty line; the same number bounds, per body, the chunk
+    /// extensions and the trailer section together, and a driver's buffer must be able to hold this much. In
+    /// HTTP/2 and HTTP/3 it is the size of the field section: names, values and 32 for each line (RFC 9113
+    /// section 6.5.2, RFC 9114 section 4.2.2); coded, it may take twice as much in HTTP/2 and no more than
+    /// this in HTTP/3.
     pub max_head: usize,
-    /// Length of a request target (`:path`) in bytes; default 8 KiB. A longer one is refused with
-    /// 414.
+    /// The length of a request target (`:path`) in bytes; default 8 KiB. A longer one is refused with 414.
     pub max_target: usize,
-    /// Number of field lines; default 100. More are refused with 431. HTTP/3 does not count
-    /// pseudo-fields, and HTTP/1.1 has a bound of its own besides.
+    /// The number of field lines; default 100. More are refused with 431. Pseudo-fields do not count, and
+    /// HTTP/1.1 has a bound of its own besides.
     pub max_fields: usize,
-    /// Length of a request's content in bytes; default 1 MiB. More is refused with 413 (RFC 9110
-    /// section 15.5.14).
+    /// The length of a request's content in bytes; default 1 MiB. More is refused with 413 (RFC 9110 section
+    /// 15.5.14).
     pub max_body: u64,
 }
 

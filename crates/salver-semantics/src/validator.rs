@@ -9,7 +9,7 @@ use crate::field::{List, Quoting};
 #[derive(Copy, Clone, Debug)]
 pub struct EntityTag<'a> {
     weak: bool,
-    /// Without its quotes; every byte is an `etagc`.
+    /// The tag without its quotes; every byte is an `etagc`.
     opaque: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ impl<'a> EntityTag<'a> {
         }
     }
 
-    /// Whether the tag is weak (`W/`).
+    /// True if the tag is weak (`W/`).
     pub fn weak(&self) -> bool {
         self.weak
     }
@@ -51,7 +51,7 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// `etagc = %x21 / %x23-7E / obs-text` (RFC 9110 section 8.8.3).
+/// True for `etagc = %x21 / %x23-7E / obs-text` (RFC 9110 section 8.8.3).
 fn is_etagc(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7e | 0x80..)
 }
@@ -66,7 +66,7 @@ pub fn entity_tags(value: &[u8]) -> impl Iterator<Item = EntityTag<'_>> {
     .filter_map(EntityTag::parse)
 }
 
-/// What the selected representation is recognised by. `None` where it has no such validator.
+/// The validators of the selected representation. `None` where it has no such validator.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct Validators<'a> {
     /// Its ETag.

@@ -16,17 +16,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::{
-    Content, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
+    Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
+use salver_fields::{Lines, RequestHead};
+use salver_semantics::Method as Sent;
 
 use crate::awaited::{unavailable, within};
 use crate::context::Context as Loop;
 use crate::handler::{self, Handler, Reply};
 use crate::memory_budget::{Account, Charge};
 
-/// What is to be done, whatever it was called.
-pub(crate) fn method(sent: salver_http1::Method) -> Method {
-    use salver_http1::Method as Sent;
+/// The request method, mapped to what the engine can answer.
+pub(crate) fn method(sent: Sent) -> Method {
     match sent {
         Sent::Get => Method::Get,
         Sent::Head => Method::Head,
@@ -35,6 +36,27 @@ pub(crate) fn method(sent: salver_http1::Method) -> Method {
             Method::NotAllowed
         }
         Sent::Other => Method::NotImplemented,
+    }
+}
+
+/// The request as the engine reads it, of a head as HTTP/2 and HTTP/3 have it, and its lines.
+pub(crate) fn request(head: RequestHead<'_>) -> (Request<'_>, Lines<'_>) {
+    let request = Request {
+        method: method(head.method),
+        path: head.path,
+        query: head.query,
+        fields: head.fields,
+    };
+    (request, head.lines)
+}
+
+/// The answer that says what is wrong with a request that the engine is not asked about; `sent` is its
+/// method, as far as that is known.
+pub(crate) fn error(status: u16, text: &str, sent: Option<Sent>) -> ResponsePlan {
+    let plan = ResponsePlan::error(status, text, vec![]);
+    match sent {
+        Some(sent) => plan.for_method(method(sent)),
+        None => plan,
     }
 }
 
@@ -55,18 +77,20 @@ type Given = Option<http::Request<Bytes>>;
 /// Bytes of memory that a request takes while its answer is awaited, besides its own.
 const AWAITED: usize = 2 * 1024;
 
-/// Finds the answer. Loads that do not have to wait are performed here. `given` is called if there
-/// are handlers that may be asked.
+/// Finds the answer. Loads that do not have to wait are performed here. `given` is called with the path, if
+/// the target is one, if there are handlers that may be asked.
 pub(crate) fn ask(
     shared: &Rc<Loop>,
     account: &Arc<Account>,
     request: &Request<'_>,
-    given: impl FnOnce() -> Given,
+    given: impl FnOnce(Option<&RequestPath<'_>>) -> Given,
     now: Now,
 ) -> Asked {
     let handlers = Some(&shared.common.handlers).filter(|handlers| !handlers.is_empty());
     let path = handlers.and_then(|_| RequestPath::parse(&request.path).ok());
-    let handlers = handlers.filter(|_| may_be_asked(request, path.as_ref()));
+    let path = path.as_ref();
+    let handlers = handlers.filter(|_| may_be_asked(request, path));
+    let given = || given(path);
     let case = |request: &Request<'_>| Case {
         shared: Rc::clone(shared),
         charge: account.charge(request.length().saturating_add(AWAITED)),
@@ -74,12 +98,12 @@ pub(crate) fn ask(
     };
     let time = shared.common.settings.answer_timeout;
     let guarded = handlers.zip(path);
-    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(&path).cloned()) {
+    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
         let work = case(request).guarded(guard, given());
         return Asked::Later(Box::pin(within(time, request.method, work)));
     }
     match ask_engine(shared, request, now) {
-        salver_assets::Asked::Plan(plan) => {
+        salver_assets::EngineReply::Ready(plan) => {
             match handlers.and_then(|handlers| handlers.other(is_read(request), &plan)) {
                 None => Asked::Plan(plan),
                 Some(_) => {
@@ -88,10 +112,10 @@ pub(crate) fn ask(
                 }
             }
         }
-        salver_assets::Asked::Later(pending) => {
+        salver_assets::EngineReply::Pending(pending) => {
             let case = case(request);
             let Some(place) = shared.common.awaited.begin(pending.mount()) else {
-                return Asked::Plan(case.without_content_for_head(crowded()));
+                return Asked::Plan(crowded().for_method(request.method));
             };
             let given = handlers.map(|_| given());
             Asked::Later(Box::pin(within(time, request.method, async move {
@@ -106,11 +130,11 @@ pub(crate) fn ask(
     }
 }
 
-fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::Asked {
+fn ask_engine(shared: &Loop, request: &Request<'_>, now: Now) -> salver_assets::EngineReply {
     let common = &*shared.common;
-    common.engine.ask(request, now, |load| {
-        common.loader.load(&common.engine, load);
-    })
+    common
+        .engine
+        .ask(request, now, |load| common.loader.load(load))
 }
 
 /// Too many wait for one mount.
@@ -163,13 +187,14 @@ impl Case {
         let Some(given) = given else {
             let text =
                 "Bad Request: the target or the method has a form that no program here reads";
-            return Some(self.without_content_for_head(ResponsePlan::error(400, text, vec![])));
+            let plan = ResponsePlan::error(400, text, vec![]);
+            return Some(plan.for_method(self.request.method));
         };
         match handler::call(handler, given).await {
             None => Some(self.failed("a handler panicked")),
             Some(Reply::Proceed) => None,
             Some(Reply::Response(response)) => Some(match handler::plan(response) {
-                Some(plan) => self.without_content_for_head(plan),
+                Some(plan) => plan.for_method(self.request.method),
                 None => self.failed("a handler answered 1xx, which is no answer"),
             }),
             Some(Reply::File { path, fields }) => {
@@ -195,28 +220,21 @@ impl Case {
     /// A handler is at fault.
     fn failed(&self, how: &str) -> ResponsePlan {
         let common = &self.shared.common;
-        if common.said.handlers_fail.now(common.uptime()) {
+        if common.said.handlers_fail.permits(common.uptime()) {
             tracing::error!("{how}: answering 500 (said at most once a minute)");
         }
         let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
-        self.without_content_for_head(plan)
-    }
-
-    fn without_content_for_head(&self, mut plan: ResponsePlan) -> ResponsePlan {
-        if self.request.method == Method::Head {
-            plan.content = Content::Empty;
-        }
-        plan
+        plan.for_method(self.request.method)
     }
 
     /// What the files say.
     async fn files(&self, request: &Request<'_>) -> ResponsePlan {
         match ask_engine(&self.shared, request, self.shared.clock.now()) {
-            salver_assets::Asked::Plan(plan) => plan,
-            salver_assets::Asked::Later(pending) => {
+            salver_assets::EngineReply::Ready(plan) => plan,
+            salver_assets::EngineReply::Pending(pending) => {
                 match self.shared.common.awaited.begin(pending.mount()) {
                     Some(_place) => self.wait(request, pending).await,
-                    None => self.without_content_for_head(crowded()),
+                    None => crowded().for_method(self.request.method),
                 }
             }
         }
@@ -225,7 +243,7 @@ impl Case {
     async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
         let common = &*self.shared.common;
         let clock = || self.shared.clock.now();
-        let hand_over = |load| common.loader.load(&common.engine, load);
+        let hand_over = |load| common.loader.load(load);
         common.engine.wait(request, pending, clock, hand_over).await
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use salver_assets::{Content, Method, ResponsePlan};
+use salver_assets::{Method, ResponsePlan};
 
 /// The answers that are awaited, by mount.
 #[derive(Debug)]
@@ -70,13 +70,7 @@ pub(crate) async fn within(
 ) -> ResponsePlan {
     match tokio::time::timeout(time, work).await {
         Ok(plan) => plan,
-        Err(_) => {
-            let mut plan = unavailable("Service Unavailable: this takes too long");
-            if method == Method::Head {
-                plan.content = Content::Empty;
-            }
-            plan
-        }
+        Err(_) => unavailable("Service Unavailable: this takes too long").for_method(method),
     }
 }
 

@@ -9,13 +9,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
-use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{Config, ConfigError, DirectorySource, Engine, Mount, Symlinks};
+use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 
 use crate::handler::{Handlers, Reply};
 use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
 use crate::settings::{Settings, TlsSettings};
+
+impl Server {
+    /// A server from what a program says of it: directories, handlers, addresses.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
 
 /// Makes a [`Server`]; each method says what holds without it.
 #[must_use = "a builder does nothing until it builds"]
@@ -39,7 +45,7 @@ enum Place {
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Builder {
             config: None,
             settings: Settings::default(),
@@ -85,7 +91,7 @@ impl Builder {
     }
 
     /// The engine's settings: index, codings, cache, revalidation. Its mounts are kept. Default:
-    /// [`Config::default`], and with TLS alone what [`cache_max_file`] says of it.
+    /// [`Config::default`] with the [`cache_max_file`](Settings::cache_max_file) of this server.
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
@@ -193,10 +199,7 @@ impl Builder {
             return Err(BuildError::Nowhere);
         }
         let mut config = self.config.unwrap_or_else(|| Config {
-            cache_max_file: cache_max_file(match settings.addresses.is_empty() {
-                true => Transport::PassesThrough,
-                false => Transport::KernelSends,
-            }),
+            cache_max_file: settings.cache_max_file(),
             ..Config::default()
         });
         let mut fallbacks = self.fallbacks;
@@ -204,7 +207,7 @@ impl Builder {
             config.mounts.push(match place {
                 Place::Mount(mount) => mount,
                 Place::Directory(prefix, path) => {
-                    let source = DirectorySource::open(&path, self.symlinks, config.revalidate);
+                    let source = config.open_directory(&path, self.symlinks);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
                     let mount = Mount::tree(&prefix, Arc::new(source));
                     let mut known = fallbacks.iter();

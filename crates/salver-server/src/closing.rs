@@ -7,7 +7,7 @@ use salver_http1::{Persistence, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends the answer, its content only if `whole`, and waits until the client has read it: whatever
+/// Sends the answer and waits until the client has read it: whatever
 /// it still sends would otherwise destroy the answer on its way (RFC 9112 section 9.6). Waits for
 /// as long as the client likes: whoever calls sets a limit.
 ///
@@ -17,14 +17,11 @@ pub(crate) async fn answer_and_close(
     mut stream: TcpStream,
     plan: &ResponsePlan,
     date: &[u8; 29],
-    whole: bool,
 ) -> io::Result<()> {
     let mut answer = Vec::new();
     let fields = plan.fields().map(|(name, value)| (name, &**value));
     write_head(&mut answer, plan.status, date, fields, Persistence::Close);
-    if let Content::Memory(text) = &plan.content
-        && whole
-    {
+    if let Content::Memory(text) = &plan.content {
         answer.extend_from_slice(text);
     }
     stream.write_all(&answer).await?;

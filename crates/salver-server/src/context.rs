@@ -1,24 +1,25 @@
 //! What the connections of one loop share.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{Content, Engine, Occasional};
+use salver_assets::{Content, Engine, LogLimit};
 use salver_http1::Limits;
 
 use crate::awaited::AwaitedAnswers;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
-use crate::http1::Ready;
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
 use crate::outbox::Outbox;
-use crate::seats::{NoSeat, Seats};
+use crate::ready::Ready;
+use crate::seats::{Carrier, NoSeat, Seat, Seats};
 use crate::settings::Settings;
-use crate::transmit::shared_reads::SharedReads;
+use crate::shared_reads::SharedReads;
 use crate::turns::Turns;
 
 /// What all loops share.
@@ -37,12 +38,12 @@ pub(crate) struct Common {
 /// What is worth a line in the log, but not one each time.
 #[derive(Debug)]
 pub(crate) struct Said {
-    pub(crate) connections_full: Occasional,
-    pub(crate) share_full: Occasional,
-    pub(crate) descriptors_exhausted: Occasional,
-    pub(crate) peers_stall: Occasional,
-    pub(crate) files_change: Occasional,
-    pub(crate) handlers_fail: Occasional,
+    pub(crate) connections_full: LogLimit,
+    pub(crate) share_full: LogLimit,
+    pub(crate) descriptors_exhausted: LogLimit,
+    pub(crate) peers_stall: LogLimit,
+    pub(crate) files_change: LogLimit,
+    pub(crate) handlers_fail: LogLimit,
 }
 
 /// An answer may hold no file open.
@@ -70,12 +71,12 @@ impl Common {
             engine,
             settings,
             said: Said {
-                connections_full: Occasional::new(),
-                share_full: Occasional::new(),
-                descriptors_exhausted: Occasional::new(),
-                peers_stall: Occasional::new(),
-                files_change: Occasional::new(),
-                handlers_fail: Occasional::new(),
+                connections_full: LogLimit::new(),
+                share_full: LogLimit::new(),
+                descriptors_exhausted: LogLimit::new(),
+                peers_stall: LogLimit::new(),
+                files_change: LogLimit::new(),
+                handlers_fail: LogLimit::new(),
             },
             started: Instant::now(),
         })
@@ -89,14 +90,14 @@ impl Common {
     /// Says in the log that there is no seat.
     pub(crate) fn say_no_seat(&self, why: NoSeat) {
         match why {
-            NoSeat::Full if self.said.connections_full.now(self.uptime()) => {
+            NoSeat::Full if self.said.connections_full.permits(self.uptime()) => {
                 tracing::warn!(
                     "all {} connections are in use, or all their memory: further ones are answered 503 or \
                      refused (said at most once a minute; see --max-connections, --connection-memory)",
                     self.seats.most()
                 );
             }
-            NoSeat::Share if self.said.share_full.now(self.uptime()) => {
+            NoSeat::Share if self.said.share_full.permits(self.uptime()) => {
                 tracing::warn!(
                     "one client has its share of the connections: further ones of it are answered 503 or \
                      refused (said at most once a minute; see --max-connections-per-client)"
@@ -126,7 +127,7 @@ impl Common {
         file.map(Some).ok_or(NoFile)
     }
 
-    /// For [`Occasional::now`].
+    /// For [`LogLimit::permits`].
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
@@ -177,6 +178,21 @@ impl Context {
     /// Connections that have more to send than they could.
     pub(crate) fn senders(&self) -> usize {
         self.senders.get()
+    }
+
+    /// A seat for a client at `address`. Where all are taken, the connection that has waited longest for its
+    /// client makes room: it ends before this one is served.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn seat(&self, address: IpAddr, carrier: Carrier) -> Result<Seat, NoSeat> {
+        let seats = &self.common.seats;
+        match seats.take(address, carrier, false) {
+            Err(NoSeat::Full) if self.deadlines.make_room(Instant::now()) => {
+                seats.take(address, carrier, true)
+            }
+            taken => taken,
+        }
     }
 
     pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {

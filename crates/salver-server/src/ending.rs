@@ -1,23 +1,26 @@
-//! How connections end, whatever they speak.
+//! The end of a connection over TCP that sends its last answer.
 
-use std::io;
-use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use std::pin::Pin;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 
-use crate::context::{Common, Context as Loop};
-use crate::deadlines::Deadline;
 use crate::stream::Stream;
+use crate::wire::Wire;
 
 /// How long a peer may take to read the last answer before the connection is dropped on it.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Tells the peer that nothing follows, and reads what it still sends until it has seen that: to
 /// close at once would destroy the last answer on its way (RFC 9112 section 9.6).
-pub(crate) async fn linger<S: Stream>(shared: Rc<Loop>, mut stream: S, deadline: Deadline) {
+pub(crate) async fn linger<S: Stream>(wire: Wire<S>) {
+    let Wire {
+        shared,
+        mut stream,
+        deadline,
+        ..
+    } = wire;
     deadline.set(Instant::now() + LINGER);
     // Over TLS there is something to send first, for which there may be no room.
     let told = deadline.bound(stream.shutdown(), || true).await;
@@ -40,26 +43,4 @@ pub(crate) async fn linger<S: Stream>(shared: Rc<Loop>, mut stream: S, deadline:
         }
     })
     .await;
-}
-
-/// Says in the log why an answer was cut short, if the operator could do something about it.
-pub(crate) fn report(common: &Common, error: &io::Error) {
-    match error.kind() {
-        io::ErrorKind::TimedOut if common.said.peers_stall.now(common.uptime()) => {
-            tracing::info!(
-                "a client took nothing of its answer for {:?} and was dropped \
-                 (said at most once a minute)",
-                common.settings.send_timeout
-            );
-        }
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            if common.said.files_change.now(common.uptime()) =>
-        {
-            tracing::warn!(
-                "a file changed in place while it was sent, and the answer was cut short: \
-                 replace files by renaming (said at most once a minute)"
-            );
-        }
-        _ => tracing::debug!("a connection ended: {error}"),
-    }
 }

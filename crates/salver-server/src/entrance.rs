@@ -13,8 +13,9 @@ use crate::listener::Kind;
 use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
-use crate::tls::OverTcp;
-use crate::{http1, http2, redirect, tls};
+use crate::tls::{OverTcp, Versions};
+use crate::wire::Wire;
+use crate::{http1, http2, redirect, tls_accept};
 
 /// What is added to each answer over TLS, whatever carries it.
 pub(crate) fn fields_over_tls(tls: &TlsSettings) -> Vec<Field> {
@@ -56,9 +57,7 @@ impl Entrance {
                     let value = format!("h3=\":{port}\"; ma=86400");
                     fields.push(("Alt-Svc", Bytes::from(value)));
                 }
-                let config = tls
-                    .handshakes
-                    .over_tcp(common.settings.http1, common.settings.http2);
+                let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
                 Entrance::Tls(Rc::new(Front::new(fields)), config)
             }
@@ -74,7 +73,8 @@ impl Entrance {
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) = tls::accept(&context, stream, &config, seat.client).await
+                    if let Some(stream) =
+                        tls_accept::accept(&context, stream, &config, seat.client).await
                     {
                         // A task of its own, which holds nothing of the handshake.
                         match stream.get_ref().1.alpn_protocol() {
@@ -111,11 +111,10 @@ impl Entrance {
 
 /// Serves a client that has not said what it speaks.
 fn serve_any<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let (http1, http2) = (context.common.settings.http1, context.common.settings.http2);
-    if http1 || !http2 {
-        serve_http1(context, stream, front, seat, http2 || !http1);
-    } else {
-        serve_http2(context, stream, front, seat);
+    match context.common.settings.versions() {
+        Versions::Http1 => serve_http1(context, stream, front, seat, false),
+        Versions::Both => serve_http1(context, stream, front, seat, true),
+        Versions::Http2 => serve_http2(context, stream, front, seat),
     }
 }
 
@@ -127,12 +126,11 @@ fn serve_http1<S: Stream>(
     seat: Seat,
     may_switch: bool,
 ) {
-    let connection = http1::Connection::new(context, stream, front, seat);
+    let connection = http1::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.or_http2(may_switch).serve());
 }
 
 fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let deadline = context.deadlines.add(context.clock.now().instant);
-    let connection = http2::Connection::new(context, stream, front, deadline, seat);
+    let connection = http2::Connection::new(Wire::new(context, stream, seat), front);
     spawn_local(connection.serve());
 }

@@ -11,39 +11,34 @@
 //!                  over ◄─────────────── linger
 //! ```
 //!
-//! An idle connection holds no buffer: input and output are the loop's until a turn leaves
-//! something over.
+//! Receiving and sending are `wire.rs`'s.
 
 mod bounds;
-mod ready;
 mod slow;
 mod translate;
 
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::task::{Context, Poll, ready};
 
-use salver_assets::{Content, Method, Now, ResponsePlan};
-use salver_http1::{CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead};
-use tokio::io::ReadBuf;
+use salver_assets::{Content, Method, Now, RequestPath, ResponsePlan};
+use salver_http1::{
+    CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
+};
 
-use crate::asking::{Asked, ask};
-use crate::context::Context as Loop;
-use crate::deadlines::Deadline;
-use crate::ending::{linger, report};
+use crate::asking::{Asked, ask, error, method};
+use crate::ending::linger;
 use crate::front::Front;
 use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::Wait;
-pub(crate) use crate::http1::ready::Ready;
 use crate::http1::slow::{Answer, Slow};
-use crate::http1::translate::{given, method, push_content, push_head, request};
+use crate::http1::translate::{given, push_content, push_head, request};
 use crate::http2;
-use crate::memory_budget::Charge;
 use crate::outbox::{ENOUGH, Outbox};
-use crate::seats::Seat;
+use crate::ready::Ready;
+use crate::report::report;
 use crate::stream::Stream;
-use crate::transmit::{Unsent, poll_send, send_or_keep};
+use crate::turns::Turn as LoopTurn;
+use crate::wire::{Received, Wire};
 
 /// Bytes of answers that are made at a time however short memory is.
 const LEAST_ANSWERS: usize = 4 * 1024;
@@ -53,32 +48,25 @@ const SENT_AHEAD: usize = 16 * 1024;
 
 /// A connection.
 pub(crate) struct Connection<S> {
-    shared: Rc<Loop>,
-    stream: S,
+    wire: Wire<S>,
     front: Rc<Front>,
     parser: salver_http1::Connection,
     /// Whether what comes first may be the preface of HTTP/2.
     may_switch: bool,
-    /// Received and not consumed.
-    carry: Vec<u8>,
-    /// The memory of `carry`, when there is any.
-    carried: Option<Charge>,
-    /// Whether `carry` may hold a whole request.
-    carries_more: bool,
-    /// Answers that the socket had no room for.
-    unsent: Option<Box<Unsent>>,
     /// The request whose body is awaited.
     held: Option<Box<Waiting>>,
-    deadline: Deadline,
     /// For which phase the deadline was set.
     waits_in: Phase,
     /// No request has come yet: its head has the time that began with the connection.
     is_new: bool,
+    /// What is next waits for the turn of this client if the loop is crowded: the first requests, which come
+    /// as often as connections do, and those behind others that were sent without waiting.
+    needs_turn: bool,
+    turn: LoopTurn,
     /// No further request is answered: once everything is sent, the end begins. Never by closing
     /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
     /// section 9.6).
     ends: bool,
-    seat: Seat,
 }
 
 /// A request whose body is awaited.
@@ -111,27 +99,18 @@ enum Flow {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(crate) fn new(shared: Rc<Loop>, stream: S, front: Rc<Front>, seat: Seat) -> Self {
-        let now = Instant::now();
-        let until = now + shared.common.settings.header_timeout;
-        let deadline = shared.deadlines.add(until);
-        deadline.set_waiting(until, now);
+    pub(crate) fn new(wire: Wire<S>, front: Rc<Front>) -> Self {
         Connection {
-            shared,
-            stream,
+            wire,
             front,
             may_switch: false,
             parser: salver_http1::Connection::new(),
-            carry: Vec::new(),
-            carried: None,
-            carries_more: false,
-            unsent: None,
             held: None,
-            deadline,
             waits_in: Phase::Idle,
             is_new: true,
+            needs_turn: true,
+            turn: LoopTurn::default(),
             ends: false,
-            seat,
         }
     }
 
@@ -146,29 +125,18 @@ impl<S: Stream> Connection<S> {
         loop {
             match std::future::poll_fn(|context| self.poll_turn(context)).await {
                 Turn::Over => return,
-                Turn::Linger => {
-                    return Box::pin(linger(self.shared, self.stream, self.deadline)).await;
-                }
+                Turn::Linger => return Box::pin(linger(self.wire)).await,
                 Turn::Switch => {
-                    let Connection {
-                        shared,
-                        stream,
-                        front,
-                        carry,
-                        deadline,
-                        seat,
-                        ..
-                    } = self;
-                    let switched = http2::Connection::new(shared, stream, front, deadline, seat);
-                    return Box::pin(switched.after(carry).serve()).await;
+                    let switched = http2::Connection::new(self.wire, self.front);
+                    return Box::pin(switched.serve()).await;
                 }
                 Turn::Slow(slow) => {
                     // Boxed, so that an idle connection is small.
                     if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
                         // Not even what the kernel still holds is to complete the answer: its
                         // pages may be those of a file that has changed.
-                        let _ = self.stream.tcp().set_zero_linger();
-                        return report(&self.shared.common, &error);
+                        let _ = self.wire.stream.tcp().set_zero_linger();
+                        return report(&self.wire.shared.common, &error);
                     }
                 }
             }
@@ -176,71 +144,60 @@ impl<S: Stream> Connection<S> {
     }
 
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
-        self.deadline.register(context);
-        let shared = Rc::clone(&self.shared);
+        self.wire.deadline.register(context);
+        let shared = Rc::clone(&self.wire.shared);
         let now = shared.clock.now();
         loop {
-            if let Some(unsent) = &mut self.unsent {
-                let (common, deadline) = (&*shared.common, &self.deadline);
-                match unsent.poll(common, &mut self.stream, deadline, context) {
-                    Poll::Ready(Ok(())) => self.unsent = None,
-                    Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
-                    Poll::Pending => return Poll::Pending,
-                }
-                self.wait_for_request(now);
+            match ready!(self.wire.poll_flush(context)) {
+                Ok(false) => {}
+                Ok(true) => self.wait_for_request(now),
+                Err(_) => return Poll::Ready(Turn::Over),
             }
             if self.ends {
                 return Poll::Ready(Turn::Linger);
             }
+            if self.needs_turn {
+                ready!(
+                    self.turn
+                        .poll(&shared.turns, self.wire.seat.client, context)
+                );
+                self.needs_turn = false;
+            }
             let mut scratch = shared.scratch.borrow_mut();
             let scratch = &mut *scratch;
-            let received = if self.carries_more {
-                0
-            } else {
-                let mut buffer = ReadBuf::new(&mut scratch.input);
-                match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
-                    Poll::Pending => match self.wait(now) {
-                        Wait::On => return Poll::Pending,
-                        Wait::NoLonger => {
-                            self.stream.farewell(context);
-                            return Poll::Ready(Turn::Over);
-                        }
-                        Wait::TooLate => {
-                            let plan = ResponsePlan::error(408, "Request Timeout", vec![]);
-                            self.push_head(&mut scratch.outbox, &plan, Persistence::Close);
-                            if !self.is_head(&self.carry) {
-                                push_content(&mut scratch.outbox, &plan);
-                            }
-                            self.held = None;
-                            self.ends = true;
-                            self.hand_over(&mut scratch.outbox);
-                            continue;
-                        }
-                    },
-                    Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
-                    Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
-                        self.stream.farewell(context);
+            let received = match self.wire.poll_receive(context, &mut scratch.input) {
+                Poll::Ready(Received::Bytes(received)) => received,
+                Poll::Ready(Received::Failed) => return Poll::Ready(Turn::Over),
+                Poll::Ready(Received::End) => {
+                    self.wire.stream.farewell(context);
+                    return Poll::Ready(Turn::Over);
+                }
+                Poll::Pending => match self.wait(now) {
+                    Wait::On => return Poll::Pending,
+                    Wait::NoLonger => {
+                        self.wire.stream.farewell(context);
                         return Poll::Ready(Turn::Over);
                     }
-                    Poll::Ready(Ok(())) => buffer.filled().len(),
-                }
+                    Wait::TooLate => {
+                        let carry = std::mem::take(&mut self.wire.carry);
+                        self.refuse(408, "Request Timeout", &carry, &mut scratch.outbox);
+                        self.ends = true;
+                        self.wire.keep(&mut scratch.outbox);
+                        continue;
+                    }
+                },
             };
             let received = scratch.input.get(..received).unwrap_or_default();
-            let mut carry = std::mem::take(&mut self.carry);
-            let input = if carry.is_empty() {
-                received
-            } else {
-                carry.extend_from_slice(received);
-                &carry
-            };
+            let input = &*self.wire.take_input(received);
             if self.may_switch {
                 match compare(input, salver_http2::PREFACE) {
                     Likeness::Begins => {
-                        self.carry = input.to_vec();
+                        self.wire.carry_over(input);
+                        self.wire.carries_more = true;
                         return Poll::Ready(Turn::Switch);
                     }
                     Likeness::MayBegin if !input.is_empty() => {
-                        self.carry = input.to_vec();
+                        self.wire.carry_over(input);
                         continue;
                     }
                     Likeness::MayBegin | Likeness::Differs => self.may_switch = false,
@@ -248,50 +205,35 @@ impl<S: Stream> Connection<S> {
             }
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
-            self.stream.limit_buffer(&self.seat.account);
+            self.wire.limit_buffer();
             let (consumed, flow) =
                 self.answer_all(input, &mut scratch.outbox, &mut scratch.ready, now);
             let rest = input.get(consumed..).unwrap_or_default();
-            // A copy of what is left: in the common case there is nothing, and nothing is held.
-            self.carry = rest.to_vec();
-            self.count_carry();
-            self.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
-            match flow {
-                Flow::NeedsInput | Flow::Enough => {}
+            self.wire.carry_over(rest);
+            self.wire.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
+            self.needs_turn = self.wire.carries_more;
+            let outbox = &mut scratch.outbox;
+            let sent = match flow {
                 Flow::Ready(number) => {
-                    let (outbox, answer) = (&mut scratch.outbox, scratch.ready.get(number));
-                    match send_or_keep(&mut self.stream, context, answer, outbox) {
-                        Poll::Ready(Ok(())) => self.wait_for_request(now),
-                        Poll::Ready(Err(_)) => return Poll::Ready(Turn::Over),
-                        Poll::Pending => {
-                            self.hand_over(outbox);
-                            return Poll::Pending;
-                        }
-                    }
+                    let answer = scratch.ready.get(number);
+                    self.wire.send_ready(context, answer, outbox)
                 }
-                Flow::Ends => self.ends = true,
                 Flow::Slow(mut slow) => {
-                    self.deadline.set_busy();
-                    slow.outbox = std::mem::take(&mut scratch.outbox);
+                    self.wire.deadline.set_busy();
+                    slow.outbox = std::mem::take(outbox);
                     return Poll::Ready(Turn::Slow(slow));
                 }
-            }
-            if scratch.outbox.is_empty() {
-                continue;
-            }
-            match poll_send(&mut self.stream, context, &mut scratch.outbox) {
-                Poll::Ready(Ok(())) => {
-                    scratch.outbox.rest();
-                    self.wait_for_request(now);
+                Flow::NeedsInput | Flow::Enough | Flow::Ends => {
+                    self.ends = matches!(flow, Flow::Ends);
+                    if outbox.is_empty() {
+                        continue;
+                    }
+                    self.wire.send(context, outbox)
                 }
-                Poll::Ready(Err(_)) => {
-                    scratch.outbox.clear();
-                    return Poll::Ready(Turn::Over);
-                }
-                Poll::Pending => {
-                    self.hand_over(&mut scratch.outbox);
-                    return Poll::Pending;
-                }
+            };
+            match ready!(sent) {
+                Ok(()) => self.wait_for_request(now),
+                Err(_) => return Poll::Ready(Turn::Over),
             }
         }
     }
@@ -312,15 +254,10 @@ impl<S: Stream> Connection<S> {
             }
             let content = self.held.as_mut().and_then(|held| held.content.as_mut());
             let content = content.map(RequestBody::buffer);
-            let (consumed, event) = self.parser.receive(&self.shared.limits, rest, content);
+            let (consumed, event) = self.parser.receive(&self.wire.shared.limits, rest, content);
             at += consumed;
             if self.is_too_much() {
-                let plan = ResponsePlan::error(503, "Service Unavailable", vec![]);
-                self.push_head(outbox, &plan, Persistence::Close);
-                if !self.is_head(rest) {
-                    push_content(outbox, &plan);
-                }
-                self.held = None;
+                self.refuse(503, "Service Unavailable", rest, outbox);
                 return (input.len(), Flow::Ends);
             }
             let flow = match event {
@@ -333,9 +270,10 @@ impl<S: Stream> Connection<S> {
                     head,
                     send_continue,
                 } => {
-                    let method = method(&head);
+                    let method = method(head.method);
                     let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
-                    let content = self.shared.common.request_body(&self.seat.account);
+                    let (common, seat) = (&self.wire.shared.common, &self.wire.seat);
+                    let content = common.request_body(&seat.account);
                     if send_continue && refused && content.is_none() {
                         // The client asked whether to send the body; it need not (RFC 9110
                         // section 10.1.1), and if it does all the same nobody reads it.
@@ -358,32 +296,30 @@ impl<S: Stream> Connection<S> {
                     self.answer(head.borrow(), content, outbox, None, now)
                 }),
                 Event::Refuse(refusal) => {
-                    let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
-                    self.push_head(outbox, &plan, Persistence::Close);
-                    if !self.is_head(rest) {
-                        push_content(outbox, &plan);
-                    }
-                    self.held = None;
+                    self.refuse(refusal.status, refusal.reason, rest, outbox);
                     return (input.len(), Flow::Ends);
                 }
             };
             if let Some(flow) = flow {
                 return (at, flow);
             }
-            if outbox.left() > LEAST_ANSWERS && outbox.left() > self.seat.account.room_up_to(ENOUGH)
-            {
+            let account = &self.wire.seat.account;
+            if outbox.left() > LEAST_ANSWERS && outbox.left() > account.room_up_to(ENOUGH) {
                 return (at, Flow::Enough);
             }
         }
     }
 
-    /// Whether the request that was refused is HEAD, whose answer has no content, refusal or not
-    /// (RFC 9112 section 6.3). `input` begins with it, unless its head was taken before its body.
-    fn is_head(&self, input: &[u8]) -> bool {
-        match &self.held {
-            Some(held) => method(&held.head.borrow()) == Method::Head,
-            None => input.trim_ascii_start().starts_with(b"HEAD "),
-        }
+    /// Puts the last answer of the connection into `outbox`: to the request whose body is awaited, else to
+    /// the one that `input` begins with.
+    fn refuse(&mut self, status: u16, reason: &str, input: &[u8], outbox: &mut Outbox) {
+        let method = match self.held.take() {
+            Some(held) => Some(held.head.borrow().method),
+            None => request_method(input),
+        };
+        let plan = error(status, reason, method);
+        self.push_head(outbox, &plan, Persistence::Close);
+        push_content(outbox, &plan);
     }
 
     /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is
@@ -399,13 +335,17 @@ impl<S: Stream> Connection<S> {
         let persistence = self.persistence(&head);
         let (raw, version) = (head.raw, head.version);
         let request = request(head);
-        let given = || given(version, raw, &request, content, Peer::of(&self.stream));
-        let plan = match ask(&self.shared, &self.seat.account, &request, given, now) {
+        let wire = &self.wire;
+        let given = |path: Option<&RequestPath<'_>>| {
+            let peer = Peer::of(&wire.stream);
+            given(version, raw, &request, path, content, peer)
+        };
+        let plan = match ask(&wire.shared, &wire.seat.account, &request, given, now) {
             Asked::Plan(plan) => plan,
             Asked::Later(plan) => return Some(slow(Answer::Awaited(plan), persistence)),
         };
         if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
-            && let Some(number) = ready.find(&plan, &self.shared.clock.date(), &self.front)
+            && let Some(number) = ready.find(&plan, &wire.shared.clock.date(), &self.front)
         {
             return Some(Flow::Ready(number));
         }
@@ -418,12 +358,12 @@ impl<S: Stream> Connection<S> {
     }
 
     fn push_head(&self, outbox: &mut Outbox, plan: &ResponsePlan, persistence: Persistence) {
-        let date = &self.shared.clock.date();
+        let date = &self.wire.shared.clock.date();
         push_head(outbox, plan, date, &self.front, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
-        let lasts = head.persistent && !self.shared.draining.get();
+        let lasts = head.persistent && !self.wire.shared.draining.get();
         Persistence::new(head.version, lasts)
     }
 }

@@ -19,31 +19,30 @@ mod incoming;
 mod translate;
 
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use salver_assets::{Content, Now, ResponsePlan};
+use salver_assets::{Content, Now, RequestPath, ResponsePlan};
+use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
-use tokio::io::ReadBuf;
 
-use crate::asking::{Asked, Awaited, ask};
+use crate::asking::{Asked, Awaited, ask, error, request};
 use crate::awaited::unavailable;
-use crate::context::{Context as Loop, NoFile, Scratch, Sender};
-use crate::deadlines::Deadline;
-use crate::ending::{linger, report};
+use crate::context::{NoFile, Scratch, Sender};
+use crate::ending::linger;
 use crate::front::Front;
-use crate::handler::{Full, Peer};
+use crate::handler::{Full, Peer, given};
 use crate::http2::incoming::Incoming;
-use crate::http2::translate::{given, refused, rendered, request};
+use crate::http2::translate::rendered;
 use crate::memory_budget::{Charge, OpenFile};
 use crate::outbox::{ENOUGH, Outbox};
-use crate::seats::Seat;
+use crate::report::report;
 use crate::stream::Stream;
 use crate::transmit::reading::{Loading, Reading};
-use crate::transmit::{Unsent, poll_send};
 use crate::turns::{REQUESTS_IN_TURN, Turn};
+use crate::wire::{Received, Wire};
 
 /// Rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
@@ -62,21 +61,13 @@ struct Sending {
 
 /// A connection.
 pub(crate) struct Connection<S> {
-    shared: Rc<Loop>,
-    stream: S,
+    wire: Wire<S>,
     front: Rc<Front>,
     protocol: Protocol,
-    /// Received and not consumed.
-    carry: Vec<u8>,
-    /// Whether `carry` may hold a whole frame.
-    carries_more: bool,
-    /// Frames that the socket had no room for.
-    unsent: Option<Box<Unsent>>,
     /// Answers that wait for a load or a handler, by stream.
     awaited: Vec<(u32, Awaited)>,
     /// The content of requests that are not whole, if anybody is to have it.
     contents: Vec<Incoming>,
-    deadline: Deadline,
     /// For which state of the protocol the deadline was set.
     waits_in: (Phase, u64),
     /// When it was last looked whether the client holds back its windows.
@@ -88,9 +79,8 @@ pub(crate) struct Connection<S> {
     leaves_at: Option<Instant>,
     /// Once everything is sent, the end begins.
     ends: bool,
-    /// The memory of streams and of input that is not whole.
+    /// The memory of streams.
     charge: Charge,
-    seat: Seat,
 }
 
 /// How a connection ends.
@@ -100,48 +90,29 @@ enum End {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(crate) fn new(
-        shared: Rc<Loop>,
-        stream: S,
-        front: Rc<Front>,
-        deadline: Deadline,
-        seat: Seat,
-    ) -> Self {
+    /// A connection of a client that is known to speak HTTP/2; what has come of it is carried.
+    pub(crate) fn new(mut wire: Wire<S>, front: Rc<Front>) -> Self {
         let protocol = Protocol::new();
         let mut outbox = Outbox::default();
-        outbox.write(|buffer| protocol.begin(&shared.http2_limits, buffer));
-        let now = shared.clock.now().instant;
-        let mut stream = stream;
-        let (common, account) = (&shared.common, &seat.account);
-        let unsent = Unsent::of(&mut outbox, common, account, &mut stream, &deadline);
-        deadline.set_waiting(now + common.settings.header_timeout, now);
+        outbox.write(|buffer| protocol.begin(&wire.shared.http2_limits, buffer));
+        let now = wire.shared.clock.now().instant;
+        wire.keep(&mut outbox);
+        let header_timeout = wire.shared.common.settings.header_timeout;
+        wire.deadline.set_waiting(now + header_timeout, now);
         Connection {
-            charge: account.charge(0),
-            shared,
-            stream,
+            charge: wire.seat.account.charge(0),
+            wire,
             front,
             waits_in: (protocol.phase(), protocol.progress()),
             protocol,
-            carry: Vec::new(),
-            carries_more: false,
-            unsent: Some(unsent),
             awaited: Vec::new(),
             contents: Vec::new(),
-            deadline,
             checked: now,
             turn: Turn::default(),
             sender: None,
             leaves_at: None,
             ends: false,
-            seat,
         }
-    }
-
-    /// The same, when some of what the client sent has been received already.
-    pub(crate) fn after(mut self, received: Vec<u8>) -> Self {
-        self.carries_more = !received.is_empty();
-        self.carry = received;
-        self
     }
 
     /// Serves until the connection ends.
@@ -153,23 +124,23 @@ impl<S: Stream> Connection<S> {
         })
         .await;
         for sending in self.protocol.end() {
-            sending.reading.end(&disk(&self.shared, &self.seat));
+            sending.reading.end(&disk(&self.wire));
         }
         // Nobody waits for these while the client reads the last of it.
         self.awaited.clear();
         self.contents.clear();
         match end {
             End::Over => {}
-            End::Linger => Box::pin(linger(self.shared, self.stream, self.deadline)).await,
+            End::Linger => Box::pin(linger(self.wire)).await,
         }
     }
 
     fn poll_turns(&mut self, context: &mut Context<'_>) -> Poll<End> {
-        self.deadline.register(context);
-        let shared = Rc::clone(&self.shared);
+        self.wire.deadline.register(context);
+        let shared = Rc::clone(&self.wire.shared);
         // One that ends for another costs nothing.
-        if !self.deadline.makes_room() {
-            let client = self.seat.client;
+        if !self.wire.deadline.makes_room() {
+            let client = self.wire.seat.client;
             ready!(self.turn.poll(&shared.turns, client, context));
         }
         let mut now = shared.clock.now();
@@ -181,33 +152,30 @@ impl<S: Stream> Connection<S> {
         let turn = if others_send { SHARED_TURN } else { usize::MAX };
         let mut sent = 0;
         for _ in 0..ROUNDS {
-            if let Some(unsent) = &mut self.unsent {
-                let (common, deadline) = (&*shared.common, &self.deadline);
-                match unsent.poll(common, &mut self.stream, deadline, context) {
-                    Poll::Ready(Ok(())) => self.unsent = None,
-                    Poll::Ready(Err(_)) => return Poll::Ready(End::Over),
-                    Poll::Pending => return Poll::Pending,
+            match ready!(self.wire.poll_flush(context)) {
+                Ok(false) => {}
+                Ok(true) => {
+                    now = shared.clock.now();
+                    // The client held up the connection, not its streams.
+                    self.checked = now.instant;
+                    self.wait_anew(now);
                 }
-                now = shared.clock.now();
-                // The client held up the connection, not its streams.
-                self.checked = now.instant;
-                self.wait_anew(now);
+                Err(_) => return Poll::Ready(End::Over),
             }
             if self.ends {
-                return Poll::Ready(match self.deadline.makes_room() {
+                return Poll::Ready(match self.wire.deadline.makes_room() {
                     true => End::Over,
                     false => End::Linger,
                 });
             }
-            let account = &self.seat.account;
-            self.stream.limit_buffer(account);
-            let room = usize::try_from(account.room()).unwrap_or(usize::MAX);
+            self.wire.limit_buffer();
+            let room = usize::try_from(self.wire.seat.account.room()).unwrap_or(usize::MAX);
             self.protocol
                 .limit_held(self.charge.bytes().saturating_add(room));
             let mut scratch = shared.scratch.borrow_mut();
             // Empty, unless a connection's task has panicked: its answers are nobody else's.
             scratch.outbox.clear();
-            let Ok(has_received) = self.receive(context, &mut scratch, now) else {
+            let Some(has_received) = self.receive(context, &mut scratch, now) else {
                 return Poll::Ready(End::Over);
             };
             let outbox = &mut scratch.outbox;
@@ -234,23 +202,17 @@ impl<S: Stream> Connection<S> {
                 return Poll::Pending;
             }
             sent += outbox.left();
-            match poll_send(&mut self.stream, context, outbox) {
-                Poll::Ready(Ok(())) => outbox.rest(),
-                Poll::Ready(Err(_)) => {
-                    outbox.clear();
-                    return Poll::Ready(End::Over);
-                }
+            match self.wire.send(context, outbox) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(End::Over),
                 Poll::Pending => {
-                    let (common, account) = (&shared.common, &self.seat.account);
-                    let (stream, deadline) = (&mut self.stream, &self.deadline);
-                    self.unsent = Some(Unsent::of(outbox, common, account, stream, deadline));
                     // The deadline is another now.
                     self.waits_in = (Phase::Head, u64::MAX);
                     self.sender.get_or_insert_with(|| shared.sender());
                     return Poll::Pending;
                 }
             }
-            if sent >= turn || self.carries_more {
+            if sent >= turn || self.wire.carries_more {
                 break;
             }
         }
@@ -260,41 +222,31 @@ impl<S: Stream> Connection<S> {
         Poll::Pending
     }
 
-    /// Receives once, and looks at what has come. Whether anything has.
+    /// Receives once, and looks at what has come: whether anything has. `None` if the connection is over.
     fn receive(
         &mut self,
         context: &mut Context<'_>,
         scratch: &mut Scratch,
         now: Now,
-    ) -> io::Result<bool> {
-        let received = if self.carries_more {
-            0
-        } else {
-            let mut buffer = ReadBuf::new(&mut scratch.input);
-            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
-                Poll::Pending => return Ok(false),
-                Poll::Ready(Err(error)) => return Err(error),
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
-                    // What is cut short ends without a word.
-                    if self.protocol.phase() == Phase::Idle {
-                        self.stream.farewell(context);
-                    }
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+    ) -> Option<bool> {
+        let received = match self.wire.poll_receive(context, &mut scratch.input) {
+            Poll::Pending => return Some(false),
+            Poll::Ready(Received::Bytes(received)) => received,
+            Poll::Ready(Received::Failed) => return None,
+            Poll::Ready(Received::End) => {
+                // What is cut short ends without a word.
+                if self.protocol.phase() == Phase::Idle {
+                    self.wire.stream.farewell(context);
                 }
-                Poll::Ready(Ok(())) => buffer.filled().len(),
+                return None;
             }
         };
         let received = scratch.input.get(..received).unwrap_or_default();
-        let mut carry = std::mem::take(&mut self.carry);
-        let input = if carry.is_empty() {
-            received
-        } else {
-            carry.extend_from_slice(received);
-            &carry
-        };
+        let input = &*self.wire.take_input(received);
         let consumed = self.take(input, &mut scratch.http2, &mut scratch.outbox, now);
-        self.carry = input.get(consumed..).unwrap_or_default().to_vec();
-        Ok(true)
+        let rest = input.get(consumed..).unwrap_or_default();
+        self.wire.carry_over(rest);
+        Some(true)
     }
 
     /// Looks at `input`; how much of it is consumed.
@@ -305,11 +257,11 @@ impl<S: Stream> Connection<S> {
         outbox: &mut Outbox,
         now: Now,
     ) -> usize {
-        let shared = Rc::clone(&self.shared);
+        let shared = Rc::clone(&self.wire.shared);
         let second = shared.common.uptime().as_secs();
         let limits = &shared.http2_limits;
         let (mut at, mut asked) = (0, 0);
-        self.carries_more = false;
+        self.wire.carries_more = false;
         loop {
             let rest = input.get(at..).unwrap_or_default();
             let protocol = &mut self.protocol;
@@ -327,13 +279,23 @@ impl<S: Stream> Connection<S> {
                     self.awaited.retain(|(awaited, _)| *awaited != stream);
                     self.take_content(stream);
                     if let Some(sending) = content {
-                        sending.reading.end(&disk(&shared, &self.seat));
+                        sending.reading.end(&disk(&self.wire));
                     }
                 }
                 Event::Content { stream, content } => {
                     if self.hold(stream, content, now).is_err() {
-                        self.refuse(stream, 503, outbox);
+                        let method = self.protocol.method(stream);
+                        self.refuse(stream, error(503, "Service Unavailable", method), outbox);
                     }
+                }
+                Event::Refused {
+                    stream,
+                    method,
+                    refusal,
+                } => {
+                    asked += 1;
+                    let plan = error(refusal.status, refusal.reason, method);
+                    self.refuse(stream, plan, outbox);
                 }
                 Event::Request {
                     stream,
@@ -344,50 +306,45 @@ impl<S: Stream> Connection<S> {
                         asked += 1;
                         self.answer(stream, request, outbox, now);
                     }
-                    Err(Full) => self.refuse(stream, 503, outbox),
+                    Err(Full) => {
+                        let plan = error(503, "Service Unavailable", Some(request.method));
+                        self.refuse(stream, plan, outbox);
+                    }
                 },
             }
             if outbox.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
-                self.carries_more = true;
+                self.wire.carries_more = true;
                 return at;
             }
         }
     }
 
-    fn answer(
-        &mut self,
-        stream: u32,
-        asked: salver_http2::Request<'_>,
-        outbox: &mut Outbox,
-        now: Now,
-    ) {
+    fn answer(&mut self, stream: u32, head: RequestHead<'_>, outbox: &mut Outbox, now: Now) {
         let content = self.take_content(stream);
-        if let Some(plan) = refused(&asked) {
-            return self.respond(stream, plan, outbox);
-        }
-        let (request, lines) = request(asked);
-        let given = || given(&lines, &request, content, Peer::of(&self.stream));
-        match ask(&self.shared, &self.seat.account, &request, given, now) {
+        let (request, lines) = request(head);
+        let wire = &self.wire;
+        let given = |path: Option<&RequestPath<'_>>| {
+            let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
+            given(version, &request, path, lines.iter(), content, peer)
+        };
+        match ask(&wire.shared, &wire.seat.account, &request, given, now) {
             Asked::Plan(plan) => self.respond(stream, plan, outbox),
             Asked::Later(plan) => self.awaited.push((stream, plan)),
         }
     }
 
     fn respond(&mut self, stream: u32, mut plan: ResponsePlan, outbox: &mut Outbox) {
-        let file = match self
-            .shared
-            .common
-            .open_file(&self.seat.account, &plan.content)
-        {
+        let Wire { shared, seat, .. } = &self.wire;
+        let file = match shared.common.open_file(&seat.account, &plan.content) {
             Ok(file) => file,
             Err(NoFile) => {
-                self.shared.common.loader.discard(plan.content);
+                shared.common.loader.discard(plan.content);
                 plan = unavailable("Service Unavailable: too many files are being sent");
                 None
             }
         };
         let content = std::mem::replace(&mut plan.content, Content::Empty);
-        let date = &self.shared.clock.date();
+        let date = &shared.clock.date();
         let made;
         let head: &RenderedHead = match rendered(&plan) {
             Some(head) => head,
@@ -407,7 +364,7 @@ impl<S: Stream> Connection<S> {
         let left = outbox
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
         if let Some(sending) = left {
-            sending.reading.end(&disk(&self.shared, &self.seat));
+            sending.reading.end(&disk(&self.wire));
         }
     }
 
@@ -428,8 +385,8 @@ impl<S: Stream> Connection<S> {
 
     /// Fills the outbox with content until there is enough of it.
     fn fill(&mut self, context: &mut Context<'_>, outbox: &mut Outbox, enough: usize) {
-        let common = &self.shared.common;
-        let disk = disk(&self.shared, &self.seat);
+        let common = &self.wire.shared.common;
+        let disk = disk(&self.wire);
         let protocol = &mut self.protocol;
         while outbox.left() < enough.max(1)
             && let Some(turn) = protocol.next_turn()
@@ -462,9 +419,9 @@ impl<S: Stream> Connection<S> {
 }
 
 /// The disk for a connection's answers.
-fn disk<'a>(shared: &'a Loop, seat: &'a Seat) -> Loading<'a> {
+fn disk<S>(wire: &Wire<S>) -> Loading<'_> {
     Loading {
-        common: &shared.common,
-        account: &seat.account,
+        common: &wire.shared.common,
+        account: &wire.seat.account,
     }
 }

@@ -9,12 +9,15 @@ mod amplification;
 mod bind;
 mod connection;
 mod control_stream;
+mod datagram;
+mod fair_socket;
 mod going_away;
 mod limited_socket;
 mod path_state;
 mod request;
 mod routing;
 mod send_order;
+mod shared;
 mod socket;
 mod stall_timer;
 mod translate;
@@ -28,16 +31,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use quinn::{Endpoint, VarInt};
-use salver_http3::{Code, FieldSection, Fields, Limits};
+use salver_fields::Scratch;
+use salver_http3::{Code, Fields, Limits};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::bind::Sockets;
-pub(crate) use self::transport::{REQUESTS, WINDOW};
 use crate::context::Context;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::entrance::fields_over_tls;
 use crate::seats::Carrier;
-use crate::worker::seat;
 
 /// How long the last packets may take to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -50,8 +52,8 @@ struct Loop {
     limits: Limits,
     /// What a listener adds to each answer, encoded.
     front: Fields,
-    /// The head that is being read.
-    section: RefCell<FieldSection>,
+    /// For heads that are being read.
+    scratch: RefCell<Scratch>,
     handshakes: Arc<Handshakes>,
 }
 
@@ -94,12 +96,15 @@ impl Serving {
         let tls = context.common.settings.tls.as_ref();
         let fields = tls.map(fields_over_tls).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
+        let mut scratch = Scratch::default();
+        let for_program = !context.common.handlers.is_empty();
+        scratch.section.keep_lines(for_program);
         let shared = Rc::new(Loop {
             context: Rc::clone(context),
             deadlines: Rc::default(),
             limits: context.limits,
             front: Fields::new(fields),
-            section: RefCell::default(),
+            scratch: RefCell::new(scratch),
             handshakes: sockets.handshakes(),
         });
         let endpoints = sockets.open()?;
@@ -149,7 +154,7 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
             continue;
         }
         let address = incoming.remote_address().ip();
-        let seat = match seat(&shared.context, address, Carrier::Quic) {
+        let seat = match shared.context.seat(address, Carrier::Quic) {
             Ok(seat) => seat,
             Err(why) => {
                 common.say_no_seat(why);

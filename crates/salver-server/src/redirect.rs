@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_assets::ResponsePlan;
-use salver_http1::{Limits, Method, RequestHead, Target, authority, parse};
+use salver_http1::{Limits, RequestHead, Target, authority, parse, request_method};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use crate::asking::{error, method};
 use crate::closing::answer_and_close;
 use crate::context::Context;
 use crate::seats::Seat;
@@ -28,35 +29,32 @@ pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16
     deadline.set_waiting(now + time, now);
     let waits = || !context.draining.get();
     let mut input = Vec::new();
-    let answer = loop {
+    let plan = loop {
         match deadline.bound(stream.read_buf(&mut input), waits).await {
             Some(Ok(count)) if count > 0 => {}
             None if !input.is_empty() && !context.draining.get() => {
-                break (ResponsePlan::error(408, "Request Timeout", vec![]), true);
+                break error(408, "Request Timeout", request_method(&input));
             }
             _ => return,
         }
-        if let Some(answer) = answer(&input, &context.limits, port) {
-            break answer;
+        if let Some(plan) = answer(&input, &context.limits, port) {
+            break plan;
         }
     };
     drop(input);
     deadline.set(Instant::now() + READING);
-    let (plan, whole) = answer;
     let date = context.clock.now().date.format();
-    let sending = Box::pin(answer_and_close(stream, &plan, &date, whole));
+    let sending = Box::pin(answer_and_close(stream, &plan, &date));
     deadline.bound(sending, || true).await;
 }
 
-/// The answer to what has been received, and whether its content is sent too; `None` if that is
-/// not a whole head yet.
-fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<(ResponsePlan, bool)> {
+/// The answer to what has been received; `None` if that is not a whole head yet.
+fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
     let (head, length) = match parse(input, limits) {
         Ok(parsed) => parsed?,
         Err(refusal) => {
-            let whole = !input.trim_ascii_start().starts_with(b"HEAD ");
-            let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
-            return Some((plan, whole));
+            let sent = request_method(input);
+            return Some(error(refusal.status, refusal.reason, sent));
         }
     };
     let host = authority(input.get(..length).unwrap_or_default());
@@ -67,7 +65,7 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<(ResponsePlan, boo
         }
         None => ResponsePlan::error(400, "Bad Request: no host to redirect to", vec![]),
     };
-    Some((plan, head.method != Method::Head))
+    Some(plan.for_method(method(head.method)))
 }
 
 /// `https://HOST[:PORT]/PATH[?QUERY]` with what the client asked for as it was sent; `None` if it
@@ -110,14 +108,16 @@ fn without_port(authority: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use salver_assets::Content;
 
     fn check(request: &str, port: u16, status: u16, expected: Option<&str>, whole: bool) {
         let found = answer(request.as_bytes(), &Limits::default(), port);
-        let (plan, with_content) = found.unwrap();
+        let plan = found.unwrap();
         let location = plan.fields().find(|(name, _)| *name == "Location");
         let location = location.map(|(_, value)| str::from_utf8(value).unwrap());
         assert_eq!((plan.status, location), (status, expected), "{request:?}");
-        assert_eq!(with_content, whole, "{request:?}");
+        let has_content = !matches!(plan.content, Content::Empty);
+        assert_eq!(has_content, whole, "{request:?}");
     }
 
     fn goes(target: &str, host: &str, port: u16, expected: &str) {

@@ -9,8 +9,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::http3;
 use crate::memory_budget::{Account, MemoryBudget};
+
+/// The requests that may be under way on one connection over QUIC.
+pub(crate) const QUIC_REQUESTS: u32 = 128;
+
+/// The bytes that a client may send on all streams of a connection over QUIC before they are read: a hundred usual
+/// requests at once. It may come in an order that has QUIC hold all of it, so a connection costs as much more.
+pub(crate) const QUIC_WINDOW: u32 = 32 * 1024;
 
 /// The bits of an IPv6 address that name a subscriber (RFC 6177).
 const SUBSCRIBER_BITS: u32 = 56;
@@ -58,9 +64,7 @@ impl Carrier {
         match self {
             Carrier::Plain => 2 * 1024,
             Carrier::Tls => 32 * 1024,
-            Carrier::Quic => {
-                48 * 1024 + u64::from(http3::WINDOW) + u64::from(http3::REQUESTS) * 1024
-            }
+            Carrier::Quic => 48 * 1024 + u64::from(QUIC_WINDOW) + u64::from(QUIC_REQUESTS) * 1024,
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::mpsc::channel;
 
 use salver_assets::Engine;
 
-use crate::builder::Builder;
 use crate::context::Common;
 use crate::handler::Handlers;
 use crate::http3::Sockets;
@@ -75,11 +74,6 @@ fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<Sockets>>), Bi
 }
 
 impl Server {
-    /// A server from what a program says of it: directories, handlers, addresses.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     /// Binds the addresses; connections queue in the kernel until [`serve`](Self::serve). Raises the
     /// process's limit on descriptors as far as it may, and lowers `max_connections` to what that
     /// allows.

@@ -3,9 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use salver_assets::strategy::{self, Transport};
 use salver_semantics::LeastRate;
 
-use crate::tls::Handshakes;
+use crate::tls::{Handshakes, Versions};
 
 /// The server's settings; see each field for its default.
 #[derive(Clone, Debug)]
@@ -84,6 +85,26 @@ pub struct TlsSettings {
 }
 
 impl Settings {
+    /// The default of [`Config::cache_max_file`](salver_assets::Config::cache_max_file) for this server, in
+    /// bytes: with TLS, whether or not there is a port without it, that of bytes which pass through the
+    /// process. What the kernel could send without TLS costs about the same from memory.
+    pub fn cache_max_file(&self) -> u64 {
+        let tls = self.tls.as_ref();
+        strategy::cache_max_file(match tls.is_some_and(|tls| !tls.addresses.is_empty()) {
+            true => Transport::PassesThrough,
+            false => Transport::KernelSends,
+        })
+    }
+
+    /// What is spoken over TCP, with TLS or without.
+    pub(crate) fn versions(&self) -> Versions {
+        match (self.http1, self.http2) {
+            (true, false) => Versions::Http1,
+            (false, true) => Versions::Http2,
+            (true, true) | (false, false) => Versions::Both,
+        }
+    }
+
     /// The rate at which clients have to take what is sent to them.
     pub(crate) fn least_rate(&self) -> LeastRate {
         LeastRate {
@@ -117,5 +138,37 @@ impl Default for Settings {
             connection_memory: 512 * 1024 * 1024,
             check_residency: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::Certificates;
+
+    #[test]
+    fn with_tls_memory_is_the_way_for_longer_files() {
+        let check = |plain: bool, tls: Option<bool>, expected: u64| {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let tls = tls.map(|listens| {
+                let certificates = Certificates::self_signed(&["a.test".to_owned()]).unwrap();
+                TlsSettings {
+                    handshakes: Handshakes::new(certificates).unwrap(),
+                    addresses: listens.then_some(address).into_iter().collect(),
+                    redirects: Vec::new(),
+                    hsts: None,
+                }
+            });
+            let settings = Settings {
+                addresses: plain.then_some(address).into_iter().collect(),
+                tls,
+                ..Settings::default()
+            };
+            assert_eq!(settings.cache_max_file(), expected * 1024);
+        };
+        check(true, None, 64);
+        check(false, Some(true), 1024);
+        check(true, Some(true), 1024);
+        check(true, Some(false), 64);
     }
 }

@@ -9,18 +9,18 @@
 //! A handshake takes the set of certificates that is there at that moment; a connection keeps
 //! what it has begun with.
 
-mod accept;
 mod certificates;
 mod error;
+mod files;
 mod handshakes;
 mod pair;
 mod reload;
 mod resolver;
 mod self_signed;
 
-pub(crate) use accept::accept;
-pub use certificates::{CertificateFiles, Certificates};
+pub use certificates::Certificates;
 pub use error::CertificateError;
+pub use files::CertificateFiles;
 pub use handshakes::Handshakes;
-pub(crate) use handshakes::OverTcp;
+pub(crate) use handshakes::{OverTcp, Versions};
 pub(crate) use reload::watch;

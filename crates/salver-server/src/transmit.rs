@@ -1,9 +1,8 @@
-//! The only file that sends content: from memory with as few calls as possible, from files
+//! Sending over TCP, the only file that does: from memory with as few calls as possible, from files
 //! without passing through memory where the bytes are at hand, through the loader where they are
 //! not.
 
 pub(crate) mod reading;
-pub(crate) mod shared_reads;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -18,9 +17,9 @@ use tokio::io::Interest;
 
 use crate::context::{Common, Context as Loop};
 use crate::deadlines::Deadline;
-use crate::ending::report;
 use crate::memory_budget::{Account, Charge};
 use crate::outbox::{Outbox, SLICES};
+use crate::report::report;
 use crate::seats::Seat;
 use crate::send_pace::SendPace;
 use crate::stream::Stream;
@@ -238,7 +237,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
                         None => at_hand = Residency::Unknown,
                     }
                 }
-                Way::BringIn => {
+                Way::Prefetch => {
                     self.flush().await?;
                     let loader = &self.shared.common.loader;
                     loader.bring_in(content, window.clone()).await?;
@@ -248,7 +247,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
                     };
                 }
                 // What was to be read whole is, window by window.
-                Way::Elsewhere | Way::Read | Way::Memory => {
+                Way::Offload | Way::Read | Way::Memory => {
                     self.flush().await?;
                     let (length, read) = self.disk().read(content, window.clone());
                     let bytes = read.await?;

@@ -7,15 +7,15 @@
 //! for a turn of each other client, not for one of each connection, and what costs little waits for none.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::hash::Hash;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::task::{spawn_local, yield_now};
 
+use crate::fair_queue::FairQueue;
 use crate::seats::Client;
 
 /// For how long all go on at once, before the loop hears of its sockets again.
@@ -24,7 +24,8 @@ const AT_ONCE: Duration = Duration::from_millis(4);
 /// Turns that are taken at once in any case: so few connections wait for nobody.
 const FEW: usize = 16;
 
-/// Turns that are given together take about so long: an ordinary client may come right after them.
+/// Turns that are given together take about so long: an ordinary client may come right after them. Some cost a
+/// hundred times what others do, so those that have not begun by then come first next time.
 const TOGETHER: Duration = Duration::from_millis(2);
 
 /// Turns that are given together, at most.
@@ -52,8 +53,12 @@ struct State {
     /// Turns that were taken at once since then.
     taken: usize,
     waiting: FairQueue<Client, Rc<Waiting>>,
+    /// Whose turns were given and had not begun when those before them had taken too long.
+    put_off: VecDeque<Rc<Waiting>>,
     /// Turns that are given together.
     together: usize,
+    /// When the first of those began.
+    began: Option<Instant>,
     /// Whether a task gives them.
     are_given: bool,
 }
@@ -74,7 +79,9 @@ impl Turns {
             heard: Instant::now(),
             taken: 0,
             waiting: FairQueue::default(),
+            put_off: VecDeque::new(),
             together: 1,
+            began: None,
             are_given: false,
         })))
     }
@@ -108,11 +115,25 @@ impl Turns {
         Some(waiting)
     }
 
+    /// Puts off a turn that was given together with others which have taken too long; whether it did.
+    fn put_off(&self, waiting: &Rc<Waiting>) -> bool {
+        let state = &mut *self.0.borrow_mut();
+        let now = Instant::now();
+        let began = *state.began.get_or_insert(now);
+        let is_late = now.saturating_duration_since(began) >= TOGETHER;
+        if is_late {
+            waiting.has_come.set(false);
+            state.put_off.push_back(Rc::clone(waiting));
+        }
+        is_late
+    }
+
     /// Gives the next turns; whether anybody waited for one.
     fn give_some(&self) -> bool {
         let state = &mut *self.0.borrow_mut();
         let now = Instant::now();
-        let took = now.saturating_duration_since(state.heard);
+        let began = state.began.take().unwrap_or(now);
+        let took = now.saturating_duration_since(began);
         (state.heard, state.taken) = (now, 0);
         state.together = match took < TOGETHER {
             true => (state.together * 2).min(MOST_TOGETHER),
@@ -120,7 +141,7 @@ impl Turns {
         };
         let mut given = 0;
         while given < state.together
-            && let Some(waiting) = state.waiting.pop()
+            && let Some(waiting) = state.put_off.pop_front().or_else(|| state.waiting.pop())
         {
             // Nobody else holds it once its connection has ended.
             if Rc::strong_count(&waiting) > 1 {
@@ -144,7 +165,7 @@ impl Turn {
     ) -> Poll<()> {
         match &self.0 {
             None => self.0 = turns.ask(client, context),
-            Some(waiting) if waiting.has_come.get() => self.0 = None,
+            Some(waiting) if waiting.has_come.get() && !turns.put_off(waiting) => self.0 = None,
             Some(waiting) => waiting.waker.borrow_mut().clone_from(context.waker()),
         }
         match self.0 {
@@ -163,108 +184,9 @@ async fn give(turns: Rc<Turns>) {
     }
 }
 
-/// A queue that serves keys by turns, whatever each of them has in it. One that was not there lately goes
-/// before those that were, every other time.
-struct FairQueue<K, T> {
-    items: HashMap<K, VecDeque<T>>,
-    /// Who was not there lately.
-    new: VecDeque<K>,
-    /// Who was, those included who have nothing more in it until their turn comes.
-    known: VecDeque<K>,
-    /// Whether the last was a new one.
-    was_new: bool,
-}
-
-impl<K, T> Default for FairQueue<K, T> {
-    fn default() -> Self {
-        FairQueue {
-            items: HashMap::new(),
-            new: VecDeque::new(),
-            known: VecDeque::new(),
-            was_new: false,
-        }
-    }
-}
-
-impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
-    fn push(&mut self, key: K, item: T) {
-        let items = self.items.entry(key).or_insert_with(|| {
-            self.new.push_back(key);
-            VecDeque::new()
-        });
-        items.push_back(item);
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        loop {
-            let from_new = !self.new.is_empty() && (!self.was_new || self.known.is_empty());
-            let keys = match from_new {
-                true => &mut self.new,
-                false => &mut self.known,
-            };
-            let key = keys.pop_front()?;
-            match self.items.get_mut(&key).and_then(VecDeque::pop_front) {
-                Some(item) => {
-                    self.was_new = from_new;
-                    self.known.push_back(key);
-                    return Some(item);
-                }
-                None => {
-                    self.items.remove(&key);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Takes what is in the queue until it is empty.
-    fn rest(queue: &mut FairQueue<char, u32>) -> Vec<u32> {
-        std::iter::from_fn(|| queue.pop()).collect()
-    }
-
-    #[test]
-    fn keys_are_served_by_turns_and_those_who_were_not_there_first() {
-        let mut queue = FairQueue::default();
-        for item in 0..4 {
-            queue.push('a', item);
-        }
-        assert_eq!([queue.pop(), queue.pop()], [Some(0), Some(1)]);
-        queue.push('b', 10);
-        queue.push('b', 11);
-        queue.push('c', 20);
-        assert_eq!(rest(&mut queue), [10, 2, 20, 11, 3]);
-        assert!(queue.items.is_empty() && queue.known.is_empty() && queue.new.is_empty());
-    }
-
-    #[test]
-    fn whoever_comes_back_at_once_is_not_new() {
-        let mut queue = FairQueue::default();
-        for item in 0..3 {
-            queue.push('a', item);
-        }
-        queue.push('b', 10);
-        assert_eq!([queue.pop(), queue.pop()], [Some(0), Some(1)]);
-        assert_eq!(queue.pop(), Some(10));
-        queue.push('b', 11);
-        assert_eq!(rest(&mut queue), [2, 11]);
-    }
-
-    #[test]
-    fn endless_newcomers_do_not_keep_the_others_from_their_turns() {
-        let mut queue = FairQueue::default();
-        queue.push(0, 0);
-        queue.push(0, 0);
-        let mut served = 0;
-        for newcomer in 1..10 {
-            queue.push(newcomer, newcomer);
-            served += usize::from(queue.pop() == Some(0));
-        }
-        assert_eq!(served, 2);
-    }
 
     fn client(last: u8) -> Client {
         Client::of([192, 0, 2, last].into())
@@ -312,6 +234,48 @@ mod tests {
     fn nobody_waits_where_work_is_short() {
         let ended = order(&[(1, 1), (2, 1)], Duration::ZERO);
         assert_eq!(ended, [1, 2]);
+    }
+
+    #[test]
+    fn costly_turns_after_cheap_ones_come_a_few_at_a_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_unpark(note_wait)
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        let (since, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        runtime.block_on(async {
+            let turns = Turns::new();
+            let cost = |number: usize| match number {
+                // The loop becomes crowded.
+                0..40 => Duration::from_millis(1),
+                // So many cheap ones that most are given together.
+                40..1000 => Duration::ZERO,
+                _ => Duration::from_millis(1),
+            };
+            let mut tasks = Vec::new();
+            for number in 0..1100 {
+                let (turns, since) = (Rc::clone(&turns), Rc::clone(&since));
+                tasks.push(spawn_local(async move {
+                    turns.wait(client(1)).await;
+                    let until = Instant::now() + cost(number);
+                    while Instant::now() < until {}
+                    since.set(since.get() + usize::from(number >= 1000));
+                }));
+            }
+            let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
+            let other = spawn_local(async move {
+                loop {
+                    longest.set(longest.get().max(seen.take()));
+                    yield_now().await;
+                }
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+            other.abort();
+        });
+        assert!((1..=4).contains(&most.get()), "{} at a time", most.get());
     }
 
     #[test]

@@ -20,7 +20,6 @@ use crate::deadlines::SWEEP_INTERVAL;
 use crate::entrance::Entrance;
 use crate::http3::{Serving, Sockets};
 use crate::listener::Kind;
-use crate::seats::{Carrier, NoSeat, Seat};
 use crate::shutdown::Stage;
 use crate::turns;
 
@@ -155,7 +154,7 @@ struct Door {
 impl Door {
     fn let_in(&self, context: &Rc<Context>, stream: TcpStream, address: IpAddr) {
         let entrance = &self.entrance;
-        match seat(context, address, entrance.carrier()) {
+        match context.seat(address, entrance.carrier()) {
             Ok(seat) => {
                 // Linux hands the listener's setting down; others do not.
                 #[cfg(not(target_os = "linux"))]
@@ -207,7 +206,7 @@ async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>)
         match listener.accept().await {
             Ok((stream, peer)) => door.let_in(&context, stream, peer.ip()),
             Err(error) if lacks_resources(&error) => {
-                if common.said.descriptors_exhausted.now(common.uptime()) {
+                if common.said.descriptors_exhausted.permits(common.uptime()) {
                     tracing::warn!(
                         "cannot accept connections: {error} \
                          (said at most once a minute; raise the limit on open files)"
@@ -226,21 +225,6 @@ async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>)
     }
 }
 
-/// A seat for a client at `address`. Where all are taken, the connection that has waited longest for its
-/// client makes room: it ends before this one is served.
-///
-/// # Errors
-/// Why there is none.
-pub(crate) fn seat(context: &Context, address: IpAddr, carrier: Carrier) -> Result<Seat, NoSeat> {
-    let seats = &context.common.seats;
-    match seats.take(address, carrier, false) {
-        Err(NoSeat::Full) if context.deadlines.make_room(Instant::now()) => {
-            seats.take(address, carrier, true)
-        }
-        taken => taken,
-    }
-}
-
 /// EMFILE, ENFILE, ENOBUFS, ENOMEM (accept(2)); what else fails concerns that connection alone.
 fn lacks_resources(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(24 | 23 | 105 | 55 | 12))
@@ -250,5 +234,5 @@ fn lacks_resources(error: &io::Error) -> bool {
 async fn refuse(stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
     let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
     let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
-    answer_and_close(stream, &plan, &date, true).await
+    answer_and_close(stream, &plan, &date).await
 }

@@ -12,277 +12,23 @@
     missing_docs
 )]
 
+#[path = "soak/case.rs"]
+mod case;
 mod common;
 mod quic;
 
-use std::collections::VecDeque;
-use std::fs::{File, FileTimes};
-use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::io::Read;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use case::{Case, HASHED, LENGTHS, LINES, Seen, WAYS, Way};
 use common::client::Client;
 use common::{Running, Site, settings};
 use quic::Served;
 use salver_assets::Config;
 use salver_test::status_kib;
-
-/// How a file is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Rename,
-    InPlace,
-    InPlaceTimePutBack,
-    Truncated,
-    Grown,
-}
-
-const WAYS: [Way; 5] = [
-    Way::Rename,
-    Way::InPlace,
-    Way::InPlaceTimePutBack,
-    Way::Truncated,
-    Way::Grown,
-];
-
-/// Kept in memory, sent from an open file, sent window by window, and not hashed.
-const LENGTHS: [usize; 4] = [3_000, 100_000, 600_000, 1_500_000];
-
-/// Beyond this a file is not hashed.
-const HASHED: u64 = 1_000_000;
-
-/// A log is begun anew, by rename, after so many lines were appended to it.
-const LINES: u64 = 2_000;
-
-/// Of each file so many of its last versions and tags are known.
-const KNOWN: usize = 4_096;
-
-/// Bytes in which versions differ everywhere; the first eight are the number of the version.
-fn content(version: u64, length: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(length + 8);
-    bytes.extend_from_slice(&version.to_le_bytes());
-    let mut state = version.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
-}
-
-/// A line of a log: which log, and which line of it.
-fn line(log: u64, number: u64) -> String {
-    format!("{log:07} {number:07}\n")
-}
-
-/// One file and what is known of it.
-struct Case {
-    name: String,
-    way: Way,
-    length: usize,
-    /// Versions, and when each was complete.
-    complete: Mutex<VecDeque<(u64, Instant)>>,
-    /// Strong tags, and the version that came under each.
-    tags: Mutex<VecDeque<(String, u64)>>,
-    whole: AtomicU64,
-    parts: AtomicU64,
-    cut: AtomicU64,
-    unavailable: AtomicU64,
-    torn: AtomicU64,
-    stale: AtomicU64,
-}
-
-impl Case {
-    fn completed(&self, version: u64) {
-        let mut complete = self.complete.lock().unwrap();
-        if complete.len() == KNOWN {
-            complete.pop_front();
-        }
-        complete.push_back((version, Instant::now()));
-    }
-
-    /// Lengths of a file that is rewritten in place do not change.
-    fn length_of(&self, version: u64) -> usize {
-        match self.way {
-            Way::Rename | Way::Truncated => {
-                self.length + usize::try_from(version % 7).unwrap() * 500
-            }
-            Way::InPlace | Way::InPlaceTimePutBack | Way::Grown => self.length,
-        }
-    }
-
-    fn write(&self, path: &Path, version: u64) {
-        let content = content(version, self.length_of(version));
-        let pieces = content.chunks(content.len().div_ceil(3));
-        match self.way {
-            Way::Rename => {
-                let other = path.with_extension("new");
-                std::fs::write(&other, &content).unwrap();
-                // From before the rename on it may be seen.
-                std::fs::rename(other, path).unwrap();
-            }
-            Way::Truncated => {
-                let mut file = File::create(path).unwrap();
-                for piece in pieces {
-                    file.write_all(piece).unwrap();
-                    std::thread::yield_now();
-                }
-            }
-            Way::InPlace | Way::InPlaceTimePutBack => {
-                let file = File::options()
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .open(path);
-                let file = file.unwrap();
-                let modified = file.metadata().unwrap().modified().unwrap();
-                let mut at = 0;
-                for piece in pieces {
-                    file.write_all_at(piece, at).unwrap();
-                    at += u64::try_from(piece.len()).unwrap();
-                    std::thread::yield_now();
-                }
-                if self.way == Way::InPlaceTimePutBack && version > 1 {
-                    file.set_times(FileTimes::new().set_modified(modified))
-                        .unwrap();
-                }
-            }
-            Way::Grown => {
-                if version.is_multiple_of(LINES) {
-                    let other = path.with_extension("new");
-                    std::fs::write(&other, self.lines(version)).unwrap();
-                    std::fs::rename(other, path).unwrap();
-                } else {
-                    let mut file = File::options().append(true).open(path).unwrap();
-                    let last = self.base() + version % LINES;
-                    file.write_all(line(version / LINES, last).as_bytes())
-                        .unwrap();
-                }
-            }
-        }
-        self.completed(version);
-    }
-
-    /// How many lines a log has before its first version.
-    fn base(&self) -> u64 {
-        u64::try_from(self.length / 16).unwrap()
-    }
-
-    fn lines(&self, version: u64) -> Vec<u8> {
-        let lines = 0..=self.base() + version % LINES;
-        let lines: String = lines.map(|number| line(version / LINES, number)).collect();
-        lines.into_bytes()
-    }
-
-    /// Which version a whole answer is; `None` if it is none.
-    fn version(&self, body: &[u8]) -> Option<u64> {
-        if self.way != Way::Grown {
-            let version = u64::from_le_bytes(body.get(..8)?.try_into().unwrap());
-            return (content(version, self.length_of(version)) == body).then_some(version);
-        }
-        let lines = u64::try_from(body.len()).unwrap() / 16;
-        let log: u64 = std::str::from_utf8(body.get(..7)?).ok()?.parse().ok()?;
-        let appended = lines.checked_sub(self.base() + 1)?;
-        let version = log * LINES + appended;
-        (appended < LINES && self.lines(version) == body).then_some(version)
-    }
-
-    /// An answer to a request that was made at `asked`.
-    fn judge(&self, asked: Instant, seen: Seen) {
-        let Seen {
-            status,
-            tag,
-            range,
-            body,
-        } = seen;
-        match (status, body) {
-            (200 | 206, None) => {
-                self.cut.fetch_add(1, Ordering::Relaxed);
-            }
-            (200, Some(body)) => {
-                self.whole.fetch_add(1, Ordering::Relaxed);
-                let Some(version) = self.version(&body) else {
-                    self.torn.fetch_add(1, Ordering::Relaxed);
-                    println!("{}: torn: {} bytes under {tag}", self.name, body.len());
-                    return;
-                };
-                self.note_tag(tag, version);
-                let complete = self.complete.lock().unwrap();
-                let next = complete.iter().position(|&(known, _)| known > version);
-                if let Some((_, since)) = next.map(|at| complete[at])
-                    && let Some(age) = asked.checked_duration_since(since)
-                {
-                    let age = u64::try_from(age.as_micros()).unwrap();
-                    self.stale.fetch_max(age, Ordering::Relaxed);
-                }
-            }
-            (206, Some(body)) => {
-                self.parts.fetch_add(1, Ordering::Relaxed);
-                let tags = self.tags.lock().unwrap();
-                let known = tags.iter().find(|(known, _)| *known == tag);
-                if let Some(&(_, version)) = known {
-                    drop(tags);
-                    let whole = self.expected(version);
-                    let range = range.start..range.end.min(whole.len());
-                    let right = whole.get(range).is_some_and(|part| part == body);
-                    if !right {
-                        self.torn.fetch_add(1, Ordering::Relaxed);
-                        println!("{}: a part that is not of {tag}", self.name);
-                    }
-                }
-            }
-            (503, _) => {
-                self.unavailable.fetch_add(1, Ordering::Relaxed);
-            }
-            // A part of a file that has become shorter, or is not there yet.
-            (416, _) => {}
-            (status, _) => panic!("{}: {status}", self.name),
-        }
-    }
-
-    fn expected(&self, version: u64) -> Vec<u8> {
-        match self.way {
-            Way::Grown => self.lines(version),
-            _ => content(version, self.length_of(version)),
-        }
-    }
-
-    /// One strong tag is of one version, for ever.
-    fn note_tag(&self, tag: String, version: u64) {
-        if tag.starts_with("W/") {
-            return;
-        }
-        let mut tags = self.tags.lock().unwrap();
-        match tags.iter().find(|(known, _)| *known == tag) {
-            Some(&(_, known)) => {
-                if known != version {
-                    self.torn.fetch_add(1, Ordering::Relaxed);
-                    println!("{}: {tag} is of {known} and of {version}", self.name);
-                }
-            }
-            None => {
-                if tags.len() == KNOWN / 16 {
-                    tags.pop_front();
-                }
-                tags.push_back((tag, version));
-            }
-        }
-    }
-}
-
-/// What a client saw; no body if the answer was cut.
-struct Seen {
-    status: u16,
-    tag: String,
-    range: std::ops::Range<usize>,
-    body: Option<Vec<u8>>,
-}
 
 /// Which file is next, and whether a part of it: some of all in turn.
 fn next(cases: &[Arc<Case>], round: u64) -> (&Arc<Case>, Option<std::ops::Range<usize>>) {
@@ -486,8 +232,6 @@ fn run(answers: u64, time: Duration) {
         .for_each(|case| case.write(&path(case), first(case)));
     let config = Config {
         hash_up_to: HASHED,
-        // So that both kinds of tag are met: weak ones and strong.
-        restless: Duration::from_millis(100),
         ..Config::default()
     };
     let revalidate = config.revalidate;

@@ -1,4 +1,4 @@
-//! The content of an answer, as it is asked for.
+//! Bodies: the content of an answer, read as it is polled.
 
 use std::io;
 use std::pin::Pin;
@@ -9,9 +9,9 @@ use http_body::{Frame, SizeHint};
 use salver_assets::Content;
 use salver_assets::reading::Reading;
 
-use crate::loading::Blocking;
+use crate::load_pool::Blocking;
 
-/// What is given at a time of content that is not in memory, in bytes.
+/// The bytes of a frame of content that is not in memory.
 const FRAME: usize = 64 * 1024;
 
 /// The same, as the reader knows it: hyper does not tell how much a client wants.
@@ -44,7 +44,7 @@ impl Body {
         })
     }
 
-    /// Bytes that have not been given yet.
+    /// The bytes that have not been given yet.
     fn left(&self) -> u64 {
         match &self.0 {
             Inner::Done => 0,

@@ -1,4 +1,4 @@
-//! How files are served, said once.
+//! The builder of [`Assets`]: all settings and their defaults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,14 +7,32 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{
-    CacheControl, Config, ContentCoding, DirectorySource, Engine, Mount, Source, Symlinks,
-};
+use salver_assets::{CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks};
 
-use crate::asking::Shared;
 use crate::assets::Assets;
+use crate::driver::Engines;
 use crate::error::Error;
-use crate::events::Hub;
+use crate::events::EventHub;
+
+impl Assets {
+    /// The files beneath `directory`, with every default of [`Builder`].
+    ///
+    /// # Errors
+    /// If the directory cannot be opened.
+    pub fn new(directory: impl AsRef<Path>) -> Result<Self, Error> {
+        Assets::builder(directory).build()
+    }
+
+    /// The files beneath `directory`, served as the builder is told.
+    pub fn builder(directory: impl AsRef<Path>) -> Builder {
+        Builder::directory(directory.as_ref())
+    }
+
+    /// The files of any source: in memory for tests, say.
+    pub fn from_source(source: Arc<dyn Source>) -> Builder {
+        Builder::source(source)
+    }
+}
 
 /// Makes [`Assets`]; each method says its default.
 #[derive(Clone, Debug)]
@@ -33,11 +51,11 @@ enum Root {
 }
 
 impl Builder {
-    pub(crate) fn directory(path: &Path) -> Self {
+    fn directory(path: &Path) -> Self {
         Builder::new(Root::Directory(path.to_owned()))
     }
 
-    pub(crate) fn source(source: Arc<dyn Source>) -> Self {
+    fn source(source: Arc<dyn Source>) -> Self {
         Builder::new(Root::Source(source))
     }
 
@@ -101,7 +119,7 @@ impl Builder {
         self
     }
 
-    /// What is cached is compared with the disk at most this long after the last time. Default: 1 s.
+    /// The longest time between two comparisons of a cached file with the disk. Default: 1 s.
     #[must_use]
     pub fn revalidate(mut self, after: Duration) -> Self {
         self.config.revalidate = after;
@@ -158,7 +176,7 @@ impl Builder {
         self
     }
 
-    /// Which symlinks are followed. Default: those whose target stays beneath the directory.
+    /// The symlinks that are followed. Default: those whose target stays beneath the directory.
     #[must_use]
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.symlinks = symlinks;
@@ -171,21 +189,21 @@ impl Builder {
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
     pub fn build(self) -> Result<Assets, Error> {
         let config = self.config()?;
-        let events = Arc::new(Hub::default());
+        let events = Arc::new(EventHub::default());
         let engine = Engine::new(Config {
             observer: Some(events.clone()),
             ..config.clone()
         });
         let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
         let engine = engine.map_err(Error::Setting)?;
-        Ok(Assets::from_shared(Shared::new(engine, &whole, events)))
+        Ok(Assets::from_engines(Engines::new(engine, &whole, events)))
     }
 
     /// [`Assets`] that only read whole files.
-    pub(crate) fn build_held(self) -> Result<Assets, Error> {
+    pub(crate) fn build_whole_reads(self) -> Result<Assets, Error> {
         let engine = Engine::new(whole(self.config()?)).map_err(Error::Setting)?;
-        let shared = Shared::new(engine.clone(), &engine, Arc::default());
-        Ok(Assets::from_shared(shared))
+        let engines = Engines::new(engine.clone(), &engine, Arc::default());
+        Ok(Assets::from_engines(engines))
     }
 
     fn config(self) -> Result<Config, Error> {
@@ -199,7 +217,7 @@ impl Builder {
         let source = match root {
             Root::Source(source) => source,
             Root::Directory(path) => {
-                let source = DirectorySource::open(&path, symlinks, config.revalidate);
+                let source = config.open_directory(&path, symlinks);
                 Arc::new(source.map_err(|error| Error::Directory(path, error))?)
             }
         };

@@ -1,4 +1,4 @@
-//! What a program tells the cache, and what it is told.
+//! Control of the cache by the program: prewarm, invalidate, pause, and hear of events.
 //!
 //! Paths and prefixes are as for [`Assets::file`]: beneath the directory, not percent-encoded, with
 //! or without `/` before them. One that can name nothing (`../x`) changes nothing.
@@ -37,7 +37,7 @@ impl Assets {
     /// # Errors
     /// If the runtime ends meanwhile.
     pub async fn prewarm_prefix(&self, prefix: &str) -> std::io::Result<Prewarmed> {
-        let engine = self.shared().serving.engine.clone();
+        let engine = self.engines().serving.engine.clone();
         let prefix = target_of(prefix);
         let prewarm =
             move || at(&prefix, |prefix| engine.prewarm_prefix(prefix)).unwrap_or_default();
@@ -46,34 +46,34 @@ impl Assets {
             .map_err(std::io::Error::other)
     }
 
-    /// Lets go of what is cached of one file or directory: the next request looks at the disk. That
-    /// goes for all its roles: `blog/index.html` is `blog/`, `app.js.br` belongs to `app.js`, and
-    /// nothing may have been there before.
+    /// Invalidates what is cached of one file or directory: the next request looks at the disk. That goes for
+    /// all its roles: `blog/index.html` is `blog/`, `app.js.br` belongs to `app.js`, and nothing may have
+    /// been there before.
     ///
-    /// Who waits for a load already is given what that loads; it is not kept, and nobody who asks
+    /// A request that waits for a load already gets its result; that is not kept, and no request that comes
     /// afterwards gets it. The same holds for [`invalidate_prefix`](Self::invalidate_prefix) and
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
         let _ = at(&target_of(path), |path| {
-            self.shared().serving.engine.invalidate(path)
+            self.engines().serving.engine.invalidate(path)
         });
     }
 
-    /// Lets go of what is cached of all files whose path begins with `prefix` (`blog/`).
+    /// Invalidates what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
         let _ = at(&target_of(prefix), |prefix| {
-            self.shared().serving.engine.invalidate_prefix(prefix);
+            self.engines().serving.engine.invalidate_prefix(prefix);
         });
     }
 
-    /// Lets go of everything that is cached.
+    /// Invalidates everything that is cached.
     pub fn clear(&self) {
-        self.shared().serving.engine.clear();
+        self.engines().serving.engine.clear();
     }
 
-    /// From now on nothing is taken from the cache and nothing is put into it: each request is
-    /// answered from disk, and requests at the same moment still share a load. For as long as a
-    /// deployment rewrites files in place, say, or to see what the cache is worth.
+    /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request is
+    /// answered from disk, and requests at the same moment still share a load. For as long as a deployment
+    /// rewrites files in place, say, or to see what the cache is worth.
     ///
     /// What is cached stays in memory for [`resume`](Self::resume); [`clear`](Self::clear) frees it,
     /// and it can be invalidated meanwhile. All clones are paused.
@@ -95,28 +95,28 @@ impl Assets {
     /// # }
     /// ```
     pub fn pause(&self) {
-        self.shared().serving.engine.pause_cache();
+        self.engines().serving.engine.pause_cache();
     }
 
-    /// The cache is used again. What was last looked at longer ago than
+    /// Uses the cache again after a pause. An entry that was last looked at longer ago than
     /// [`Builder::revalidate`](crate::Builder::revalidate) is compared with the disk before it is sent.
     pub fn resume(&self) {
-        self.shared().serving.engine.resume_cache();
+        self.engines().serving.engine.resume_cache();
     }
 
-    /// Whether the cache is [paused](Self::pause).
+    /// True if the cache is [paused](Self::pause).
     pub fn is_paused(&self) -> bool {
-        self.shared().serving.engine.is_paused()
+        self.engines().serving.engine.is_paused()
     }
 
     /// Hits, loads and the like since the start, and what the cache holds now.
     pub fn statistics(&self) -> Statistics {
-        self.shared().serving.engine.statistics()
+        self.engines().serving.engine.statistics()
     }
 
-    /// What the cache does from now on: what it loads, finds changed, lets go of; which loads failed
-    /// and why. Hits are no events, but [counted](Self::statistics). A program can log them, test by
-    /// them, or tell browsers to reload:
+    /// The events of the cache from now on: what it loads, finds changed, invalidates; which loads failed and
+    /// why. Hits are no events, but [counted](Self::statistics). A program can log them, test by them, or
+    /// tell browsers to reload:
     ///
     /// ```
     /// use salver_tower::{Assets, Event};
@@ -146,7 +146,7 @@ impl Assets {
     ///
     /// There may be any number of receivers; without one it costs nothing.
     pub fn events(&self) -> Events {
-        self.shared().events.subscribe()
+        self.engines().events.subscribe()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, by who must act.
+//! Errors, sorted by who must act.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use salver_assets::{ConfigError, PathError};
 
-/// Why there are no [`Assets`](crate::Assets).
+/// The reason why there are no [`Assets`](crate::Assets).
 #[derive(Debug)]
 pub enum Error {
     /// The directory cannot be opened.
@@ -35,19 +35,20 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why a file was not [read](crate::Assets::read).
+/// The reason why a file was not [read](crate::Assets::read).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The name can be no file's: it leads out of the directory, or holds a NUL. Nothing was looked at.
+    /// The name cannot be that of a file: it leads out of the directory, or holds a NUL. The disk was not
+    /// asked.
     Name(PathError),
-    /// There is no such file, or it is one that is not shown.
+    /// There is no such file, or it is not served.
     NotFound,
     /// The path is a directory's.
     Directory,
     /// The system does not let this process read it.
     Forbidden,
-    /// Not now: too many files are open, the file is rewritten all the time, or a request had begun its
+    /// Overloaded: too many files are open, the file is rewritten all the time, or a request had begun its
     /// load and too many of those wait. Try again.
     Busy,
     /// The storage failed, or the runtime ended: the log says more.

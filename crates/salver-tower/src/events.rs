@@ -1,4 +1,4 @@
-//! What the cache does, for as many as want to know, and for nothing if nobody does.
+//! Events of the cache for any number of receivers, at no cost without one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,20 +8,20 @@ use salver_assets::{Event, Observer};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-/// Events that are held for who is slow; what comes beyond pushes out the oldest.
-const HELD: usize = 1024;
+/// The events that wait for a slow receiver; each further one pushes out the oldest.
+const QUEUE: usize = 1024;
 
-/// Hands each event of an engine to all who listen.
+/// The hub that hands each event of an engine to all receivers.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
-    /// Made when somebody wants to listen.
+pub(crate) struct EventHub {
+    /// The channel, made for the first receiver.
     sender: OnceLock<broadcast::Sender<Event>>,
     listening: Arc<AtomicUsize>,
 }
 
-impl Hub {
+impl EventHub {
     pub(crate) fn subscribe(&self) -> Events {
-        let sender = self.sender.get_or_init(|| broadcast::Sender::new(HELD));
+        let sender = self.sender.get_or_init(|| broadcast::Sender::new(QUEUE));
         let receiver = sender.subscribe();
         self.listening.fetch_add(1, Ordering::Relaxed);
         Events {
@@ -31,7 +31,7 @@ impl Hub {
     }
 }
 
-impl Observer for Hub {
+impl Observer for EventHub {
     fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed) > 0
     }
@@ -44,10 +44,10 @@ impl Observer for Hub {
     }
 }
 
-/// What the cache does, from the moment at which [`Assets::events`](crate::Assets::events) was
+/// A receiver of the cache's events, from the moment at which [`Assets::events`](crate::Assets::events) was
 /// called.
 ///
-/// The cache never waits for who listens: of 1,024 events that were not taken yet, a further one
+/// The cache never waits for a receiver: of 1,024 events that were not taken yet, a further one
 /// pushes out the oldest, and the next answer says how many were [`Missed`].
 #[derive(Debug)]
 pub struct Events {
@@ -83,10 +83,10 @@ impl Drop for Events {
     }
 }
 
-/// Who listens was slower than the cache: the oldest events were dropped.
+/// The loss of events: the receiver was slower than the cache, and the oldest were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// So many.
+    /// The number of events that were dropped.
     pub events: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Another service for what is not here.
+//! A fallback: another service for requests that are answered 404.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,16 +11,21 @@ use tower_service::Service;
 use crate::assets::Assets;
 use crate::body::Body;
 
-/// [`Assets`], and a service that is asked about what they do not have.
+/// [`Assets`] with a service that is asked where they answer 404.
 #[derive(Clone, Debug)]
 pub struct WithFallback<F> {
     assets: Assets,
     fallback: F,
 }
 
-impl<F> WithFallback<F> {
-    pub(crate) fn new(assets: Assets, fallback: F) -> Self {
-        WithFallback { assets, fallback }
+impl Assets {
+    /// Asks `fallback` where the answer is 404, with the request as it came. As
+    /// `ServeDir::fallback`.
+    pub fn fallback<F>(self, fallback: F) -> WithFallback<F> {
+        WithFallback {
+            assets: self,
+            fallback,
+        }
     }
 }
 

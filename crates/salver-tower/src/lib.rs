@@ -6,8 +6,8 @@
 //! are no assets; from then on every failure is an answer (404, 503, 500), and the service itself never
 //! fails.
 //!
-//! Programs also [read](Assets::read) whole files - one read however many ask, [`Held`] does that
-//! for any directory -, [send single ones](Assets::file) from a handler or as a [`FileService`], load
+//! Programs also [read](Assets::read) whole files - one read however many ask, [`SharedReader`] does that for
+//! any directory -, [send single ones](Assets::file) from a handler or as a [`FileService`], load
 //! [ahead](Assets::prewarm_prefix), [let go](Assets::invalidate) of what they have changed,
 //! [pause](Assets::pause) the cache, and [hear](Assets::events) what it does.
 //!
@@ -30,18 +30,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod asking;
 mod assets;
 mod body;
 mod builder;
 mod control;
+mod delayed_tasks;
+mod driver;
 mod error;
 mod events;
 mod fallback;
-mod held;
-mod loading;
-mod resting;
+mod load_pool;
 mod service;
+mod shared_reader;
 mod translate;
 
 pub use assets::Assets;
@@ -50,9 +50,9 @@ pub use builder::Builder;
 pub use error::{Error, ReadError};
 pub use events::{Events, Missed};
 pub use fallback::WithFallback;
-pub use held::Held;
 pub use salver_assets::{
-    ContentCoding, EmbeddedSource, Event, LoadError, MemorySource, PathError, Prewarmed, Source,
-    Statistics, Symlinks, What, embedded,
+    ContentCoding, EmbeddedSource, Event, LoadError, MemorySource, PathError, Prewarmed,
+    ResourceKind, Source, Statistics, Symlinks, embedded,
 };
 pub use service::{FileService, ResponseFuture};
+pub use shared_reader::SharedReader;

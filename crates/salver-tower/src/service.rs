@@ -1,4 +1,4 @@
-//! A request to a response.
+//! The tower services: from a request to a response.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use salver_assets::{Asked, target_of};
+use salver_assets::{EngineReply, target_of};
 use tower_service::Service;
 
 use crate::assets::Assets;
@@ -48,7 +48,7 @@ impl Future for ResponseFuture {
 }
 
 impl Assets {
-    /// The answer to a request, whose content nobody looks at.
+    /// The answer to a request, whose content is not read.
     pub(crate) fn respond<B>(&self, asked: &Request<B>) -> ResponseFuture {
         let uri = asked.uri();
         let query = uri.query().map(str::as_bytes);
@@ -63,12 +63,12 @@ impl Assets {
         query: Option<&[u8]>,
     ) -> ResponseFuture {
         let request = translate::request(asked.method(), path, query, asked.headers());
-        ResponseFuture(match self.shared().serving.ask(&request) {
-            Asked::Plan(plan) => Inner::Ready(Some(translate::response(plan, path))),
-            Asked::Later(pending) => {
+        ResponseFuture(match self.engines().serving.ask(&request) {
+            EngineReply::Ready(plan) => Inner::Ready(Some(translate::response(plan, path))),
+            EngineReply::Pending(pending) => {
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {
-                    let plan = assets.shared().serving.wait(&request, pending).await;
+                    let plan = assets.engines().serving.wait(&request, pending).await;
                     translate::response(plan, &request.path)
                 }))
             }

@@ -1,4 +1,4 @@
-//! Between the types of the `http` crate and those of the engine.
+//! Translation between the types of the `http` crate and those of the engine.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
         StatusCode::from_u16(plan.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let lines = || plan.fields().filter_map(line);
     let kept: Option<&Lines> = plan
-        .prepared()
+        .rendered_heads()
         .and_then(|prepared| prepared.head(Protocol::Library, || lines().collect()));
     let mut headers = HeaderMap::with_capacity(plan.fields().size_hint().1.unwrap_or_default());
     match kept {

@@ -2,11 +2,11 @@
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::bench_arena::ArenaFlags;
 use crate::commands::bench_cache::CacheFlags;
 use crate::commands::bench_coalesce::CoalesceFlags;
 use crate::commands::bench_compare::CompareFlags;
 use crate::commands::bench_load::LoadFlags;
+use crate::commands::bench_staleness::StalenessFlags;
 use crate::commands::bench_ui::UiFlags;
 use crate::commands::strategies::StrategiesFlags;
 use crate::serve_flags::ServeFlags;
@@ -56,8 +56,8 @@ pub enum Bench {
     Cache(CacheFlags),
     /// How much one shared load saves when many ask for one cold file at once
     Coalesce(CoalesceFlags),
-    /// Ask for a built site as a browser does, and see how long old bytes are served
-    Arena(Box<ArenaFlags>),
+    /// How long old bytes are served after a file was replaced
+    Staleness(Box<StalenessFlags>),
     /// What each way to send a file costs here, and the settings that follow
     Strategies(StrategiesFlags),
     /// A local page that measures and keeps what was measured

@@ -55,7 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Bench(bench) => match bench.what {
             Bench::Compare(flags) => commands::bench_compare::run(&flags),
-            Bench::Arena(flags) => commands::bench_arena::run(&flags),
+            Bench::Staleness(flags) => commands::bench_staleness::run(&flags),
             Bench::Load(flags) => commands::bench_load::run(&flags),
             Bench::Strategies(flags) => commands::strategies::run(&flags),
             Bench::Cache(flags) => commands::bench_cache::run(&flags),

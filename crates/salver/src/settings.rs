@@ -57,8 +57,10 @@ impl Settings {
     /// # Errors
     /// The first thing that cannot work, and what to do.
     pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
-        let engine = engine(flags)?;
+        let mut engine = engine(flags)?;
         let (server, warnings) = server(flags)?;
+        let default = server.cache_max_file();
+        engine.cache_max_file = flags.cache_max_file.unwrap_or(default);
         let mut settings = Settings {
             engine,
             server,
@@ -113,7 +115,7 @@ impl Settings {
     fn add_root(&mut self, flags: &ServeFlags) -> Result<(), Failure> {
         let path = absolute(&flags.path)?;
         let source = match kind(&path)? {
-            Kind::Directory => open(&path, flags.symlinks.into(), flags)?,
+            Kind::Directory => open(&self.engine, &path, flags.symlinks.into())?,
             Kind::File => {
                 let name = path.file_name().unwrap_or_default();
                 return Err(Failure::Misused(format!(
@@ -149,7 +151,7 @@ impl Settings {
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
-                let source = open(&path, flags.symlinks.into(), flags)?;
+                let source = open(&self.engine, &path, flags.symlinks.into())?;
                 self.add_tree(prefix, path, source, None, cached);
             }
             Kind::File => {
@@ -162,7 +164,7 @@ impl Settings {
                     )));
                 };
                 // This one file was named by the person: if it is a link, it may lead anywhere.
-                let source = open(parent, Symlinks::Any, flags)?;
+                let source = open(&self.engine, parent, Symlinks::Any)?;
                 let mount = Mount::file(prefix, Arc::new(source), name);
                 self.add(
                     mount,
@@ -227,15 +229,6 @@ impl Settings {
     }
 }
 
-fn cache_max_file(flags: &ServeFlags) -> u64 {
-    let transport = match flags.tls.is_wanted() {
-        true => Transport::PassesThrough,
-        false => Transport::KernelSends,
-    };
-    let default = strategy::cache_max_file(transport);
-    flags.cache_max_file.unwrap_or(default)
-}
-
 /// A failure that says which mount it is of.
 fn of_mount(name: &str, mount: &MountFlag, failure: Failure) -> Failure {
     let MountFlag { prefix, path } = mount;
@@ -274,7 +267,6 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
         index: flags.index.clone(),
         precompressed: flags.precompressed.0.clone(),
         cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
-        cache_max_file: cache_max_file(flags),
         sendfile_from: flags.sendfile_from,
         open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
         cache: !flags.no_cache,
@@ -331,10 +323,10 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
     })
 }
 
-fn open(path: &Path, links: Symlinks, flags: &ServeFlags) -> Result<DirectorySource, Failure> {
+fn open(engine: &Config, path: &Path, links: Symlinks) -> Result<DirectorySource, Failure> {
     // A directory can be named without the right to look up names in it.
     std::fs::metadata(path.join("."))
-        .and_then(|_| DirectorySource::open(path, links, flags.revalidate))
+        .and_then(|_| engine.open_directory(path, links))
         .map_err(|error| unusable(path, &error))
 }
 

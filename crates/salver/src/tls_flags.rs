@@ -71,13 +71,6 @@ pub struct TlsFlags {
     pub http3: bool,
 }
 
-impl TlsFlags {
-    /// Whether TLS is spoken at all.
-    pub fn is_wanted(&self) -> bool {
-        self.tls_self_signed || !self.tls_cert.is_empty()
-    }
-}
-
 /// What `--hsts` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hsts {

@@ -55,6 +55,47 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok(size.as_u64())
 }
 
+/// The longest file that measurements make, in bytes.
+pub const LONGEST_MEASURED: u64 = 64 * 1024 * 1024;
+
+/// The length of a file that a measurement makes.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn measured_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("an empty file has nothing to send: give 1KiB, say".to_owned()),
+        bytes if bytes > LONGEST_MEASURED => Err(format!("{} is the most", show(LONGEST_MEASURED))),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A length as a flag takes it, and as a person reads it.
+pub fn show(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        0 => "0".to_owned(),
+        _ if bytes.is_multiple_of(MIB) => format!("{}MiB", bytes / MIB),
+        _ if bytes.is_multiple_of(KIB) => format!("{}KiB", bytes / KIB),
+        _ => bytes.to_string(),
+    }
+}
+
+/// How long to measure, a number of seconds.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = "give a number of seconds from 0.1 to 3600";
+    let seconds: f64 = text.trim().parse().map_err(|_| wrong.to_owned())?;
+    if (0.1..=3600.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(wrong.to_owned())
+    }
+}
+
 /// A whole number within bounds, both included.
 pub fn whole<N>(
     least: N,
@@ -238,6 +279,36 @@ mod tests {
             "NaN",
         ];
         check(size, &right, &wrong);
+    }
+
+    #[test]
+    fn what_is_measured_has_bounds() {
+        let right = [("1KiB", 1024), ("64MiB", LONGEST_MEASURED)];
+        let wrong = ["0", "0KiB", "65MiB", "1PiB", "", "many"];
+        check(measured_size, &right, &wrong);
+        let right = [
+            ("0.5", Duration::from_millis(500)),
+            ("3600", Duration::from_secs(3600)),
+        ];
+        let wrong = ["0", "0.09", "-1", "3601", "NaN", "inf", "1s", ""];
+        check(seconds, &right, &wrong);
+    }
+
+    #[test]
+    fn lengths_are_shown_as_flags_take_them() {
+        let table = [
+            (0, "0"),
+            (1, "1"),
+            (1000, "1000"),
+            (1024, "1KiB"),
+            (500 * 1024, "500KiB"),
+            (1 << 20, "1MiB"),
+            (3 << 19, "1536KiB"),
+        ];
+        for (bytes, shown) in table {
+            assert_eq!(show(bytes), shown);
+            assert_eq!(size(shown), Ok(bytes));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-// The clients of scripts/worst/run.py; quic-go at the version of bench/h3load.
+// The clients of scripts/worst/run.py; quic-go at the version of contrib/httparena/h3load.
 module worst
 
 go 1.26.0

@@ -1,4 +1,4 @@
-//! What every [`Source`](super::Source) must hold to. Call it from a test of the implementation.
+//! Conformance tests for every [`Source`](super::Source). Call it from a test of the implementation.
 //!
 //! ```
 //! use salver_assets::MemorySource;
@@ -32,7 +32,7 @@ use std::fmt;
 pub use changes::{check_apart, check_changes};
 pub use rules::check;
 
-/// Long enough not to be read in one piece, in bytes.
+/// The length of a file that is too long to be read in one piece, in bytes.
 const LONG: usize = 70_000;
 
 /// The files that a source must hold to be checked: relative path and content. It holds nothing
@@ -69,14 +69,14 @@ const fn long() -> [u8; LONG] {
     bytes
 }
 
-/// What is promised by [`Source`](super::Source) and [`View`](super::View).
+/// A promise of [`Source`](super::Source) and [`View`](super::View).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// There is a view.
+    /// A view of the tree is given.
     View,
     /// `stat` says of a file that it is one, and how long.
     File,
-    /// What `open` says of a file is what `stat` says.
+    /// The metadata that `open` gives is that of `stat`.
     Opened,
     /// The bytes are right, from wherever they are read.
     Content,
@@ -84,7 +84,7 @@ pub enum Rule {
     End,
     /// No two files have the same identity.
     Identity,
-    /// What is known beforehand is true: [`View::known`](super::View::known).
+    /// Digests that are given without reading are right: [`View::known`](super::View::known).
     Known,
     /// `stat` says of a directory that it is one, the root included.
     Directory,
@@ -94,20 +94,20 @@ pub enum Rule {
     FileIsNoDirectory,
     /// A listing has every name, each once, and no other; a part of it has as many as are wanted.
     Listing,
-    /// Where nothing is, every method says `NotFound` or `NotADirectory`.
+    /// Every method, where nothing is, says `NotFound` or `NotADirectory`.
     Absent,
-    /// So it does at paths with dot or empty segments, at absolute ones, with a slash at the end and
-    /// with NUL.
+    /// Every method says the same at paths with dot or empty segments, at absolute ones, with a slash at the
+    /// end and with NUL.
     Unclean,
-    /// Who must not wait gets the same, or `WouldBlock`.
+    /// A caller that must not wait gets the same, or `WouldBlock`.
     NotWaiting,
     /// A file that was replaced has another identity and the new content in the next view.
     Replaced,
-    /// What was opened before that keeps its content.
+    /// A handle that was opened before that keeps its content.
     Held,
-    /// What is new is found, and listed.
+    /// A new file is found, and listed.
     New,
-    /// What was removed is gone, and no longer listed.
+    /// A file that was removed is gone, and no longer listed.
     Removed,
     /// Two sources have no identity in common.
     Apart,
@@ -141,9 +141,9 @@ impl Rule {
 /// A rule that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The rule.
     pub rule: Rule,
-    /// What was seen, and where.
+    /// The observation that violates it, and where it was made.
     pub seen: String,
 }
 
@@ -155,7 +155,7 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// Makes the violation of a rule.
+/// A function that makes violations of a rule.
 fn violates(rule: Rule) -> impl Fn(String) -> Violation {
     move |seen| Violation { rule, seen }
 }

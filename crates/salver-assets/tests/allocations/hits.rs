@@ -11,7 +11,7 @@ fn hit(site: &Site, request: &Request<'_>, now: salver_assets::Now, status: u16)
         panic!("it should be cached")
     };
     assert_eq!(plan.status, status);
-    let prepared = plan.prepared().expect("kept with the representation");
+    let prepared = plan.rendered_heads().expect("kept with the representation");
     let head: Option<&Vec<u8>> = prepared.head(Protocol::Http1, || vec![1]);
     assert!(head.is_some());
 }

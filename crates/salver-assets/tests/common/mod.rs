@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_assets::{
-    Arrived, Config, Content, DirectorySource, Engine, FileContent, HttpDate, Load, MemorySource,
+    Config, Content, DirectorySource, Engine, FileContent, HttpDate, Load, LoadReady, MemorySource,
     Method, Mount, Now, Patience, Pending, Piece, Request, RequestFields, ResponsePlan, Step,
     Symlinks,
 };
@@ -281,7 +281,7 @@ pub fn seen(plan: &ResponsePlan) -> Answer {
 }
 
 /// Awaits on this thread.
-pub fn block_on(pending: Pending) -> Arrived {
+pub fn block_on(pending: Pending) -> LoadReady {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -299,7 +299,7 @@ pub fn block_on(pending: Pending) -> Arrived {
 }
 
 /// What a pending request has now.
-pub fn poll_once(pending: &mut Pending) -> Poll<Arrived> {
+pub fn poll_once(pending: &mut Pending) -> Poll<LoadReady> {
     std::pin::Pin::new(pending).poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Site, coded, config_of, memory, request};
-use salver_assets::source::{Known, Metadata, Opened};
+use salver_assets::source::{KnownDigests, Metadata, Opened};
 use salver_assets::{
     CacheControl, Config, MemorySource, Method, Mount, Patience, Source, Step, View,
 };
@@ -210,7 +210,7 @@ impl View for ListedView {
         self.0.names(path, most)
     }
 
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         self.0.known(path)
     }
 }

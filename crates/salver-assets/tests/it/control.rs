@@ -100,7 +100,7 @@ fn a_handle_that_is_being_opened_is_not_kept() {
         let tree = Tree::new();
         tree.write("a", vec![b'1'; 100_000]);
         let site = Site::new(Config {
-            restless: Duration::ZERO,
+            settle_time: Duration::ZERO,
             ..patient(Mount::tree("/", directory(&tree.path(""))))
         });
         // So that only the content is missing, whose load goes by another name.
@@ -123,7 +123,7 @@ fn open_files_are_closed_with_what_is_let_go_of() {
         let tree = Tree::new();
         tree.write("a", vec![b'1'; 100_000]);
         let site = Site::new(Config {
-            restless: Duration::ZERO,
+            settle_time: Duration::ZERO,
             ..patient(Mount::tree("/", directory(&tree.path(""))))
         });
         site.get("/a", &[]);
@@ -211,7 +211,7 @@ fn paused_nothing_is_kept_or_used_and_loads_are_shared() {
     tree.write("short", "1");
     tree.write("long", vec![b'1'; 100_000]);
     let site = Site::new(Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         ..patient(Mount::tree("/", directory(&tree.path(""))))
     });
     for name in ["/short", "/long"] {

@@ -24,9 +24,9 @@ impl Observer for Notes {
 
     fn observe(&self, event: Event) {
         let line = match event {
-            Event::Loaded { path, what } => format!("loaded {path} {what:?}"),
+            Event::Loaded { path, kind } => format!("loaded {path} {kind:?}"),
             Event::Confirmed { path } => format!("confirmed {path}"),
-            Event::Changed { path, what } => format!("changed {path} {what:?}"),
+            Event::Changed { path, kind } => format!("changed {path} {kind:?}"),
             Event::Failed { path, error, cause } => {
                 let cause = cause.map_or_else(String::new, |cause| format!(": {}", cause.kind()));
                 format!("failed {path} {error:?}{cause}")
@@ -128,7 +128,7 @@ fn content_that_is_read_later_is_no_change() {
     tree.write("f", "content");
     tree.write("long", vec![b'1'; 100_000]);
     let (site, notes) = observed(Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         hash_up_to: 0,
         ..config_of(Mount::tree("/", directory(&tree.path(""))))
     });

@@ -17,12 +17,12 @@ const LENGTH: usize = 300_000;
 /// Beyond this a file is not hashed.
 const HASHED: u64 = 1_000_000;
 
-fn site(tree: &Tree, restless: Duration) -> Site {
+fn site(tree: &Tree, settle_time: Duration) -> Site {
     Site::new(Config {
         cache_max_file: 0,
         sendfile_from: 0,
         hash_up_to: HASHED,
-        restless,
+        settle_time,
         ..config_of(Mount::tree("/", directory(&tree.path(""))))
     })
 }
@@ -226,8 +226,8 @@ impl Log {
                 if !keeps_open {
                     log = open();
                 }
-                let mut log = &log;
-                writeln!(log, "{number:015}").unwrap();
+                // In one write: a line in pieces could be met half written.
+                (&log).write_all(format!("{number:015}\n").as_bytes()).unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

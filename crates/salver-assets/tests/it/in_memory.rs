@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::common::{Site, config_of, request};
-use salver_assets::source::Known;
+use salver_assets::source::KnownDigests;
 use salver_assets::{
-    Asked, Config, Content, EmbeddedFile, EmbeddedSource, Engine, MemorySource, Method, Mount,
-    Piece, Request, Source, digest,
+    Config, Content, EmbeddedFile, EmbeddedSource, Engine, EngineReply, MemorySource, Method,
+    Mount, Piece, Request, Source, digest,
 };
 
 /// Beyond `cache_max_file`, and beyond what an event loop would hash or copy, in bytes.
@@ -22,7 +22,7 @@ fn file(path: &'static str, content: &'static [u8]) -> EmbeddedFile {
         path,
         content,
         modified_unix_seconds: 0,
-        known: Known {
+        known: KnownDigests {
             digest: digest::of_bytes(content),
             decoded: None,
         },
@@ -41,7 +41,7 @@ fn ask_twice(engine: &Engine, site: &Site, request: &Request<'_>) -> [Content; 2
         let asked = engine.ask(request, site.now(), |_| {
             panic!("there is nothing to wait for")
         });
-        let Asked::Plan(plan) = asked else {
+        let EngineReply::Ready(plan) = asked else {
             panic!("there is nothing to wait for")
         };
         assert!((200..300).contains(&plan.status), "{}", plan.status);

@@ -5,6 +5,8 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     missing_docs
 )]
 

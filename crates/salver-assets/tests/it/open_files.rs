@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use crate::common::{Site, config_of, request, seen};
 use salver_assets::source::{Metadata, Opened};
 use salver_assets::{
-    Asked, Config, Content, DirectorySource, Method, Mount, Patience, Source, Step, Symlinks, View,
+    Config, Content, DirectorySource, EngineReply, Method, Mount, Patience, Source, Step, Symlinks,
+    View,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -92,7 +93,7 @@ impl Tree {
             cache_max_file: 4,
             hash_up_to: 4,
             sendfile_from: 0,
-            restless: Duration::ZERO,
+            settle_time: Duration::ZERO,
             ..Config {
                 mounts: config_of(Mount::tree("/", Arc::new(source))).mounts,
                 ..config
@@ -253,7 +254,10 @@ fn meanwhile(tree: &Tree, path: &str) -> Option<String> {
         .perform(Patience::MustNotWait, now.instant)
         .err()
         .unwrap();
-    let plan = tree.site.engine.meanwhile(&request, &load, would_wait, now);
+    let plan = tree
+        .site
+        .engine
+        .stale_while_loading(&request, &load, would_wait, now);
     tree.site.perform(load);
     plan.map(|plan| seen(&plan).text())
 }
@@ -268,8 +272,8 @@ fn at_once(tree: &Tree, path: &str) -> Option<String> {
         .ask(&request, site.now(), |load| handed_over.push(load));
     handed_over.into_iter().for_each(|load| site.perform(load));
     match asked {
-        Asked::Plan(plan) => Some(seen(&plan).text()),
-        Asked::Later(_) => None,
+        EngineReply::Ready(plan) => Some(seen(&plan).text()),
+        EngineReply::Pending(_) => None,
     }
 }
 

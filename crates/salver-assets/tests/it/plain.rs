@@ -19,7 +19,7 @@ fn site(tree: &Tree) -> Site {
         ],
         revalidate: Duration::from_secs(1),
         // What was written a moment ago is sent from handles all the same.
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         ..Config::default()
     })
 }

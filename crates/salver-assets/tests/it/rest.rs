@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::common::{Site, Tree, config_of, directory};
-use salver_assets::{Config, Event, Mount, Observer, PerformAgain, Request, Step};
+use salver_assets::{Config, Event, Mount, Observer, Request, RetryLater, Step};
 
 /// The paths of loads, in the order in which they ended.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ fn a_file_that_does_not_rest_takes_no_time_of_whoever_loads_it() {
     let outcome = loop {
         match load.perform_without_sleeping(Instant::now()) {
             Ok(outcome) => break outcome,
-            Err(PerformAgain { after }) => std::thread::sleep(after),
+            Err(RetryLater { after }) => std::thread::sleep(after),
         }
     };
     site.engine.finish(load, outcome);

@@ -1,139 +1,21 @@
 //! A precompressed sibling never harms its original: whatever is wrong with it, the original is served.
 
-use std::collections::HashMap;
+mod disk;
+
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::common::{Answer, Site, Tree, coded, config_of, directory};
-use salver_assets::source::{Metadata, Opened};
-use salver_assets::{Config, ContentCoding, Mount, Patience, SiblingCheck, Source, View};
+use disk::{Call, Disk, State, Trouble};
+use salver_assets::{Config, ContentCoding, Mount, SiblingCheck};
 
 /// Longer than what is waited for, however slow the machine is; only a test that fails takes so long.
 const LONG: Duration = Duration::from_secs(20);
 
 /// Beyond this, files of these tests are too long to be hashed at once.
 const HASHED: u64 = 5000;
-
-/// What happens to who asks for a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
-    /// The storage says this.
-    Fails(io::ErrorKind),
-    /// Nothing, until the trouble is over.
-    Hangs,
-    /// Nothing, until so many are in the same trouble.
-    Meets(usize),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Call {
-    Stat,
-    Open,
-}
-
-/// A disk that has trouble with some paths, and never answers without waiting if it is `far`.
-#[derive(Debug)]
-struct Disk {
-    files: Arc<dyn Source>,
-    far: bool,
-    state: Arc<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    troubles: Mutex<HashMap<(Vec<u8>, Call), Trouble>>,
-    changed: Condvar,
-    /// Who meets whom, and how many ever did at once.
-    meeting: Mutex<(usize, usize)>,
-}
-
-impl State {
-    fn have(&self, path: &str, call: Call, trouble: Option<Trouble>) {
-        let key = (path.as_bytes().to_vec(), call);
-        let mut troubles = self.troubles.lock().unwrap();
-        match trouble {
-            Some(trouble) => troubles.insert(key, trouble),
-            None => troubles.remove(&key),
-        };
-        self.changed.notify_all();
-    }
-
-    fn pass(&self, path: &[u8], call: Call) -> io::Result<()> {
-        let key = (path.to_vec(), call);
-        let troubles = self.troubles.lock().unwrap();
-        let trouble = troubles.get(&key).copied();
-        match trouble {
-            None => Ok(()),
-            Some(Trouble::Fails(kind)) => Err(kind.into()),
-            Some(Trouble::Hangs) => {
-                let hangs =
-                    |troubles: &mut HashMap<_, _>| troubles.get(&key) == Some(&Trouble::Hangs);
-                let waited = self.changed.wait_timeout_while(troubles, LONG, hangs);
-                drop(waited.unwrap());
-                Ok(())
-            }
-            Some(Trouble::Meets(enough)) => {
-                drop(troubles);
-                let mut meeting = self.meeting.lock().unwrap();
-                meeting.0 += 1;
-                meeting.1 = meeting.1.max(meeting.0);
-                self.changed.notify_all();
-                let alone = |(_, most): &mut (usize, usize)| *most < enough;
-                let waited = self.changed.wait_timeout_while(meeting, LONG, alone);
-                waited.unwrap().0.0 -= 1;
-                Ok(())
-            }
-        }
-    }
-}
-
-struct DiskView {
-    files: Arc<dyn View>,
-    far: bool,
-    state: Arc<State>,
-}
-
-impl Source for Disk {
-    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
-        Ok(Arc::new(DiskView {
-            files: self.files.view(patience)?,
-            far: self.far,
-            state: Arc::clone(&self.state),
-        }))
-    }
-}
-
-impl DiskView {
-    fn pass(&self, path: &[u8], call: Call, patience: Patience) -> io::Result<()> {
-        let hangs = || {
-            let troubles = self.state.troubles.lock().unwrap();
-            let trouble = troubles.get(&(path.to_vec(), call)).copied();
-            matches!(trouble, Some(Trouble::Hangs | Trouble::Meets(_)))
-        };
-        if patience == Patience::MustNotWait && (self.far || hangs()) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        self.state.pass(path, call)
-    }
-}
-
-impl View for DiskView {
-    fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
-        self.pass(path, Call::Stat, patience)?;
-        self.files.stat(path, patience)
-    }
-
-    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        self.pass(path, Call::Open, patience)?;
-        self.files.open(path, patience)
-    }
-
-    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        self.files.list(path)
-    }
-}
 
 /// A site on such a disk.
 fn site(tree: &Tree, far: bool, change: impl FnOnce(&mut Config)) -> (Site, Arc<State>) {
@@ -144,7 +26,7 @@ fn site(tree: &Tree, far: bool, change: impl FnOnce(&mut Config)) -> (Site, Arc<
         state: Arc::clone(&state),
     };
     let mut config = Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         ..config_of(Mount::tree("/", Arc::new(disk)))
     };
     change(&mut config);

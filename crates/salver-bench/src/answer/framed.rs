@@ -1,8 +1,8 @@
 //! Answers of HTTP/2 and HTTP/3, whose messages are framed already (RFC 9113 section 8.1, RFC 9114
 //! section 4.1): a library gives the head, then pieces of the content, then the end.
 
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG};
-use http::{HeaderMap, StatusCode};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{Answer, At, Keep, count};
 use crate::coding::Coding;
@@ -30,14 +30,13 @@ impl Answer {
         if coding != self.coding.name().as_bytes() {
             self.coding = Coding::named(coding);
         }
-        if self.keep == Keep::Bytes {
-            let tag = fields.get(ETAG);
-            self.entity_tag = tag.map_or(Vec::new(), |tag| tag.as_bytes().to_vec());
-        }
+        let value = |name| fields.get(name).map_or(&b""[..], HeaderValue::as_bytes);
+        self.take_fields(value(ETAG), value(CONTENT_RANGE));
         let mut lengths = fields.get_all(CONTENT_LENGTH).iter();
         self.at = match (self.status, lengths.next()) {
             // These never have content, whatever their fields say.
             (204 | 304, _) => At::Length(0),
+            _ if self.keep == Keep::Nothing => At::Length(0),
             (_, None) => At::UntilClose,
             (_, Some(length)) => {
                 let text = length.to_str().ok();

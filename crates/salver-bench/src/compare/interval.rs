@@ -22,7 +22,7 @@ pub const RESAMPLES: usize = 5_000;
 /// give would hold the truth often enough.
 pub const FEWEST_BLOCKS: usize = 8;
 
-/// What an interval is, in words.
+/// The method in words.
 pub const METHOD: &str = "ratio: Hodges-Lehmann estimate of the log ratios of neighbouring trials, \
      B by A; interval: expanded percentile bootstrap over the blocks of four trials";
 

@@ -1,4 +1,4 @@
-//! What is compared of two trials.
+//! The figures of two trials that are compared.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ impl Metric {
         Metric::ServerCpu,
     ];
 
-    /// What it is, within a sentence.
+    /// Its name within a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Metric::RequestsPerSecond => "requests per second",
@@ -56,7 +56,7 @@ impl Metric {
         }
     }
 
-    /// Whether it depends on the client: one that cannot keep up with the server makes any two
+    /// True if it depends on the client: one that cannot keep up with the server makes any two
     /// servers look the same.
     pub fn needs_client(self) -> bool {
         self != Metric::ServerCpu

@@ -1,4 +1,4 @@
-//! In which order the trials come.
+//! The order of the trials.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// What B is compared with.
+    /// The one that B is compared with.
     A,
-    /// What is judged.
+    /// The one that is judged.
     B,
 }
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Side {
 /// Trials in a block.
 pub const BLOCK: usize = 4;
 
-/// What the order is, in words.
+/// The order in words.
 pub const METHOD: &str = "blocks of four trials, each A B B A or B A A B by lot";
 
 /// Blocks of four trials, A B B A or B A A B. What drifts steadily falls on both sides alike within a

@@ -1,14 +1,14 @@
-//! A comparison in words, for a terminal.
+//! The words and the Markdown of a comparison, for people.
 
 use std::fmt::Write;
 
-use super::contest::Comparison;
+use super::comparison::Comparison;
 use super::metric::Metric;
 use super::order::Side;
 use super::verdict::Verdict;
 use super::{Compared, FEWEST_TRIALS, Figure};
 use crate::disturbance::DISTURBING;
-use crate::text::transport;
+use crate::text::{escaped, transport};
 
 /// The margin or another share, in percent: `3 %`.
 fn percent(share: f64) -> String {
@@ -28,9 +28,12 @@ pub fn verdict_in_words(verdict: Verdict, margin: f64) -> String {
     }
 }
 
-/// What is said of each path, with the figures; several lines, each ended.
+/// The verdict on each path, with the figures; several lines, each ended.
 pub fn in_words(comparison: &Comparison) -> String {
     let mut text = String::new();
+    if comparison.interrupted {
+        text.push_str("Interrupted: this is of the trials until then.\n");
+    }
     for (side, name) in [(Side::A, &comparison.a), (Side::B, &comparison.b)] {
         let trials = comparison.paths.iter().flat_map(|path| &path.trials);
         if let Some(trial) = trials.into_iter().find(|trial| trial.side == side) {
@@ -69,33 +72,99 @@ pub fn in_words(comparison: &Comparison) -> String {
     text
 }
 
-fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Result {
-    let verdict = match (path.verdict, path.by) {
+/// The verdict on a path, with the difference: one that is certain may still
+/// be within the margin.
+fn said(path: &Compared, margin: f64) -> String {
+    match (path.verdict, path.by) {
         (Some(verdict), Some(by)) => {
             let words = verdict_in_words(verdict, margin);
+            let figure = path.figures.iter().find(|figure| figure.metric == by);
+            let apart = figure.and_then(|figure| figure.ratio).map(|found| {
+                let [ratio, low, high] = [found.ratio, found.low, found.high].map(change);
+                format!(": {ratio} %, {low} to {high} %")
+            });
             let is = match verdict {
                 Verdict::Faster | Verdict::Slower => "B is ",
                 Verdict::Same => "B is the ",
                 Verdict::Undecided { .. } => "",
             };
-            format!("{is}{words} ({})", by.name())
+            format!("{is}{words} ({}{})", by.name(), apart.unwrap_or_default())
         }
         _ if path.errors > 0 => format!("nothing is said: {} requests failed", path.errors),
         _ if path.is_short() => {
             format!("nothing is said: it takes {FEWEST_TRIALS} trials of each side")
         }
         _ => "nothing is said: the figures must not be believed".to_owned(),
+    }
+}
+
+/// A ratio as a change in percent, with its sign.
+fn change(ratio: f64) -> String {
+    format!("{:+.1}", (ratio - 1.0) * 100.0)
+}
+
+/// A comparison as Markdown: what was compared, and a row for each path and figure.
+pub fn in_markdown(comparison: &Comparison) -> String {
+    let method = &comparison.method;
+    let mut text = format!(
+        "A: {}; B: {}\n\n",
+        escaped(&comparison.a),
+        escaped(&comparison.b)
+    );
+    if comparison.interrupted {
+        text += "Interrupted: this is of the trials until then.\n\n";
+    }
+    text += "| path | figure | A | B | B / A | interval | verdict |\n";
+    text += "| --- | --- | ---: | ---: | ---: | --- | --- |\n";
+    for path in &comparison.paths {
+        let name = escaped(&path.path);
+        if path.figures.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "| {name} | | | | | | {} |", said(path, method.margin));
+        }
+        for figure in &path.figures {
+            let [a, b] = [figure.a, figure.b].map(|value| in_digits(figure.metric, value));
+            let (ratio, interval) = figure.ratio.map_or(Default::default(), |found| {
+                let interval = format!("{:.3} to {:.3}", found.low, found.high);
+                (format!("{:.3}", found.ratio), interval)
+            });
+            let verdict = match figure.verdict {
+                Some(verdict) => verdict_in_words(verdict, method.margin),
+                None => "nothing is said".to_owned(),
+            };
+            let title = figure.metric.title();
+            let _ = writeln!(
+                text,
+                "| {name} | {title} | {a} | {b} | {ratio} | {interval} | {verdict} |"
+            );
+        }
+    }
+    let _ = writeln!(text, "\n{}; {}.", method.order, method.interval);
+    text
+}
+
+/// A value of a figure with as many digits as it has.
+fn in_digits(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::RequestsPerSecond => format!("{value:.0}"),
+        Metric::P50 | Metric::P99 => format!("{value:.1}"),
+        Metric::ServerCpu => format!("{value:.2}"),
+    }
+}
+
+fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Result {
+    writeln!(text, "{}: {}", path.path, said(path, margin))?;
+    let level = match path.figures.first() {
+        Some(figure) => format!("{} interval", percent(figure.level)),
+        None => String::new(),
     };
-    writeln!(text, "{}: {verdict}", path.path)?;
-    let level = path.figures.first().map_or(0.0, |figure| figure.level);
     writeln!(
         text,
-        "  {:<22}{:>12}{:>12}{:>9}   {:<16} trials of each: {}",
+        "  {:<22}{:>12}{:>12}{:>9}   {level:<16} trials of each: {}",
         "",
         "A",
         "B",
         "B / A",
-        format!("{} interval", percent(level)),
         path.trials.len() / 2,
     )?;
     for figure in &path.figures {
@@ -115,17 +184,8 @@ fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Resu
 }
 
 fn write_figure(text: &mut String, figure: &Figure, margin: f64) -> std::fmt::Result {
-    let digits = match figure.metric {
-        Metric::RequestsPerSecond => 0,
-        Metric::P50 | Metric::P99 => 1,
-        Metric::ServerCpu => 2,
-    };
-    let (a, b) = (figure.a, figure.b);
-    write!(
-        text,
-        "  {:<22}{a:>12.digits$}{b:>12.digits$}",
-        figure.metric.title()
-    )?;
+    let [a, b] = [figure.a, figure.b].map(|value| in_digits(figure.metric, value));
+    write!(text, "  {:<22}{a:>12}{b:>12}", figure.metric.title())?;
     if let Some(ratio) = figure.ratio {
         let interval = format!("{:.3} to {:.3}", ratio.low, ratio.high);
         write!(text, "{:>9.3}   {interval:<16}", ratio.ratio)?;

@@ -1,4 +1,4 @@
-//! What an interval says about B: faster, slower, the same, or not yet known.
+//! The verdict on B that follows from an interval: faster, slower, the same, or not yet known.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::Interval;
 
-/// What is said of B beside A.
+/// The verdict on B beside A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Verdict {

@@ -13,7 +13,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint, EndpointConfig, TokioRuntime, TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::session::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW, Session};
+use super::opened::{CONNECTION_WINDOW, Failed, How, Opened, STREAM_WINDOW};
 use crate::answer::Answer;
 use crate::model::Tls;
 use crate::tls;
@@ -25,7 +25,7 @@ const SOCKETS: usize = 16;
 /// Room for datagrams that were not yet taken, in bytes; as much as the system allows.
 const ROOM: usize = 4 << 20;
 
-/// What a connection ends with whose certificate was not trusted: alerts of TLS from
+/// The errors of connections whose certificate was not trusted: alerts of TLS from
 /// bad_certificate to unknown_ca (RFC 8446 section 6, RFC 9001 section 4.8).
 const CERTIFICATE_ALERTS: RangeInclusive<u64> = 0x100 + 42..=0x100 + 48;
 
@@ -71,7 +71,7 @@ impl Sockets {
     }
 
     /// Opens a connection. What it needs to go on is done by tasks of the runtime.
-    pub(super) async fn open(&self, dialer: &Dialer, number: usize) -> io::Result<Opened> {
+    pub(super) async fn open(&self, dialer: &Dialer, number: usize) -> io::Result<Opened<Sender>> {
         let endpoint = self.endpoints.get(number % self.endpoints.len().max(1));
         let endpoint = endpoint.ok_or(io::ErrorKind::NotConnected)?;
         let name = match &dialer.secure {
@@ -95,7 +95,7 @@ impl Sockets {
             certificate: tls::certificate(dialer.is_any_certificate_good),
         };
         Ok(Opened {
-            session: Session::Three(Sender { send, connection }),
+            session: Sender { send, connection },
             driver,
             tls: Some(tls),
         })
@@ -139,7 +139,7 @@ fn explain(error: quinn::ConnectionError) -> io::Error {
 }
 
 impl Sender {
-    /// Whether the connection has not ended.
+    /// True if the connection has not ended.
     pub(super) fn is_open(&self) -> bool {
         self.connection.close_reason().is_none()
     }
@@ -147,12 +147,17 @@ impl Sender {
     /// Sends a request and reads its answer.
     pub(super) async fn ask(
         &mut self,
-        message: Request<()>,
+        message: Request<Bytes>,
         answer: &mut Answer,
     ) -> Result<(), Failed> {
         let failed = |error: StreamError| failed(&error);
-        let mut stream = self.send.send_request(message).await.map_err(failed)?;
-        stream.finish().await.map_err(failed)?;
+        let (head, content) = message.into_parts();
+        let request = Request::from_parts(head, ());
+        let mut stream = self.send.send_request(request).await.map_err(failed)?;
+        // Why content cannot be sent is seen in the answer: a server may not want it.
+        if content.is_empty() || stream.send_data(content).await.is_ok() {
+            stream.finish().await.map_err(failed)?;
+        }
         let head = loop {
             let head = stream.recv_response().await.map_err(failed)?;
             // RFC 9110 section 15.2.

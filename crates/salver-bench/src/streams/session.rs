@@ -4,54 +4,17 @@ use std::future::poll_fn;
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Request;
 
-use tokio::task::JoinHandle;
-
+use super::opened::{Failed, Opened};
 use super::{http2, http3};
 use crate::answer::Answer;
-use crate::answer::framed::Contradictory;
-use crate::model::Tls;
-use crate::transport::{Dialer, Http};
-
-/// What a server may send on one stream before it is read, in bytes. It is read at once: a small
-/// window would make the server wait for the network's sake alone.
-pub(super) const STREAM_WINDOW: u32 = 8 << 20;
-
-/// The same for all streams of a connection together: this bounds what the libraries keep.
-pub(super) const CONNECTION_WINDOW: u32 = 32 << 20;
+use crate::http_version::Http;
+use crate::transport::Dialer;
 
 /// How long connections may take to end in order.
 const FAREWELL: Duration = Duration::from_millis(300);
-
-/// Why a request has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// The stream or the connection has ended.
-    Ended,
-    /// What came is no answer, or contradicts itself.
-    Malformed,
-    /// The server is leaving, and said that it has not looked at it (RFC 9113 section 6.8, RFC 9114
-    /// section 5.2).
-    Unprocessed,
-}
-
-/// A request that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed {
-    pub(crate) how: How,
-    /// The connection takes no more requests.
-    pub(crate) is_lost: bool,
-}
-
-impl From<Contradictory> for Failed {
-    fn from(_: Contradictory) -> Failed {
-        Failed {
-            how: How::Malformed,
-            is_lost: false,
-        }
-    }
-}
 
 /// An open connection; clones are the same one.
 #[derive(Clone)]
@@ -72,7 +35,7 @@ impl Session {
     /// Sends a request and reads its answer.
     pub(crate) async fn ask(
         &mut self,
-        message: Request<()>,
+        message: Request<Bytes>,
         answer: &mut Answer,
     ) -> Result<(), Failed> {
         match self {
@@ -80,15 +43,6 @@ impl Session {
             Session::Three(sender) => sender.ask(message, answer).await,
         }
     }
-}
-
-/// A connection that was opened.
-pub(crate) struct Opened {
-    pub(crate) session: Session,
-    /// Ends with the connection.
-    pub(crate) driver: JoinHandle<()>,
-    /// What was agreed.
-    pub(crate) tls: Option<Tls>,
 }
 
 /// Opens connections. It belongs to a runtime.
@@ -114,11 +68,21 @@ impl Opener {
     ///
     /// # Errors
     /// What went wrong; in TLS also what to do about it.
-    pub(crate) async fn open(&self, number: usize, patience: Duration) -> io::Result<Opened> {
+    pub(crate) async fn open(
+        &self,
+        number: usize,
+        patience: Duration,
+    ) -> io::Result<Opened<Session>> {
         let opening = async {
             match &self.quic {
-                Some(sockets) => sockets.open(&self.dialer, number).await,
-                None => http2::open(&self.dialer, number).await,
+                Some(sockets) => {
+                    let opened = sockets.open(&self.dialer, number).await?;
+                    Ok(opened.map(Session::Three))
+                }
+                None => {
+                    let opened = http2::open(&self.dialer, number).await?;
+                    Ok(opened.map(Session::Two))
+                }
             }
         };
         match tokio::time::timeout(patience, opening).await {

@@ -1,4 +1,4 @@
-//! Which certificates are believed besides those that the system's authorities have signed.
+//! The verifiers of certificates that the system's authorities have not signed.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Who may ask: those who know the token, under a name of the loopback interface, and for what
-//! changes something only the page itself.
+//! The check of each request: under a name of the loopback interface, with the token, and for what
+//! changes something from the page itself.
+//!
+//! The page alone, in which nothing stands that is not public, is given without the token: its tab
+//! keeps that, so that it need not stand in the address.
 
-use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,42 +15,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::state::State as Page;
-
-/// 128 random bits, as 32 hexadecimal digits.
-#[derive(Clone)]
-pub struct Secret(String);
-
-impl Secret {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The system has no random numbers.
-    pub fn random() -> io::Result<Self> {
-        let mut bytes = [0_u8; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Secret(format!("{:032x}", u128::from_be_bytes(bytes))))
-    }
-
-    /// Whether this is it. How long that takes does not tell how much of it is right.
-    pub fn is(&self, guess: &str) -> bool {
-        let pairs = self.0.bytes().zip(guess.bytes());
-        let differing = pairs.fold(0, |differing, (own, guessed)| differing | (own ^ guessed));
-        self.0.len() == guess.len() && differing == 0
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Secret {
-    /// Nothing of it: what is debugged is logged.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
 
 /// The value of a parameter of a query, as it stands there: secrets need no decoding.
 pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
@@ -66,7 +31,7 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
     protected((StatusCode::FORBIDDEN, format!("{refused}\n")).into_response())
 }
 
-/// Why a request must not be answered.
+/// The reason to refuse a request, if there is one.
 fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
     let headers = request.headers();
     let Some(host) = loopback_host(headers) else {
@@ -74,7 +39,9 @@ fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
         return Some("This page is asked for as 127.0.0.1 or localhost only.");
     };
     let uri = request.uri();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let may = match uri.path() {
+        "/" => reads,
         "/open" => parameter(uri.query(), "code").is_some_and(|code| page.is_invited(code)),
         _ => parameter(uri.query(), "token").is_some_and(|token| page.token.is(token)),
     };
@@ -83,7 +50,6 @@ fn refusal(page: &Page, request: &Request) -> Option<&'static str> {
             "This page needs its token: open the address that `salver bench ui` has printed.",
         );
     }
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let origin = headers.get(ORIGIN).map(|origin| origin.as_bytes());
     if !reads && origin != Some(format!("http://{host}").as_bytes()) {
         return Some("Only the page itself may start and stop runs.");
@@ -130,25 +96,6 @@ fn protected(mut response: Response) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_secret_is_itself_and_nothing_else() {
-        let secret = Secret::random().unwrap();
-        let text = secret.to_string();
-        assert_eq!(text.len(), 32);
-        assert!(text.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert!(secret.is(&text));
-        assert!(!secret.is(""));
-        assert!(!secret.is(text.strip_suffix(|_: char| true).unwrap()));
-        assert!(!secret.is(&format!("{text}0")));
-        for at in 0..32 {
-            let mut wrong = text.clone().into_bytes();
-            wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
-            assert!(!secret.is(std::str::from_utf8(&wrong).unwrap()), "{at}");
-        }
-        assert_ne!(Secret::random().unwrap().to_string(), text);
-        assert!(!format!("{secret:?}").contains(&text));
-    }
 
     #[test]
     fn only_names_of_the_loopback_interface_are_hosts() {

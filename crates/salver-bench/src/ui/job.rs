@@ -1,6 +1,7 @@
-//! What a person asks the page for, checked; and who carries it out.
+//! A job: what a person asks the page for, checked; and who carries it out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
 
@@ -9,19 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::model::Progress;
 use crate::report::Report;
 use crate::target;
+use crate::transport::Http;
 
-/// How long a run may be asked to measure, in seconds.
+/// The bounds of a run's duration, in seconds.
 pub const DURATION_SECONDS: RangeInclusive<f64> = 0.1..=3600.0;
 
-/// How many connections may be asked for.
+/// The bounds of the number of connections.
 pub const CONNECTIONS: RangeInclusive<usize> = 1..=10_000;
+
+/// The bounds of the number of requests under way at once on each connection.
+pub const STREAMS: RangeInclusive<usize> = 1..=100;
+
+/// The bounds of a rate, in requests per second.
+pub const RATE: RangeInclusive<f64> = 0.1..=1_000_000.0;
 
 /// Carries out what the page asks for.
 pub trait Runner: Send + Sync + 'static {
     /// Measures. It may block; it is called once at a time, on a thread of its own.
     ///
     /// It calls `progress` at least once a second and stops as soon as that says so; what it then
-    /// gives is thrown away.
+    /// gives is saved with a mark.
     ///
     /// # Errors
     /// Why nothing was measured, in a sentence for the person who asked.
@@ -33,52 +41,147 @@ pub trait Runner: Send + Sync + 'static {
 }
 
 /// The kinds of run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobKind {
     /// Plain against cached serving of files of six sizes.
+    #[default]
     Cache,
     /// A load on one server.
     Load,
+    /// Two servers, in turns: the second is judged by the first.
+    Compare,
 }
 
-/// What is to be measured. Made from [`Wanted`], which is the check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+impl JobKind {
+    /// Its name, as in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobKind::Cache => "cache",
+            JobKind::Load => "load",
+            JobKind::Compare => "compare",
+        }
+    }
+}
+
+/// A version of HTTP with or without TLS, named as in ALPN (RFC 7301 section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    /// HTTP/1.1, over TLS where the URL says https.
+    #[default]
+    #[serde(rename = "http/1.1")]
+    Http1,
+    /// HTTP/2 over TLS.
+    #[serde(rename = "h2")]
+    H2,
+    /// HTTP/2 in the clear, with prior knowledge.
+    #[serde(rename = "h2c")]
+    H2c,
+    /// HTTP/3.
+    #[serde(rename = "h3")]
+    H3,
+}
+
+impl Protocol {
+    /// The version of HTTP.
+    pub fn http(self) -> Http {
+        match self {
+            Protocol::Http1 => Http::One,
+            Protocol::H2 | Protocol::H2c => Http::Two,
+            Protocol::H3 => Http::Three,
+        }
+    }
+
+    /// The scheme of its URLs; `None` if it is asked for by either.
+    pub fn scheme(self) -> Option<&'static str> {
+        match self {
+            Protocol::Http1 => None,
+            Protocol::H2c => Some("http"),
+            Protocol::H2 | Protocol::H3 => Some("https"),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::H2 => "HTTP/2 over TLS",
+            Protocol::H2c => "HTTP/2 in the clear",
+            Protocol::H3 => "HTTP/3",
+        })
+    }
+}
+
+/// A job: the run that is to be made. Made from [`Wanted`], which is the check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Job {
     /// Which kind of run.
     pub kind: JobKind,
-    /// What to load, an `http://` URL. Never there for [`JobKind::Cache`].
+    /// The URL to load, or the first to compare. Never there for [`JobKind::Cache`].
     pub url: Option<String>,
-    /// A directory. [`JobKind::Load`]: what the server serves, so that answers are compared with
-    /// its files; without a URL it is served for the run. [`JobKind::Cache`]: where files are made.
+    /// By which protocol that is asked for.
+    pub protocol: Protocol,
+    /// The second to compare: a URL. There for [`JobKind::Compare`] alone.
+    pub url_b: Option<String>,
+    /// By which protocol that is asked for.
+    pub protocol_b: Protocol,
+    /// True if any certificate is good.
+    pub any_certificate: bool,
+    /// The directory that the server serves, so that answers are compared with its files; with
+    /// [`JobKind::Load`] and no URL it is served for the run.
     pub directory: Option<PathBuf>,
-    /// How long to measure, in seconds.
+    /// The directory in which [`JobKind::Cache`] makes files.
+    pub scratch: Option<PathBuf>,
+    /// Requests per second; `None` if each connection asks again when it is answered.
+    pub rate: Option<f64>,
+    /// The requests under way at once on each connection, where the protocol can.
+    #[serde(default = "one")]
+    pub streams: usize,
+    /// The duration of what is measured, in seconds.
     pub duration_seconds: f64,
-    /// How many connections to use.
+    /// The number of connections.
     pub connections: usize,
 }
 
-/// What a person has filled in, unchecked.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The number of streams in documents that were written before there were any.
+fn one() -> usize {
+    1
+}
+
+/// The values of a form as a person has filled it in, unchecked, each empty if there is none. Those
+/// that a kind of run has no use for are not looked at.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     /// Which kind of run.
     pub kind: JobKind,
-    /// Empty for none.
-    #[serde(default)]
+    /// See [`Job::url`].
     pub url: String,
-    /// Empty for none.
-    #[serde(default)]
+    /// See [`Job::protocol`].
+    pub protocol: Protocol,
+    /// See [`Job::url_b`].
+    pub url_b: String,
+    /// See [`Job::protocol_b`].
+    pub protocol_b: Protocol,
+    /// See [`Job::any_certificate`]: so if it is not empty.
+    pub any_certificate: String,
+    /// See [`Job::directory`].
     pub directory: String,
-    /// `None` if it was no number.
-    #[serde(default)]
-    pub duration_seconds: Option<f64>,
-    /// `None` if it was no number.
-    #[serde(default)]
-    pub connections: Option<f64>,
+    /// See [`Job::scratch`].
+    pub scratch: String,
+    /// See [`Job::rate`].
+    pub rate: String,
+    /// See [`Job::streams`]; empty for one.
+    pub streams: String,
+    /// See [`Job::duration_seconds`].
+    pub duration_seconds: String,
+    /// See [`Job::connections`].
+    pub connections: String,
 }
 
-/// What is wrong, by the name of the field in [`Job`].
+/// The errors of a form, by the name of the field in [`Job`].
 pub type FieldErrors = BTreeMap<&'static str, String>;
 
 impl Wanted {
@@ -87,83 +190,124 @@ impl Wanted {
     /// # Errors
     /// What is wrong with each field, and what to do about it.
     pub fn check(&self) -> Result<Job, FieldErrors> {
-        let mut errors = FieldErrors::new();
-        let mut note = |field, error| {
-            errors.insert(field, error);
-        };
-        let url = match (self.kind, self.url.trim()) {
-            (JobKind::Cache, _) | (JobKind::Load, "") => None,
-            (JobKind::Load, text) => match target::parse(text) {
-                Ok(_) => Some(text.to_owned()),
-                Err(error) => {
-                    note("url", error.to_string());
-                    None
-                }
-            },
-        };
-        let directory = match self.directory.trim() {
-            "" => None,
-            path if Path::new(path).is_dir() => Some(PathBuf::from(path)),
-            path => {
-                note(
-                    "directory",
-                    format!("{path} is no directory of this machine"),
-                );
-                None
-            }
-        };
-        if self.kind == JobKind::Load && self.url.trim().is_empty() && directory.is_none() {
-            note("url", "Give a URL, or a directory to serve".to_owned());
-        }
-        let duration = self.duration_seconds.unwrap_or(f64::NAN);
-        if !DURATION_SECONDS.contains(&duration) {
-            let (least, most) = (DURATION_SECONDS.start(), DURATION_SECONDS.end());
-            note(
+        let mut check = Check::default();
+        let asks = self.kind != JobKind::Cache;
+        let mut job = Job {
+            kind: self.kind,
+            duration_seconds: check.number(
                 "duration_seconds",
-                format!("Give a number of seconds from {least} to {most}"),
-            );
+                &self.duration_seconds,
+                DURATION_SECONDS,
+                "seconds",
+            ),
+            connections: check.whole("connections", &self.connections, CONNECTIONS),
+            streams: 1,
+            ..Job::default()
+        };
+        if asks {
+            job.protocol = self.protocol;
+            job.any_certificate = !self.any_certificate.is_empty();
+            job.directory = check.directory("directory", &self.directory);
+            if !self.streams.is_empty() {
+                job.streams = check.whole("streams", &self.streams, STREAMS);
+            }
         }
-        let connections = whole(self.connections).filter(|number| CONNECTIONS.contains(number));
-        if connections.is_none() {
-            let (least, most) = (CONNECTIONS.start(), CONNECTIONS.end());
-            note(
-                "connections",
-                format!("Give a whole number from {least} to {most}"),
-            );
+        match self.kind {
+            JobKind::Cache => job.scratch = check.directory("scratch", &self.scratch),
+            JobKind::Load => {
+                job.url = match self.url.trim() {
+                    "" if job.directory.is_some() => None,
+                    "" => check.note("url", "Give a URL, or a directory to serve".to_owned()),
+                    url => check.url("url", url, self.protocol),
+                };
+                if !self.rate.trim().is_empty() {
+                    let rate = check.number("rate", &self.rate, RATE, "requests per second");
+                    job.rate = Some(rate);
+                }
+            }
+            JobKind::Compare => {
+                job.url = check.url("url", self.url.trim(), self.protocol);
+                job.url_b = check.url("url_b", self.url_b.trim(), self.protocol_b);
+                job.protocol_b = self.protocol_b;
+            }
         }
-        match connections {
-            Some(connections) if errors.is_empty() => Ok(Job {
-                kind: self.kind,
-                url,
-                directory,
-                duration_seconds: duration,
-                connections,
-            }),
-            _ => Err(errors),
+        match check.errors.is_empty() {
+            true => Ok(job),
+            false => Err(check.errors),
         }
     }
 }
 
-/// The number, if it is one that a browser can send exactly and that has no fraction.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it is whole and within 0 and u32::MAX"
-)]
-fn whole(number: Option<f64>) -> Option<usize> {
-    let number = number?;
-    let fits = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
-    fits.then_some(number as usize)
+/// The check of fields, one after another. What is wrong has a value all the same, which no job
+/// gets to see.
+#[derive(Default)]
+struct Check {
+    errors: FieldErrors,
 }
 
-/// How far a run is.
+impl Check {
+    fn note<T>(&mut self, field: &'static str, error: String) -> Option<T> {
+        self.errors.insert(field, error);
+        None
+    }
+
+    fn url(&mut self, field: &'static str, text: &str, protocol: Protocol) -> Option<String> {
+        match (target::parse(text), protocol.scheme()) {
+            (Err(error), _) => self.note(field, error.to_string()),
+            (Ok(url), Some(scheme)) if url.scheme_str() != Some(scheme) => self.note(
+                field,
+                format!("{protocol} is asked for at a URL that begins with {scheme}://"),
+            ),
+            (Ok(_), _) => Some(text.to_owned()),
+        }
+    }
+
+    fn directory(&mut self, field: &'static str, text: &str) -> Option<PathBuf> {
+        match text.trim() {
+            "" => None,
+            path if Path::new(path).is_dir() => Some(PathBuf::from(path)),
+            path => self.note(field, format!("{path} is no directory of this machine")),
+        }
+    }
+
+    fn number(
+        &mut self,
+        field: &'static str,
+        text: &str,
+        bounds: RangeInclusive<f64>,
+        of: &str,
+    ) -> f64 {
+        let number = text.trim().parse().unwrap_or(f64::NAN);
+        if !bounds.contains(&number) {
+            let (least, most) = (bounds.start(), bounds.end());
+            self.errors.insert(
+                field,
+                format!("Give a number of {of} from {least} to {most}"),
+            );
+        }
+        number
+    }
+
+    fn whole(&mut self, field: &'static str, text: &str, bounds: RangeInclusive<usize>) -> usize {
+        let number = text.trim().parse::<usize>().ok();
+        number
+            .filter(|number| bounds.contains(number))
+            .or_else(|| {
+                let (least, most) = (bounds.start(), bounds.end());
+                self.note(field, format!("Give a whole number from {least} to {most}"))
+            })
+            .unwrap_or_default()
+    }
+}
+
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobProgress {
-    /// What is being measured, for a person: `10 KiB, cached`.
+    /// The present measurement, for a person: `10 KiB, cached`.
     pub what: String,
-    /// How much of the whole run is done: 0 to 1.
+    /// The share of the whole run that is done: 0 to 1.
     pub done: f64,
-    /// What the present measurement tells.
+    /// The progress of the present measurement.
     pub now: Progress,
 }
 
@@ -176,73 +320,166 @@ mod tests {
             kind,
             url: url.to_owned(),
             directory: directory.to_owned(),
-            duration_seconds: Some(5.0),
-            connections: Some(64.0),
+            duration_seconds: "5".to_owned(),
+            connections: " 64 ".to_owned(),
+            ..Wanted::default()
+        }
+    }
+
+    /// A form that is right in every field, each of another value than the default.
+    fn comparison() -> Wanted {
+        Wanted {
+            protocol: Protocol::H2,
+            url_b: "http://b/y?z".to_owned(),
+            protocol_b: Protocol::H2c,
+            any_certificate: "on".to_owned(),
+            streams: "8".to_owned(),
+            ..wanted(JobKind::Compare, " https://a/x ", "/")
         }
     }
 
     #[test]
     fn what_is_right_is_a_job() {
-        let job = wanted(JobKind::Load, " http://127.0.0.1:80/a ", "/").check();
+        let mut load = wanted(JobKind::Load, " http://127.0.0.1:80/a ", "/");
+        load.rate = "12.5".to_owned();
         let expected = Job {
             kind: JobKind::Load,
             url: Some("http://127.0.0.1:80/a".to_owned()),
             directory: Some(PathBuf::from("/")),
+            rate: Some(12.5),
+            streams: 1,
             duration_seconds: 5.0,
             connections: 64,
+            ..Job::default()
         };
-        assert_eq!(job, Ok(expected));
-        let job = wanted(JobKind::Cache, "nonsense", "").check().unwrap();
-        assert_eq!((job.url, job.directory), (None, None));
+        assert_eq!(load.check(), Ok(expected));
         assert!(wanted(JobKind::Load, "", "/").check().is_ok());
+
+        let expected = Job {
+            kind: JobKind::Compare,
+            url: Some("https://a/x".to_owned()),
+            protocol: Protocol::H2,
+            url_b: Some("http://b/y?z".to_owned()),
+            protocol_b: Protocol::H2c,
+            any_certificate: true,
+            directory: Some(PathBuf::from("/")),
+            streams: 8,
+            duration_seconds: 5.0,
+            connections: 64,
+            ..Job::default()
+        };
+        assert_eq!(comparison().check(), Ok(expected));
+    }
+
+    #[test]
+    fn what_a_kind_has_no_use_for_is_not_looked_at() {
+        let everything = Wanted {
+            directory: "/no/such".to_owned(),
+            scratch: "/".to_owned(),
+            rate: "fast".to_owned(),
+            streams: "none".to_owned(),
+            ..comparison()
+        };
+        let cache = Wanted {
+            kind: JobKind::Cache,
+            ..everything.clone()
+        };
+        let expected = Job {
+            scratch: Some(PathBuf::from("/")),
+            streams: 1,
+            duration_seconds: 5.0,
+            connections: 64,
+            ..Job::default()
+        };
+        assert_eq!(cache.check(), Ok(expected));
+        let load = Wanted {
+            kind: JobKind::Load,
+            url_b: "nonsense".to_owned(),
+            scratch: "/no/such".to_owned(),
+            ..comparison()
+        };
+        let load = load.check().unwrap();
+        assert_eq!((load.url_b, load.scratch), (None, None));
+        let compare = Wanted {
+            rate: "fast".to_owned(),
+            scratch: "/no/such".to_owned(),
+            ..comparison()
+        };
+        let compare = compare.check().unwrap();
+        assert_eq!((compare.rate, compare.scratch), (None, None));
     }
 
     #[test]
     fn each_field_says_what_is_wrong_with_it() {
-        fn check(change: impl FnOnce(&mut Wanted), field: &str, part: &str) {
-            let mut wanted = wanted(JobKind::Load, "http://a/", "");
+        fn check(wanted: Wanted, change: impl FnOnce(&mut Wanted), field: &str, part: &str) {
+            let mut wanted = wanted;
             change(&mut wanted);
             let errors = wanted.check().unwrap_err();
             assert_eq!(errors.keys().collect::<Vec<_>>(), [&field]);
             assert!(errors[field].contains(part), "{errors:?}");
         }
-        check(|job| job.url = String::new(), "url", "directory");
-        check(|job| job.url = "/a".to_owned(), "url", "no URL");
-        check(|job| job.url = "a b".to_owned(), "url", "no URL");
-        check(|job| job.url = "ftp://a/".to_owned(), "url", "URL of http");
-        check(
-            |job| job.directory = "/no/such".to_owned(),
-            "directory",
-            "/no/such",
-        );
-        check(
-            |job| job.directory = "/dev/null".to_owned(),
-            "directory",
-            "no directory",
-        );
-        for wrong in [None, Some(0.0), Some(-1.0), Some(3601.0), Some(f64::NAN)] {
+        let load = || wanted(JobKind::Load, "http://a/", "");
+        check(load(), |job| job.url.clear(), "url", "directory");
+        for (url, part) in [("/a", "no URL"), ("a b", "no URL"), ("ftp://a/", "of http")] {
+            check(load(), |job| job.url = url.to_owned(), "url", part);
+            check(comparison(), |job| job.url = url.to_owned(), "url", part);
             check(
-                |job| job.duration_seconds = wrong,
-                "duration_seconds",
-                "3600",
+                comparison(),
+                |job| job.url_b = url.to_owned(),
+                "url_b",
+                part,
             );
         }
-        for wrong in [
-            None,
-            Some(0.0),
-            Some(1.5),
-            Some(10_001.0),
-            Some(f64::INFINITY),
-        ] {
-            check(|job| job.connections = wrong, "connections", "10000");
+        check(comparison(), |job| job.url.clear(), "url", "no URL");
+        check(comparison(), |job| job.url_b.clear(), "url_b", "no URL");
+        for protocol in [Protocol::H2, Protocol::H3] {
+            check(load(), |job| job.protocol = protocol, "url", "https://");
+            let wrong = |job: &mut Wanted| job.protocol_b = protocol;
+            check(comparison(), wrong, "url_b", "https://");
+        }
+        let wrong = |job: &mut Wanted| job.protocol = Protocol::H2c;
+        check(comparison(), wrong, "url", "http://");
+        for path in ["/no/such", "/dev/null"] {
+            let wrong = |job: &mut Wanted| job.directory = path.to_owned();
+            check(load(), wrong, "directory", path);
+            let cache = wanted(JobKind::Cache, "", "");
+            let wrong = |job: &mut Wanted| job.scratch = path.to_owned();
+            check(cache, wrong, "scratch", path);
+        }
+        for text in ["", "0", "-1", "3601", "NaN", "inf", "soon"] {
+            let wrong = |job: &mut Wanted| job.duration_seconds = text.to_owned();
+            check(load(), wrong, "duration_seconds", "3600");
+        }
+        for text in ["", "0", "1.5", "10001", "-1"] {
+            let wrong = |job: &mut Wanted| job.connections = text.to_owned();
+            check(load(), wrong, "connections", "10000");
+        }
+        for text in ["0", "101", "x"] {
+            let wrong = |job: &mut Wanted| job.streams = text.to_owned();
+            check(load(), wrong, "streams", "100");
+        }
+        for text in ["0", "-1", "1e9", "NaN", "fast"] {
+            let wrong = |job: &mut Wanted| job.rate = text.to_owned();
+            check(load(), wrong, "rate", "1000000");
         }
     }
 
     #[test]
     fn all_that_is_wrong_is_said_at_once() {
         let mut wanted = wanted(JobKind::Load, "x", "/no/such");
-        wanted.duration_seconds = None;
-        wanted.connections = None;
+        wanted.duration_seconds.clear();
+        wanted.connections.clear();
         assert_eq!(wanted.check().unwrap_err().len(), 4);
+    }
+
+    #[test]
+    fn what_was_saved_before_there_were_protocols_is_read() {
+        let old = r#"{"kind":"load","url":"http://a/","directory":null,"duration_seconds":1.0,
+            "connections":2}"#;
+        let job: Job = serde_json::from_str(old).unwrap();
+        assert_eq!(
+            (job.protocol, job.rate, job.streams),
+            (Protocol::Http1, None, 1)
+        );
     }
 }

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::guard::Secret;
 use super::saved::{RunId, Saved};
+use super::secret::Secret;
 
 const TEMPLATE: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
 
 /// In the order in which they stand in the page.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page/dom.js"),
     include_str!("page/format.js"),
     include_str!("page/series.js"),
@@ -19,10 +19,11 @@ const SCRIPTS: [&str; 9] = [
     include_str!("page/tables.js"),
     include_str!("page/result.js"),
     include_str!("page/history.js"),
+    include_str!("page/form.js"),
     include_str!("page/main.js"),
 ];
 
-/// What the page may load and do: its own script and style, and ask this server.
+/// The content security policy of the page: it loads its own script and style, and asks this server.
 pub(super) fn policy(nonce: &Secret) -> String {
     format!(
         "{}; connect-src 'self'; frame-ancestors 'none'",
@@ -30,7 +31,7 @@ pub(super) fn policy(nonce: &Secret) -> String {
     )
 }
 
-/// What both forms of the page may do at most. Each directive that does not fall back to
+/// The policy that both forms of the page have in common. Each directive that does not fall back to
 /// `default-src` is named.
 fn strict(nonce: &Secret) -> String {
     format!(
@@ -39,15 +40,9 @@ fn strict(nonce: &Secret) -> String {
     )
 }
 
-/// The page that runs things.
-pub(super) fn live(nonce: &Secret, program: &str, runs: &std::path::Path) -> String {
-    let data = json!({
-        "mode": "live",
-        "program": program,
-        "directory": runs.display().to_string(),
-        "duration_seconds": { "min": super::DURATION_SECONDS.start(), "max": super::DURATION_SECONDS.end() },
-        "connections": { "min": super::CONNECTIONS.start(), "max": super::CONNECTIONS.end() },
-    });
+/// The page that runs things. Nothing in it is private: whoever has no token is given it, too.
+pub(super) fn live(nonce: &Secret, program: &str) -> String {
+    let data = json!({ "mode": "live", "program": program });
     compose(nonce, "", &data)
 }
 

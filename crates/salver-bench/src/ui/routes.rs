@@ -1,13 +1,13 @@
-//! What the page asks for, over HTTP.
+//! The requests of the page, over HTTP.
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | `GET /` | the page |
+//! | `GET /` | the page, to all on this machine: it asks for the rest with its token |
 //! | `GET /open` | leads to the page, once |
 //! | `GET /api/events` | each [`Status`](super::Status), as server-sent events |
 //! | `POST /api/run` | starts a run; 400 if it cannot be meant, 409 if one is under way |
 //! | `POST /api/stop` | stops the run; 409 if there is none |
-//! | `GET /api/result` | the last run of this process, as [`Saved`](super::Saved) |
+//! | `GET /api/result` | the last run of this process that measured something, as [`Saved`](super::Saved) |
 //! | `GET /api/runs` | the [`Listing`](super::Listing) |
 //! | `GET /api/runs/{id}` | one run, as [`Saved`](super::Saved) |
 //! | `GET /api/runs/{id}/page` | that run as a page in one file |
@@ -27,10 +27,11 @@ use axum::{Json, Router, middleware};
 use futures_util::{Stream, stream};
 use serde_json::json;
 
-use super::guard::{Secret, guard};
+use super::guard::guard;
 use super::job::Wanted;
 use super::page;
 use super::saved::{RunId, Saved};
+use super::secret::Secret;
 use super::state::State;
 
 /// The longest form, in bytes.
@@ -57,7 +58,7 @@ pub(super) fn router(state: Arc<State>) -> Router {
         .with_state(state)
 }
 
-/// What is wrong, for the page to show.
+/// An answer that says what is wrong, for the page to show.
 fn problem(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "message": message }))).into_response()
 }
@@ -69,7 +70,7 @@ fn defect(error: impl std::fmt::Display) -> Response {
 async fn show(Shared(state): Shared<Arc<State>>) -> Response {
     match Secret::random() {
         Ok(nonce) => {
-            let page = page::live(&nonce, &state.program, state.runs.directory());
+            let page = page::live(&nonce, &state.program);
             (
                 [(CONTENT_SECURITY_POLICY, page::policy(&nonce))],
                 Html(page),

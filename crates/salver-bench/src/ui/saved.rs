@@ -12,7 +12,7 @@ use super::job::{Job, JobKind};
 use crate::model::SCHEMA;
 use crate::report::Report;
 
-/// How many runs are listed at most: the newest.
+/// The most runs that are listed: the newest.
 pub const MOST_LISTED: usize = 1000;
 
 /// A file that is longer is none of ours, in bytes: a run takes some ten thousand.
@@ -21,17 +21,17 @@ const LONGEST: u64 = 16 << 20;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 80;
 
-/// How many files of one second may differ in their number alone.
+/// The most files of one second, which differ in their number alone.
 const MOST_PER_SECOND: u32 = 1000;
 
 /// A run with what was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// When it was started, in milliseconds since 1970 in UTC.
+    /// The time of its start, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
-    /// What was asked for.
+    /// The job that was asked for.
     pub job: Job,
-    /// What was found.
+    /// The report of what was found.
     pub report: Report,
 }
 
@@ -54,18 +54,20 @@ impl RunId {
     }
 }
 
-/// What a list says of a run.
+/// The summary of a run, for a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Its name.
     pub id: RunId,
-    /// What was measured, for a person.
+    /// The report's title.
     pub title: String,
-    /// When it was started, in milliseconds since 1970 in UTC.
+    /// The time of its start, in milliseconds since 1970 in UTC.
     pub started_ms: u64,
     /// Which kind of run it was.
     pub kind: JobKind,
-    /// Whether all went right in it.
+    /// It was stopped before its end.
+    pub interrupted: bool,
+    /// True if all went right in it.
     pub sound: bool,
 }
 
@@ -81,11 +83,13 @@ pub struct SkippedFile {
 /// The saved runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Listing {
+    /// The directory that they are in.
+    pub directory: String,
     /// The newest first, at most [`MOST_LISTED`].
     pub runs: Vec<Summary>,
     /// Files that are no runs, at most [`MOST_LISTED`].
     pub skipped: Vec<SkippedFile>,
-    /// How many older files were not looked at.
+    /// The number of older files, which were not looked at.
     pub older: usize,
 }
 
@@ -110,7 +114,7 @@ impl RunFiles {
         Ok(RunFiles { directory })
     }
 
-    /// Where they are.
+    /// The directory itself.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -123,10 +127,7 @@ impl RunFiles {
         let started = SystemTime::UNIX_EPOCH + Duration::from_millis(saved.started_ms);
         // The form of RFC 3339, without the colons that some file systems do not take.
         let time = humantime::format_rfc3339_seconds(started).to_string();
-        let kind = match saved.job.kind {
-            JobKind::Cache => "cache",
-            JobKind::Load => "load",
-        };
+        let kind = saved.job.kind.name();
         let stem = format!("{}-{kind}", time.replace(':', ""));
         let mut file = tempfile::Builder::new()
             .prefix(".salver-")
@@ -164,7 +165,10 @@ impl RunFiles {
     /// # Errors
     /// The directory cannot be read.
     pub fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+        let mut listing = Listing {
+            directory: self.directory.display().to_string(),
+            ..Listing::default()
+        };
         let mut ids = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let name = entry?.file_name();
@@ -194,6 +198,7 @@ impl RunFiles {
                     title: saved.report.title,
                     started_ms: saved.started_ms,
                     kind: saved.job.kind,
+                    interrupted: saved.report.interrupted,
                 }),
                 Err(reason) => listing.skip(format!("{}.json", id.0), reason),
             }
@@ -249,13 +254,7 @@ mod tests {
     fn saved(started_ms: u64) -> Saved {
         Saved {
             started_ms,
-            job: Job {
-                kind: JobKind::Cache,
-                url: None,
-                directory: None,
-                duration_seconds: 1.0,
-                connections: 1,
-            },
+            job: Job::default(),
             report: Report::new("t".to_owned(), serde_json::Value::Null, Vec::new()),
         }
     }

@@ -6,6 +6,9 @@
 //!            │ │               │
 //!       done ◄─┴─► failed      └─► stopped     each of these three ──start──► running
 //! ```
+//!
+//! A run that was told to stop still gives what it has measured until then, if it has measured
+//! anything: that is saved with a mark.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -17,14 +20,14 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::guard::Secret;
 use super::job::{Job, JobProgress, Runner};
 use super::saved::{RunFiles, RunId, Saved};
+use super::secret::Secret;
 
-/// How long an invitation is good for: a browser that starts slowly takes some seconds.
+/// The time for which an invitation is good: a browser that starts slowly takes some seconds.
 const INVITED_FOR: Duration = Duration::from_secs(60);
 
-/// Where the page stands.
+/// The phase of a page: idle, or that of its last run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -36,55 +39,55 @@ pub enum Phase {
     Stopping,
     /// The last run has a result.
     Done,
-    /// The last run was stopped: it has no result.
+    /// The last run was stopped: what it measured until then is its result, if there is any.
     Stopped,
     /// The last run failed: it has no result.
     Failed,
 }
 
 impl Phase {
-    /// Whether something is under way, so that nothing else may begin.
+    /// True while something is under way, so that nothing else may begin.
     pub fn is_busy(self) -> bool {
         matches!(self, Phase::Running | Phase::Stopping)
     }
 }
 
-/// What the page is told whenever it changes.
+/// The status that the page is told whenever it changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Status {
     /// Counts the runs of this process.
     pub run: u64,
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
-    /// What was asked for.
+    /// The job that was asked for.
     pub job: Option<Job>,
-    /// How far it is.
+    /// The progress of the run.
     pub progress: Option<JobProgress>,
-    /// What a person must know: why it failed, or why it was not saved.
+    /// A message for the person: why it failed, or why it was not saved.
     pub message: Option<String>,
     /// Under which name it was saved.
     pub saved: Option<RunId>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct State {
-    /// Who knows it may use the page.
+    /// The token: who knows it may use the page.
     pub(super) token: Secret,
     /// Leads to the page once.
     pub(super) invitation: Secret,
-    /// What serves the page, and its version.
+    /// The name and version of the program.
     pub(super) program: String,
-    /// Where runs are saved.
+    /// The saved runs.
     pub(super) runs: RunFiles,
     runner: Arc<dyn Runner>,
     status: watch::Sender<Status>,
-    /// What the present run asks whether it is to stop.
+    /// The flag that ends the present run.
     stop: AtomicBool,
     /// The result of the last run that had one.
     last: Mutex<Option<Arc<Saved>>>,
     /// Until when somebody may still accept the invitation.
     invited: Mutex<Option<Instant>>,
-    /// How often the whole was told to end.
+    /// The number of times that the whole was told to end.
     endings: watch::Sender<u32>,
 }
 
@@ -118,7 +121,7 @@ impl State {
         }
     }
 
-    /// Whether this code leads to the page. It does so once.
+    /// True if this code leads to the page. It does so once.
     pub(super) fn is_invited(&self, code: &str) -> bool {
         let mut until = self.invited.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.invitation.is(code) {
@@ -190,26 +193,25 @@ impl State {
         let started_ms = since_1970.map_or(0, |time| {
             u64::try_from(time.as_millis()).unwrap_or_default()
         });
+        // A run that ends before it is told to stop is whole, whoever has pressed what.
+        let mut stopped = false;
         let mut progress = |progress: &JobProgress| {
             self.status
                 .send_modify(|status| status.progress = Some(progress.clone()));
-            if self.stop.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+            stopped |= self.stop.load(Ordering::Relaxed);
+            match stopped {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         };
         // A panic is a defect; a page that waits for ever would be a second one.
         let run = AssertUnwindSafe(|| self.runner.run(&job, &mut progress));
         let result = catch_unwind(run).unwrap_or_else(|_| Err("the run panicked".to_owned()));
-        // What was cut off is no measurement.
-        if self.stop.load(Ordering::Relaxed) {
-            self.end(Phase::Stopped, None, None);
-            return;
-        }
         match result {
+            Err(_) if stopped => self.end(Phase::Stopped, None, None),
             Err(message) => self.end(Phase::Failed, Some(message), None),
-            Ok(report) => {
+            Ok(mut report) => {
+                report.interrupted = stopped;
                 let saved = Arc::new(Saved {
                     started_ms,
                     job,
@@ -224,7 +226,11 @@ impl State {
                     }
                 };
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
-                self.end(Phase::Done, message, id);
+                let phase = match stopped {
+                    true => Phase::Stopped,
+                    false => Phase::Done,
+                };
+                self.end(phase, message, id);
             }
         }
     }

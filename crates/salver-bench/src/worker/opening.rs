@@ -1,12 +1,12 @@
-//! How connections are opened, at first and whenever one has ended.
+//! The opening of connections, at first and whenever one has ended.
 
 use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
 use super::Worker;
+use crate::accounts::{Accounts, TICK};
 use crate::connection::{At, Connection, connect};
-use crate::ledger::{Ledger, TICK};
 use crate::poller::{Poller, Ready};
 use crate::wire::{Room, Wire};
 
@@ -15,11 +15,14 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// The last error, if not one could be opened.
-    pub(crate) fn connect(ledger: Ledger<'a>, numbers: std::ops::Range<usize>) -> io::Result<Self> {
+    pub(crate) fn connect(
+        accounts: Accounts<'a>,
+        numbers: std::ops::Range<usize>,
+    ) -> io::Result<Self> {
         let now = Instant::now();
-        let shared = ledger.shared;
+        let shared = accounts.shared;
         let mut worker = Worker {
-            ledger,
+            accounts,
             poller: Poller::new()?,
             connections: numbers.clone().map(|_| Connection::new(now)).collect(),
             first: numbers.start,
@@ -66,7 +69,7 @@ impl<'a> Worker<'a> {
     /// Opens a connection anew.
     pub(super) fn open(&mut self, index: usize, now: Instant) {
         let number = self.first + index;
-        let dialer = &self.ledger.shared.dialer;
+        let dialer = &self.accounts.shared.dialer;
         let Some(connection) = self.connections.get_mut(index) else {
             return;
         };
@@ -99,14 +102,14 @@ impl<'a> Worker<'a> {
         };
         let opened = match wire.open(&mut self.room) {
             Ok(false) => return Ok(false),
-            Ok(true) => wire.agreed(&self.ledger.shared.dialer),
+            Ok(true) => wire.agreed(&self.accounts.shared.dialer),
             Err(error) => Err(error),
         };
         match opened {
             Ok(tls) => {
                 connection.at = At::Idle;
                 connection.since = now;
-                self.ledger.opened(now, tls);
+                self.accounts.opened(now, tls);
                 Ok(true)
             }
             Err(error) => {
@@ -122,6 +125,6 @@ impl<'a> Worker<'a> {
             connection.at = At::Down;
             connection.since = now;
         }
-        self.ledger.error(now, |errors| &mut errors.connect);
+        self.accounts.refused(now);
     }
 }

@@ -201,7 +201,11 @@ fn a_mix_is_asked_for_in_its_shares() {
                 other => panic!("{other}"),
             };
             let length = content.len();
-            let text = format!("HTTP/1.1 206 P\r\nContent-Length: {length}\r\n\r\n{content}");
+            let first = 5 - length;
+            let text = format!(
+                "HTTP/1.1 206 P\r\nContent-Range: bytes {first}-4/5\r\n\
+                 Content-Length: {length}\r\n\r\n{content}"
+            );
             return Some(text.into());
         }
         assert!(head.contains("Accept-Encoding: br\r\n") || !head.contains("Accept-Encoding"));
@@ -276,4 +280,184 @@ fn who_watches_may_end_it() {
     assert_eq!(told, 1);
     let found = found.unwrap();
     assert!(found.seconds < 60.0 && found.requests > 0);
+}
+
+#[test]
+fn each_request_that_was_due_is_in_the_result_once_if_the_server_dies() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Two connections of twenty answers each, and then nobody listens.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(2) {
+            std::thread::spawn(move || {
+                serve(stream.unwrap(), |_, number| {
+                    (number < 20).then(|| ok("fine"))
+                });
+            });
+        }
+    });
+    let mut load = load(urls(address));
+    load.connections = 2;
+    load.schedule = Schedule::Rate { per_second: 200.0 };
+    load.warm_up = Duration::ZERO;
+    load.duration = Duration::from_secs(1);
+    load.timeout = Duration::from_millis(500);
+    let found = measure(&load);
+    assert_eq!(found.requests + found.errors.total(), 200, "{found:?}");
+    assert!(
+        found.errors.connect > 0 && found.requests <= 40,
+        "{found:?}"
+    );
+}
+
+/// A head that promises much, and five thousand bytes of it.
+fn endless(_: &str, _: usize) -> Option<Vec<u8>> {
+    let mut bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n".to_vec();
+    bytes.resize(bytes.len() + 5000, b'x');
+    Some(bytes)
+}
+
+#[test]
+fn what_came_of_answers_that_never_end_is_counted() {
+    let mut load = load(urls(server(endless)));
+    load.warm_up = Duration::ZERO;
+    load.timeout = Duration::from_millis(300);
+    let found = measure(&load);
+    assert!(found.errors.timeout > 0 && found.requests == 0, "{found:?}");
+    assert_eq!(
+        found.content_bytes,
+        found.errors.timeout * 5000,
+        "{found:?}"
+    );
+    // What came before it was measured is no part of that.
+    load.warm_up = Duration::from_millis(200);
+    load.timeout = Duration::from_secs(2);
+    let found = measure(&load);
+    assert_eq!(
+        (found.errors.timeout, found.content_bytes),
+        (4, 0),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_has_not_changed_and_parts_are_of_what_was_asked_for() {
+    fn tagged(more: &str, status: &str, content: &str) -> Option<Vec<u8>> {
+        let length = content.len();
+        let text = format!("HTTP/1.1 {status}\r\n{more}Content-Length: {length}\r\n\r\n{content}");
+        Some(text.into())
+    }
+    let check = |answer: Answering, ranges: f64, conditional: f64| {
+        let mut workload = urls(server(answer));
+        workload.mix.ranges = ranges;
+        workload.mix.conditional = conditional;
+        measure(&load(workload))
+    };
+    // A 304 of another tag.
+    let found = check(
+        |head, _| match head.contains("If-None-Match: \"a\"\r\n") {
+            true => tagged("ETag: \"b\"\r\n", "304 N", ""),
+            false => tagged("ETag: \"a\"\r\n", "200 OK", "alpha"),
+        },
+        0.0,
+        1.0,
+    );
+    assert!(found.errors.content > 0 && found.requests == 0, "{found:?}");
+    // A part of another place.
+    let found = check(
+        |head, _| match head.contains("Range: ") {
+            true => tagged("Content-Range: bytes 1-2/5\r\n", "206 P", "ph"),
+            false => tagged("", "200 OK", "alpha"),
+        },
+        1.0,
+        0.0,
+    );
+    assert!(found.errors.content > 0 && found.requests == 0, "{found:?}");
+    // No tag, and other content each time: the requests that were asked for cannot be made.
+    let found = check(|_, _| tagged("", "200 OK", "alpha"), 0.0, 1.0);
+    let text = found.invalid.join("\n");
+    assert!(text.contains("1 of 1 answers had no ETag"), "{found:?}");
+    let fickle: Answering = |_, number| tagged("", "200 OK", &number.to_string());
+    let found = check(fickle, 1.0, 0.0);
+    assert!(found.invalid.join("\n").contains("differed"), "{found:?}");
+}
+
+/// Answers with the method, the host and the content of the request, if it has just that.
+fn said(head: &str, _: usize) -> Option<Vec<u8>> {
+    let method = head.split(' ').next().unwrap();
+    let hosts = head.matches("\r\nHost: ").count();
+    let right = match method {
+        "PUT" => head.contains("\r\nContent-Length: 0\r\n"),
+        "HEAD" => !head.contains("Content-Length"),
+        _ => head.contains("\r\nHost: a.example\r\n"),
+    };
+    let status = if right && hosts == 1 {
+        "200 OK"
+    } else {
+        "400 No"
+    };
+    let content = if method == "HEAD" { "" } else { "hello" };
+    Some(format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n{content}").into())
+}
+
+#[test]
+fn methods_and_a_host_of_its_own_are_sent() {
+    let check = |change: fn(&mut salver_bench::workload::Mix)| {
+        let mut workload = urls(server(said));
+        change(&mut workload.mix);
+        let found = measure(&load(workload));
+        assert_eq!(found.errors.total(), 0, "{found:?}");
+        assert!(found.requests > 0);
+        found
+    };
+    check(|mix| mix.fields = vec!["Host: a.example".to_owned()]);
+    let put = check(|mix| mix.method = "PUT".to_owned());
+    assert!(put.target.starts_with("PUT http://"), "{}", put.target);
+    assert_eq!(check(|mix| mix.method = "HEAD".to_owned()).content_bytes, 0);
+    let misused = |change: fn(&mut salver_bench::workload::Mix), part: &str| {
+        let mut workload = urls(SocketAddr::from(([127, 0, 0, 1], 1)));
+        change(&mut workload.mix);
+        let error = run(&load(workload), &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(
+            matches!(&error, BenchError::Misused(text) if text.contains(part)),
+            "{error}"
+        );
+    };
+    misused(
+        |mix| mix.fields = vec!["Host: a".to_owned(), "host: b".to_owned()],
+        "one Host",
+    );
+    misused(
+        |mix| mix.fields = vec!["Content-Length: 1".to_owned()],
+        "--body",
+    );
+    misused(|mix| mix.method = "GET /x".to_owned(), "no method");
+    misused(
+        |mix| (mix.method, mix.conditional) = ("POST".to_owned(), 0.5),
+        "by GET",
+    );
+}
+
+#[test]
+fn who_ends_a_run_does_not_wait_for_answers_that_hang() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut load = load(urls(silent.local_addr().unwrap()));
+    load.warm_up = Duration::ZERO;
+    load.duration = Duration::from_secs(600);
+    load.timeout = Duration::from_secs(300);
+    let began = std::time::Instant::now();
+    let found = run(&load, &mut |_| ControlFlow::Break(())).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(100));
+    // What hangs is neither an answer nor an error.
+    assert!(found.interrupted && found.errors.total() == 0, "{found:?}");
+    load.warm_up = Duration::from_secs(600);
+    let error = run(&load, &mut |_| ControlFlow::Break(())).unwrap_err();
+    assert_eq!(error, BenchError::Interrupted);
+    // And before it has begun.
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("a"), "alpha").unwrap();
+    let base = format!("http://{}/", silent.local_addr().unwrap());
+    load.workload = Workload::of_directory(&base, root.path()).unwrap();
+    let error = run(&load, &mut |_| ControlFlow::Break(())).unwrap_err();
+    assert_eq!(error, BenchError::Interrupted);
 }

@@ -1,177 +1,12 @@
 //! The server of the page: whom it answers, that it runs one thing at a time, and what it saves.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::ops::ControlFlow;
-use std::path::Path;
-use std::thread::JoinHandle;
-use std::time::Duration;
+mod started;
 
-use salver_bench::model::Measured;
-use salver_bench::report::{LOAD, Report, Row, Series};
-use salver_bench::ui::{Handle, Job, JobProgress, Runner, Settings, Ui, UiError};
+use std::net::TcpStream;
+
+use salver_bench::ui::{Ui, UiError};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-/// Longer than anything takes; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Does what the last part of the URL says; anything else is measured at once.
-struct Fake;
-
-impl Runner for Fake {
-    fn run(
-        &self,
-        job: &Job,
-        progress: &mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send),
-    ) -> Result<Report, String> {
-        let url = job.url.clone().unwrap_or_default();
-        match url.rsplit('/').next() {
-            Some("fails") => return Err("nobody answers".to_owned()),
-            Some("panics") => panic!("as asked"),
-            Some("stalls") => {
-                let step = JobProgress {
-                    what: "stalling".to_owned(),
-                    ..JobProgress::default()
-                };
-                while progress(&step).is_continue() {
-                    std::thread::yield_now();
-                }
-                return Err("stopped".to_owned());
-            }
-            _ => {}
-        }
-        let series = Series {
-            label: LOAD.to_owned(),
-            measured: Measured {
-                requests: 7,
-                ..Measured::default()
-            },
-        };
-        let row = Row {
-            // What would end a script if it stood there as it is.
-            name: "</script><!--".to_owned(),
-            series: vec![series],
-            ..Row::default()
-        };
-        Ok(Report::new("a load".to_owned(), Value::Null, vec![row]))
-    }
-}
-
-/// A page that runs on a thread of its own.
-struct Page {
-    address: SocketAddr,
-    token: String,
-    invitation: String,
-    handle: Handle,
-    thread: JoinHandle<()>,
-    runs: TempDir,
-}
-
-impl Page {
-    fn start() -> Page {
-        let runs = tempfile::tempdir().unwrap();
-        let ui = Ui::bind(&settings(runs.path(), 0), Fake).unwrap();
-        let url = ui.url();
-        let (_, token) = url.split_once("/?token=").unwrap();
-        let invitation = ui.invitation();
-        let (_, invitation) = invitation.split_once("/open?code=").unwrap();
-        Page {
-            address: ui.address(),
-            token: token.to_owned(),
-            invitation: invitation.to_owned(),
-            handle: ui.handle(),
-            thread: std::thread::spawn(move || ui.run().unwrap()),
-            runs,
-        }
-    }
-
-    /// Sends a request with these fields: status, head, content.
-    fn send(
-        &self,
-        method: &str,
-        target: &str,
-        fields: &str,
-        content: &str,
-    ) -> (u16, String, String) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length = content.len();
-        write!(
-            stream,
-            "{method} {target} HTTP/1.1\r\n{fields}Connection: close\r\n\
-             Content-Length: {length}\r\n\r\n{content}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, content) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_ascii_lowercase(), content.to_owned())
-    }
-
-    /// As the page asks: content is JSON.
-    fn get(&self, path: &str) -> (u16, Value) {
-        let target = format!("{path}?token={}", self.token);
-        let fields = format!("Host: {}\r\n", self.address);
-        let (status, _, content) = self.send("GET", &target, &fields, "");
-        (status, serde_json::from_str(&content).unwrap_or_default())
-    }
-
-    fn post(&self, path: &str, content: &Value) -> (u16, Value) {
-        let target = format!("{path}?token={}", self.token);
-        let address = self.address;
-        let fields = format!(
-            "Host: {address}\r\nOrigin: http://{address}\r\nContent-Type: application/json\r\n"
-        );
-        let (status, _, content) = self.send("POST", &target, &fields, &content.to_string());
-        (status, serde_json::from_str(&content).unwrap_or_default())
-    }
-
-    fn run(&self, path: &str) -> (u16, Value) {
-        let url = format!("http://127.0.0.1:1/{path}");
-        let job = json!({
-            "kind": "load", "url": url, "directory": "", "duration_seconds": 1, "connections": 2
-        });
-        self.post("/api/run", &job)
-    }
-
-    /// Reads events until one has this phase, and gives it.
-    fn wait_for(&self, phase: &str) -> Value {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let (token, address) = (&self.token, self.address);
-        write!(
-            stream,
-            "GET /api/events?token={token} HTTP/1.1\r\nHost: {address}\r\n\r\n"
-        )
-        .unwrap();
-        for line in BufReader::new(stream).lines() {
-            if let Some(event) = line.unwrap().strip_prefix("data: ") {
-                let event: Value = serde_json::from_str(event).unwrap();
-                if event["phase"] == phase {
-                    return event;
-                }
-            }
-        }
-        panic!("the events ended before {phase}");
-    }
-
-    /// Ends it and gives the directory of its runs.
-    fn end(self) -> TempDir {
-        self.handle.stop();
-        self.thread.join().unwrap();
-        self.runs
-    }
-}
-
-fn settings(runs: &Path, port: u16) -> Settings {
-    Settings {
-        port,
-        runs: runs.to_owned(),
-        program: "test".to_owned(),
-    }
-}
+use started::{Fake, Page, settings};
 
 #[test]
 fn nobody_is_answered_without_token_and_loopback_host() {
@@ -189,10 +24,11 @@ fn nobody_is_answered_without_token_and_loopback_host() {
     let right = format!("/?token={token}");
     check(&right, &host, 200);
     check(&right, "Host: localhost:1234\r\n", 200);
+    check(&right, "Host: evil.example\r\n", 403);
     check("/nothing", &host, 403);
     check(&format!("/nothing?token={token}"), &host, 404);
     for path in [
-        "/",
+        "/open",
         "/api/runs",
         "/api/result",
         "/api/events",
@@ -217,11 +53,31 @@ fn nobody_is_answered_without_token_and_loopback_host() {
 }
 
 #[test]
+fn the_page_alone_is_given_without_token_and_has_nothing_private() {
+    let page = Page::start();
+    let host = format!("Host: {}\r\n", page.address);
+    for target in ["/", "/?token=", "/?token=wrong"] {
+        let (status, head, content) = page.send("GET", target, &host, "");
+        assert_eq!(status, 200, "{target}");
+        assert!(content.contains("id=\"form\""), "it is the page");
+        let runs = page.runs.path().to_str().unwrap();
+        for private in [&*page.token, &*page.invitation, runs] {
+            assert!(!content.contains(private) && !head.contains(private));
+        }
+        assert!(!head.contains("set-cookie"), "{head}");
+    }
+    let origin = format!("{host}Origin: http://{}\r\n", page.address);
+    assert_eq!(page.send("POST", "/", &origin, "").0, 403);
+    assert_eq!(page.send("GET", "/", "Host: evil.example\r\n", "").0, 403);
+    page.end();
+}
+
+#[test]
 fn only_the_page_itself_starts_and_stops() {
     let page = Page::start();
     let address = page.address;
     let target = format!("/api/run?token={}", page.token);
-    let job = r#"{"kind":"load","url":"http://a/","duration_seconds":1,"connections":1}"#;
+    let job = r#"{"kind":"load","url":"http://a/","duration_seconds":"1","connections":"1"}"#;
     let check = |fields: &str, expected: u16| {
         let (status, ..) = page.send("POST", &target, fields, job);
         assert_eq!(status, expected, "{fields}");
@@ -310,11 +166,40 @@ fn one_run_at_a_time() {
         (&stopped["run"], &stopped["saved"]),
         (&json!(1), &Value::Null)
     );
+    assert_eq!(page.get("/api/result").0, 404, "nothing was measured");
     // And another may begin.
     assert_eq!(page.run("fine").0, 202);
     assert_eq!(page.wait_for("done")["run"], 2);
     let (_, listing) = page.get("/api/runs");
     assert_eq!(listing["runs"].as_array().unwrap().len(), 1, "{listing}");
+    page.end();
+}
+
+#[test]
+fn what_a_stopped_run_has_measured_is_saved_with_a_mark() {
+    let page = Page::start();
+    assert_eq!(page.run("lasts").0, 202);
+    page.wait_for("running");
+    assert_eq!(page.post("/api/stop", &json!({})).0, 202);
+    let stopped = page.wait_for("stopped");
+    let id = stopped["saved"].as_str().unwrap();
+    let (_, saved) = page.get(&format!("/api/runs/{id}"));
+    assert_eq!(saved["report"]["interrupted"], true);
+    let requests = &saved["report"]["rows"][0]["series"][0]["measured"]["requests"];
+    assert_eq!(requests, 7);
+    assert_eq!(page.get("/api/result"), (200, saved));
+    // One that ends by itself has none.
+    assert_eq!(page.run("fine").0, 202);
+    page.wait_for("done");
+    let (_, listing) = page.get("/api/runs");
+    let marks: Vec<bool> = listing["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["interrupted"].as_bool().unwrap() == (run["id"] == id))
+        .collect();
+    assert_eq!(marks, [true, true], "{listing}");
+    assert_eq!(listing["directory"], page.runs.path().to_str().unwrap());
     page.end();
 }
 
@@ -338,8 +223,8 @@ fn a_run_that_fails_says_why_and_leaves_nothing() {
 fn what_cannot_be_meant_is_said_field_by_field() {
     let page = Page::start();
     let wrong = json!({
-        "kind": "load", "url": "x", "directory": "/no/such", "duration_seconds": null,
-        "connections": 0
+        "kind": "load", "url": "x", "directory": "/no/such", "duration_seconds": "soon",
+        "connections": "0"
     });
     let (status, body) = page.post("/api/run", &wrong);
     assert_eq!(status, 400);
@@ -350,6 +235,8 @@ fn what_cannot_be_meant_is_said_field_by_field() {
         ["connections", "directory", "duration_seconds", "url"]
     );
     assert_eq!(page.post("/api/run", &json!({ "kind": "magic" })).0, 422);
+    let unknown = json!({ "kind": "load", "protocol": "gopher" });
+    assert_eq!(page.post("/api/run", &unknown).0, 422);
     assert_eq!(
         page.post("/api/run", &json!({ "kind": "load", "more": 1 }))
             .0,

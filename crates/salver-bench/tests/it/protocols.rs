@@ -375,3 +375,110 @@ fn a_file_without_certificates_is_said() {
     check(empty.path(), true);
     check(Path::new("/nowhere/ca.pem"), false);
 }
+
+#[test]
+fn content_is_sent_however_much_it_is() {
+    for speaks in ALL {
+        // More than a connection takes before the server makes room (RFC 9113 section 6.9.2).
+        for length in [1, 300_000] {
+            let server = Server::start(speaks, |_| Reply::Right);
+            let mut load = load(&server, speaks, 2);
+            load.workload.mix.method = "POST".to_owned();
+            load.workload.mix.body = vec![b'b'; length];
+            let found = measure(&load);
+            assert_eq!(found.errors, Errors::default(), "{speaks:?}");
+            let served = server.end();
+            assert!(found.requests > 0 && found.requests == served.len() as u64);
+            assert!(served.iter().all(|one| one.content == length), "{speaks:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_speaks_another_version_is_said_in_a_line() {
+    let check = |speaks: Speaks, http: Http, expected: &str| {
+        let server = Server::start(speaks, |_| Reply::Right);
+        let mut load = load(&server, speaks, 1);
+        load.workload.transport.http = http;
+        load.timeout = Duration::from_secs(2);
+        let error = run(&load, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(error.to_string().contains(expected), "{speaks:?}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    };
+    check(Speaks::Two, Http::One, "does not speak HTTP/1.1");
+    check(Speaks::TwoSecurely, Http::One, "does not speak");
+    check(Speaks::OneSecurely, Http::Two, "does not speak");
+    // And one that answers anything by HTTP/1.1.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let text = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = std::io::Write::write_all(&mut stream.unwrap(), text);
+        }
+    });
+    let mut workload = Workload::of_urls(&[url]).unwrap();
+    workload.transport.http = Http::Two;
+    let error = run(&Load::new(workload), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(
+        error.to_string().contains("does not speak HTTP/2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn no_more_streams_are_opened_than_the_server_allows() {
+    // It takes two at once, and refuses whatever is more.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(async move {
+            listener.set_nonblocking(true).unwrap();
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let serving = async {
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    tokio::spawn(async move {
+                        let mut builder = h2::server::Builder::new();
+                        builder.max_concurrent_streams(2);
+                        let handshake = builder.handshake::<_, bytes::Bytes>(stream);
+                        let Ok(mut connection) = handshake.await else {
+                            return;
+                        };
+                        while let Some(Ok((_, mut respond))) = connection.accept().await {
+                            tokio::spawn(async move {
+                                tokio::time::sleep(Duration::from_millis(20)).await;
+                                let _ = respond.send_response(http::Response::new(()), true);
+                            });
+                        }
+                    });
+                }
+            };
+            tokio::select! {
+                () = serving => {}
+                _ = ended => {}
+            }
+        });
+    });
+    let mut workload = Workload::of_urls(&[url]).unwrap();
+    workload.transport = Transport {
+        http: Http::Two,
+        streams: 32,
+        ..Transport::default()
+    };
+    let load = Load {
+        connections: 1,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_millis(300),
+        ..Load::new(workload)
+    };
+    let found = measure(&load);
+    assert_eq!(found.errors, Errors::default(), "{found:?}");
+    assert!(found.requests > 2, "{found:?}");
+    assert_eq!(found.reconnects, 0, "{found:?}");
+    let _ = end.send(());
+    thread.join().unwrap();
+}

@@ -120,6 +120,12 @@ fn what_is_exported_meanwhile_is_as_the_schema_says() {
 }
 
 #[test]
+fn a_failure_is_as_the_schema_says() {
+    let failure = json!({ "schema": SCHEMA, "environment": environment(), "error": "why" });
+    check(&strict(), &failure);
+}
+
+#[test]
 fn a_report_is_as_the_schema_says() {
     let schema = strict();
     let row = |speed_up, verdict| Row {
@@ -192,8 +198,9 @@ fn what_is_no_figure_is_refused() {
     refused("/schema", 2.into());
     refused("/result/requests", (-1).into());
     refused("/result/requests", 1.5.into());
-    // What is not a number is written as null.
-    refused("/result/raw/p99_us", Value::Null);
+    // What is not a number is written as null, and what was not measured is no zero.
+    refused("/result/requests_per_second", Value::Null);
+    refused("/result/raw/p99_us", 0.into());
     refused("/result/schedule/kind", "open".into());
     refused("/result/schedule/per_second", 0.into());
     refused("/result/verified", "hash".into());

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
-use salver_bench::arena::{Probe, Staleness, probe};
 use salver_bench::error::BenchError;
+use salver_bench::staleness::{Probe, Staleness, probe};
 use salver_bench::workload::Workload;
 
 /// What a server answers, by the file on disk and what it has kept with the time of it.
@@ -16,11 +16,17 @@ type Serving = fn(&Path, &mut Option<(Instant, Vec<u8>)>) -> Vec<u8>;
 
 fn probed(serving: Serving) -> (Vec<u8>, Result<Vec<Staleness>, BenchError>) {
     let root = tempfile::tempdir().unwrap();
-    let path: PathBuf = root.path().join("a.bin");
+    let path = root.path().join("a.bin");
     fs::write(&path, "old content").unwrap();
+    let found = probed_in(root.path(), &path, serving);
+    (fs::read(&path).unwrap(), found)
+}
+
+/// Probes the one file of `root`.
+fn probed_in(root: &Path, path: &Path, serving: Serving) -> Result<Vec<Staleness>, BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/", listener.local_addr().unwrap());
-    let file = path.clone();
+    let file = path.to_owned();
     std::thread::spawn(move || {
         let mut kept = None;
         for stream in listener.incoming() {
@@ -34,15 +40,40 @@ fn probed(serving: Serving) -> (Vec<u8>, Result<Vec<Staleness>, BenchError>) {
             let _ = stream.write_all(&[head.as_bytes(), &content].concat());
         }
     });
-    let workload = Workload::of_directory(&base, root.path()).unwrap();
+    let workload = Workload::of_directory(&base, root).unwrap();
     let wanted = Probe {
         workload: &workload,
         files: 1,
         limit: Duration::from_secs(2),
         timeout: Duration::from_secs(5),
     };
-    let found = probe(&wanted, &mut |_| ControlFlow::Continue(()));
-    (fs::read(&path).unwrap(), found)
+    probe(&wanted, &mut |_| ControlFlow::Continue(()))
+}
+
+#[test]
+fn what_was_replaced_comes_back_as_it_was() {
+    let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, target) = (root.path().join("a.bin"), elsewhere.path().join("target"));
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_577_836_800);
+    let check = |is_link: bool| {
+        let found = probed_in(root.path(), &path, |path, _| fs::read(path).unwrap()).unwrap();
+        assert!(found[0].asked > 0, "{found:?}");
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert_eq!(metadata.is_symlink(), is_link);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), long_ago);
+        assert_eq!(fs::read(&path).unwrap(), b"old content");
+        // And nothing lies beside it.
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    };
+    for file in [&path, &target] {
+        fs::write(file, "old content").unwrap();
+        let file = fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(long_ago).unwrap();
+    }
+    check(false);
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&target, &path).unwrap();
+    check(true);
 }
 
 #[test]

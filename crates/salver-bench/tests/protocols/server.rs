@@ -65,6 +65,8 @@ pub(crate) struct Served {
     /// The moment before the answer was given to the library.
     pub(crate) answered: Instant,
     pub(crate) reply: Reply,
+    /// Bytes of content that the request had.
+    pub(crate) content: usize,
 }
 
 /// What is sent.
@@ -203,7 +205,7 @@ impl Shared {
     }
 
     /// Waits as long as the reply takes, and notes that it leaves.
-    async fn answer(&self, arrived: Instant, reply: Reply) {
+    async fn answer(&self, arrived: Instant, reply: Reply, content: usize) {
         if let Reply::Late(delay) = reply {
             tokio::time::sleep_until((arrived + delay).into()).await;
         }
@@ -211,6 +213,7 @@ impl Shared {
             arrived,
             answered: Instant::now(),
             reply,
+            content,
         });
     }
 }
@@ -256,9 +259,19 @@ async fn one(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Shared) {
             }
             continue;
         };
-        received.drain(..end + 4);
+        let head = String::from_utf8_lossy(&received[..end]).to_lowercase();
+        let length = head.split("content-length: ").nth(1);
+        let length = length.map_or("0", |rest| rest.lines().next().unwrap());
+        let content: usize = length.parse().unwrap();
+        while received.len() < end + 4 + content {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(length) => received.extend_from_slice(&buffer[..length]),
+            }
+        }
+        received.drain(..end + 4 + content);
         let (arrived, reply) = shared.admit();
-        shared.answer(arrived, reply).await;
+        shared.answer(arrived, reply, content).await;
         let (status, length, persists) = match reply {
             Reply::Right | Reply::Late(_) | Reply::Wrong => ("200 OK", CONTENT.len(), true),
             Reply::Failure => ("500 No", CONTENT.len(), true),
@@ -310,26 +323,34 @@ async fn two(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>) {
         return;
     };
     // An error is a client that left.
-    while let Some(Ok((_, respond))) = connection.accept().await {
+    while let Some(Ok((request, respond))) = connection.accept().await {
         let (arrived, reply) = shared.admit();
         if reply == Reply::Closed {
-            shared.answer(arrived, reply).await;
+            shared.answer(arrived, reply, 0).await;
             return;
         }
         if reply == Reply::Leaves {
             connection.graceful_shutdown();
         }
-        tokio::spawn(reply_by_two(Arc::clone(&shared), respond, arrived, reply));
+        let body = request.into_body();
+        let shared = Arc::clone(&shared);
+        tokio::spawn(reply_by_two(shared, body, respond, arrived, reply));
     }
 }
 
 async fn reply_by_two(
     shared: Arc<Shared>,
+    mut body: h2::RecvStream,
     mut respond: h2::server::SendResponse<Bytes>,
     arrived: Instant,
     reply: Reply,
 ) {
-    shared.answer(arrived, reply).await;
+    let mut taken = 0;
+    while let Some(Ok(piece)) = body.data().await {
+        taken += piece.len();
+        let _ = body.flow_control().release_capacity(piece.len());
+    }
+    shared.answer(arrived, reply, taken).await;
     match reply {
         Reply::Silence => std::future::pending().await,
         Reply::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
@@ -382,7 +403,7 @@ async fn three(connection: quinn::Connection, shared: Arc<Shared>) {
         };
         let (arrived, reply) = shared.admit();
         if reply == Reply::Closed {
-            shared.answer(arrived, reply).await;
+            shared.answer(arrived, reply, 0).await;
             connection.close(0x102_u32.into(), b"");
             return;
         }
@@ -394,7 +415,13 @@ async fn three(connection: quinn::Connection, shared: Arc<Shared>) {
 }
 
 async fn reply_by_three(shared: Arc<Shared>, mut stream: Stream, arrived: Instant, reply: Reply) {
-    shared.answer(arrived, reply).await;
+    let mut taken = 0;
+    while let Ok(Some(mut piece)) = stream.recv_data().await {
+        let length = bytes::Buf::remaining(&piece);
+        bytes::Buf::advance(&mut piece, length);
+        taken += length;
+    }
+    shared.answer(arrived, reply, taken).await;
     match reply {
         Reply::Silence => std::future::pending().await,
         Reply::Reset => stream.stop_stream(Code::H3_INTERNAL_ERROR),

@@ -1,12 +1,24 @@
-//! How late this machine wakes whoever waits, while a run goes on: what a client and a server see
-//! of it is no fault of either.
+//! This machine while a run goes on: how late it wakes whoever waits, and what others take of it. What
+//! a client and a server see of that is no fault of either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
+use salver_bench::disturbance::DISTURBING;
+use salver_bench::environment::OthersWatch;
+
 use crate::stub::exact_waits;
+
+/// A share of a machine that others took while a run went on, in words; `None` if it was too little to
+/// matter, or is not known.
+pub(crate) fn taken(others: &OthersWatch) -> Option<String> {
+    let usage = others.usage()?;
+    let taken = usage.others.cores + usage.others.stolen_cores;
+    let all = usage.cores;
+    (taken >= DISTURBING).then(|| format!("busy machine: others took {taken:.1} of {all} cores"))
+}
 
 /// A thread that sleeps a millisecond again and again, and notes how late it was.
 pub(crate) struct Lateness {

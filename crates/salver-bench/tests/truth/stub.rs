@@ -199,7 +199,7 @@ impl Shared {
 
 /// How long a request that arrives `since` the beginning waits for the end of a stall.
 fn stalled(since: Duration, every: Duration, stall: Duration) -> Duration {
-    let within = Duration::from_nanos((since.as_nanos() % every.as_nanos()) as u64);
+    let within = Duration::from_secs_f64(since.as_secs_f64() % every.as_secs_f64());
     let begins = every * 2 / 5;
     if within < begins {
         return Duration::ZERO;

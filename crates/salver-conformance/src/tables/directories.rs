@@ -1,8 +1,9 @@
 //! Directories: an index, or a redirect that never leaves this server.
 
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::Expectation;
 use crate::fixture::Fixture;
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     indexes(fixture, rows);

@@ -1,9 +1,10 @@
 //! What the flags change: every row here is for a server with one flag.
 
 use super::negotiation::coded;
-use crate::exchange::{Exchange, Need, Request, get};
+use crate::exchange::{Exchange, Request, get};
 use crate::expect::Expectation;
 use crate::fixture::Fixture;
+use crate::need::Need;
 use crate::setup::Setup;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {

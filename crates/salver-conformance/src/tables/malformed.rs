@@ -202,6 +202,7 @@ impl Rows {
             ("5, 6", "hello"),
             ("", "hello"),
             ("18446744073709551621", "hello"),
+            ("18446744073709551621", ""),
         ] {
             let mut request = self.plain().with("content-length", length);
             request.content = content.as_bytes().to_vec();
@@ -320,6 +321,19 @@ impl Rows {
             let name = format!("expect: {expect}");
             self.row(section, &name, request, Verdict::Answered(verdict));
         }
+        // Pseudo-fields are no lines, as the request line of HTTP/1.1 is none.
+        let lines = |request: Carried, count| (0..count).fold(request, |all, _| all.with("a", "b"));
+        let large = || Expectation::status(431);
+        for (count, verdict) in [(100, self.whole.clone()), (101, large())] {
+            let request = lines(self.plain(), count);
+            let name = format!("{count} field lines");
+            self.row("RFC 6585 5", &name, request, Verdict::Answered(verdict));
+        }
+        let mut request = self.plain();
+        request.content = b"hello".to_vec();
+        request.trailers = lines(Carried::default(), 101).fields;
+        let verdict = Verdict::Answered(large());
+        self.row("RFC 6585 5", "101 lines of trailers", request, verdict);
     }
 
     fn odd_but_right(&mut self) {

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::{Expectation, FieldRule};
 use crate::fixture::Fixture;
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     parts(fixture, rows);

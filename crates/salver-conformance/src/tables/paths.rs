@@ -1,8 +1,9 @@
 //! Paths: decoded once, confined, and nothing but names of files (RFC 3986 sections 2, 3.3, 6).
 
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::Expectation;
 use crate::fixture::{Fixture, NAMES, PLAIN_NAMES};
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     names(fixture, rows);

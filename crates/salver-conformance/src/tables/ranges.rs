@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use crate::date;
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::Expectation;
 use crate::fixture::{Fixture, HUGE_LENGTH, HUGE_MARKS, MODIFIED};
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     satisfied(fixture, rows);

@@ -1,8 +1,9 @@
 //! Symlinks, FIFOs, sockets, devices, and files that may not be read.
 
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::Expectation;
 use crate::fixture::Fixture;
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     for (target, file) in [

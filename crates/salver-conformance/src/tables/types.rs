@@ -1,8 +1,9 @@
 //! Media types (RFC 9110 section 8.3) and plain whole files.
 
-use crate::exchange::{Exchange, Need, get};
+use crate::exchange::{Exchange, get};
 use crate::expect::{Expectation, FieldRule};
 use crate::fixture::{Fixture, HUGE_LENGTH, TYPES};
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     for (file, types, charset) in TYPES {

@@ -1,8 +1,9 @@
 //! Last-Modified and ETag (RFC 9110 section 8.8).
 
-use crate::exchange::{Exchange, Need, get, head};
+use crate::exchange::{Exchange, get, head};
 use crate::expect::{Expectation, FieldRule};
 use crate::fixture::Fixture;
+use crate::need::Need;
 
 pub(super) fn rows(fixture: &Fixture, rows: &mut Vec<Exchange>) {
     times(fixture, rows);

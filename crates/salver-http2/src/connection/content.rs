@@ -1,5 +1,7 @@
 //! The content of requests: counted, and given to who has a use for it.
 
+use salver_semantics::Refusal;
+
 use super::{Call, Closed, Connection, Done};
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, flag, kind, push_number};
@@ -48,7 +50,7 @@ impl<T> Connection<T> {
         };
         let length = u64::try_from(content.len()).unwrap_or(u64::MAX);
         incoming.received = incoming.received.saturating_add(length);
-        let is_wrong = match incoming.expected {
+        let is_wrong = match incoming.request.content_length {
             Some(expected) if ends => incoming.received != expected,
             Some(expected) => incoming.received > expected,
             None => false,
@@ -58,8 +60,11 @@ impl<T> Connection<T> {
             return Err(Fault::Stream(frame.stream, ErrorCode::PROTOCOL_ERROR));
         }
         if incoming.received > call.limits.request.max_body {
-            incoming.request.refusal = Some((413, "The content is too large"));
-            return Ok(self.answer_held(frame.stream, &[]));
+            let refusal = Refusal {
+                status: 413,
+                reason: "The content is too large",
+            };
+            return Ok(self.refuse_held(frame.stream, refusal));
         }
         if ends {
             return Ok(self.answer_held(frame.stream, content));
@@ -68,6 +73,15 @@ impl<T> Connection<T> {
             push_number(call.out, kind::WINDOW_UPDATE, frame.stream, taken);
         }
         Ok(Done::Content(frame.stream, content))
+    }
+
+    /// The request whose content is awaited, which is not: it is answered by a status.
+    pub(super) fn refuse_held<'i>(&mut self, id: u32, refusal: Refusal) -> Done<'i, T> {
+        match self.answer_held(id, &[]) {
+            Done::Held(id, request, _) => Done::Refused(id, Some(request.method), refusal),
+            // It was answered without its content.
+            done => done,
+        }
     }
 
     /// The request whose content has come, with the last piece of it.

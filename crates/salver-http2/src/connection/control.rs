@@ -1,9 +1,11 @@
 //! Frames about the connection and its streams, not about messages.
 
-use super::{Call, Closed, Connection, Done, Goodbye, LAST_PING, content, depends_on};
+use salver_fields::Priority;
+
+use super::goodbye::{Goodbye, LAST_PING};
+use super::{Call, Closed, Connection, Done, content};
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{Frame, MOST, flag, kind, push_header, setting};
-use crate::priority::Priority;
+use crate::frame::{Frame, MOST, depends_on, flag, kind, push_header, setting};
 
 /// Priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
 const PRIORITIES: usize = 16;

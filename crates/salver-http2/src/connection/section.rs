@@ -1,10 +1,11 @@
 //! Field sections: the heads of requests, and trailers.
 
-use super::{Block, Call, Closed, Connection, Done, Event, Scratch, depends_on};
+use salver_fields::{FieldSection, Priority, Rejection, RequestHead, Scratch};
+
+use super::{Block, Call, Closed, Connection, Done, Event};
 use crate::error::{ErrorCode, Fault};
-use crate::frame::{Frame, flag};
+use crate::frame::{Frame, depends_on, flag};
 use crate::limits::Limits;
-use crate::request::{Head, Request};
 use crate::streams::{Incoming, State};
 
 /// Streams that are open at a time however short memory is.
@@ -91,14 +92,15 @@ impl<T> Connection<T> {
         bytes: &[u8],
         scratch: &mut Scratch,
     ) -> Result<Done<'static, T>, Fault> {
-        let Scratch { head, text } = scratch;
-        head.clear();
+        let Scratch { section, text } = scratch;
+        section.keep_lines(call.limits.for_program);
+        section.clear();
         self.decoder
-            .decode(bytes, text, |line| head.add(call.limits, line))
+            .decode(bytes, text, |line| section.add(&call.limits.request, line))
             .map_err(|_| ErrorCode::COMPRESSION_ERROR)?;
         let id = block.stream;
         if id <= self.last {
-            return self.trailers(call, block, head);
+            return self.trailers(call, block, section);
         }
         let distance = (id - self.last) / 2;
         self.opened = self.opened.checked_shl(distance).unwrap_or(0) | 1;
@@ -113,9 +115,6 @@ impl<T> Connection<T> {
         if block.is_selfish {
             return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
         }
-        if block.ends_stream && head.content_length().is_some_and(|length| length > 0) {
-            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
-        }
         let most = usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX);
         let crowded = self.held() > self.room && self.streams.len() >= LEAST_STREAMS;
         if self.streams.len() >= most || crowded {
@@ -124,53 +123,53 @@ impl<T> Connection<T> {
         Ok(Done::Head(id, block.ends_stream))
     }
 
-    /// Opens a stream by its request.
+    /// Opens a stream by its request, of which so many bytes of memory are held.
     pub(super) fn open<'s>(
         &mut self,
         limits: &Limits,
         id: u32,
         ends: bool,
-        head: &Head,
-        request: Request<'s>,
+        (request, held): (RequestHead<'s>, usize),
         out: &mut Vec<u8>,
     ) -> Event<'s, T> {
+        let (priority, expects_continue) = (request.priority, request.expects_continue);
+        // Files need no content: who asks whether to send it is answered at once.
+        let wants_content = limits.for_program || !expects_continue;
+        if ends || !wants_content {
+            self.open_answering(id, ends, priority);
+            return Event::Request {
+                stream: id,
+                request,
+                content: &[],
+            };
+        }
+        if expects_continue {
+            self.go_on(id, out);
+        }
+        let incoming = Incoming {
+            request: request.into_owned(),
+            received: 0,
+            held,
+        };
+        let state = State::Receiving(Box::new(incoming));
+        self.open_in(state, id, ends, priority);
+        Event::Again
+    }
+
+    /// Opens a stream whose request can be answered.
+    pub(super) fn open_answering(&mut self, id: u32, ends: bool, priority: Priority) {
+        self.progress += 1;
+        self.open_in(State::Answering, id, ends, priority);
+    }
+
+    fn open_in(&mut self, state: State<T>, id: u32, ends: bool, priority: Priority) {
         let early = self.priorities.iter().position(|(stream, _)| *stream == id);
         let priority = match early {
             Some(place) => self.priorities.swap_remove(place).1,
-            None => head.priority(),
+            None => priority,
         };
-        let expected = head.content_length();
-        let mut request = request;
-        if expected.is_some_and(|length| length > limits.request.max_body) {
-            request
-                .refusal
-                .get_or_insert((413, "The content is too large"));
-        }
-        // Files need no content: who asks whether to send it is answered at once.
-        let wants_content = limits.for_program || !head.expects_continue;
-        if !ends && wants_content && request.refusal.is_none() {
-            if head.expects_continue {
-                self.go_on(id, out);
-            }
-            let incoming = Incoming {
-                request: request.into_owned(),
-                expected,
-                received: 0,
-                held: head.held(),
-            };
-            let state = State::Receiving(Box::new(incoming));
-            self.streams
-                .open(id, state, ends, self.initial_window, priority);
-            return Event::Again;
-        }
-        self.progress += 1;
         self.streams
-            .open(id, State::Answering, ends, self.initial_window, priority);
-        Event::Request {
-            stream: id,
-            request,
-            content: &[],
-        }
+            .open(id, state, ends, self.initial_window, priority);
     }
 
     /// A field section on a stream that is, or was, open.
@@ -178,7 +177,7 @@ impl<T> Connection<T> {
         &mut self,
         call: &Call<'_>,
         block: &Block,
-        head: &Head,
+        section: &FieldSection,
     ) -> Result<Done<'static, T>, Fault> {
         let id = block.stream;
         let (closed, was_opened) = (self.on_closed(id), self.opened & self.bit(id) != 0);
@@ -195,18 +194,20 @@ impl<T> Connection<T> {
         if stream.is_whole {
             return Err(ErrorCode::STREAM_CLOSED.into());
         }
-        // Section 8.1: trailers end the stream, and have no pseudo-fields.
-        let is_wrong = !block.ends_stream || block.is_selfish || !head.is_trailers();
+        // Section 8.1: trailers end the stream.
+        let is_wrong = !block.ends_stream || block.is_selfish;
         stream.is_whole = true;
         let is_short = match &stream.state {
-            State::Receiving(incoming) => incoming
-                .expected
-                .is_some_and(|expected| expected != incoming.received),
+            State::Receiving(incoming) => {
+                let expected = incoming.request.content_length;
+                expected.is_some_and(|expected| expected != incoming.received)
+            }
             State::Answering | State::Sending { .. } => false,
         };
-        if is_wrong || is_short {
-            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
+        match section.check_trailers() {
+            Ok(()) if !is_wrong && !is_short => Ok(self.answer_held(id, &[])),
+            Err(Rejection::Refused(refusal)) if !is_wrong => Ok(self.refuse_held(id, refusal)),
+            _ => Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR)),
         }
-        Ok(self.answer_held(id, &[]))
     }
 }

@@ -184,7 +184,7 @@ fn content_of_requests_is_counted() {
     // Too much: announced, and not.
     check(
         &[post(1, &[("content-length", "1048577")])],
-        &["Get / on 1 413"],
+        &["413 on 1 Some(Get)"],
         &[],
     );
     let mut client = Client::new();
@@ -192,7 +192,7 @@ fn content_of_requests_is_counted() {
     for _ in 0..64 {
         assert_eq!(client.send(&data(0, 1, 16_384)).len(), 1);
     }
-    assert_eq!(client.send(&data(0, 1, 16_384)), ["Get / on 1 413"]);
+    assert_eq!(client.send(&data(0, 1, 16_384)), ["413 on 1 Some(Get)"]);
     client.said();
     client.respond(1, 0);
     assert_eq!(client.said(), ["HEADERS 1 end", "RST_STREAM 1 0"]);
@@ -365,7 +365,7 @@ proptest! {
                         carry.drain(..consumed);
                         break;
                     }
-                    Event::Request { stream, .. } => Some(stream),
+                    Event::Request { stream, .. } | Event::Refused { stream, .. } => Some(stream),
                     Event::Content { .. } | Event::Cancelled { .. } | Event::Again => None,
                 };
                 carry.drain(..consumed);

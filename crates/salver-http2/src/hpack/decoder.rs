@@ -1,23 +1,14 @@
 //! Field blocks to field lines (RFC 7541 section 6).
 
+use super::Error;
 use super::dynamic_table::DynamicTable;
 use super::static_table::STATIC;
-use super::{Error, huffman, integer};
+use salver_fields::{FieldLine, integer, string};
 use salver_semantics::field::is_value;
-use salver_semantics::message::is_lowercase_name;
 
 /// What a decoder lets its peer's dynamic table take: `SETTINGS_HEADER_TABLE_SIZE` as it is unless
 /// said otherwise (RFC 9113 section 6.5.2).
 const TABLE_SIZE: usize = 4096;
-
-/// A field line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
-    pub(crate) name: &'a [u8],
-    pub(crate) value: &'a [u8],
-    /// Whether both may stand in a message (RFC 9113 section 8.2.1).
-    pub(crate) valid: bool,
-}
 
 /// One side's memory of the field lines that the other has sent.
 #[derive(Debug)]
@@ -40,7 +31,7 @@ impl Decoder {
         &mut self,
         block: &[u8],
         scratch: &mut Vec<u8>,
-        mut each: impl FnMut(Line<'_>),
+        mut each: impl FnMut(FieldLine<'_>),
     ) -> Result<(), Error> {
         let mut rest = block;
         let mut any = false;
@@ -75,17 +66,17 @@ impl Decoder {
         rest: &'b [u8],
         indexing: bool,
         scratch: &mut Vec<u8>,
-        each: &mut impl FnMut(Line<'_>),
+        each: &mut impl FnMut(FieldLine<'_>),
     ) -> Result<&'b [u8], Error> {
         let (index, rest) = integer::read(rest, if indexing { 6 } else { 4 })?;
         scratch.clear();
         let (name, name_valid, rest) = if index == 0 {
-            let rest = string(rest, scratch)?;
-            (None, is_name(scratch), rest)
+            let rest = string::read(rest, 7, scratch)?;
+            (None, FieldLine::is_name(scratch), rest)
         } else {
             let line = self.line(index)?;
             // An entry may be invalid for its value; its name then is looked at again.
-            let valid = line.valid || is_name(line.name);
+            let valid = line.is_valid || FieldLine::is_name(line.name);
             // What is inserted may push out the entry whose name it has (section 4.4).
             if indexing {
                 scratch.extend_from_slice(line.name);
@@ -95,50 +86,35 @@ impl Decoder {
             }
         };
         let split = scratch.len();
-        let rest = string(rest, scratch)?;
+        let rest = string::read(rest, 7, scratch)?;
         let (written, value) = scratch.split_at_checked(split).unwrap_or_default();
-        let valid = name_valid && is_value(value);
+        let is_valid = name_valid && is_value(value);
         let name = match name {
             Some(index) => self.line(index)?.name,
             None => written,
         };
-        each(Line { name, value, valid });
+        each(FieldLine {
+            name,
+            value,
+            is_valid,
+        });
         if indexing {
-            self.table.insert(written, value, valid);
+            self.table.insert(written, value, is_valid);
         }
         Ok(rest)
     }
 
-    fn line(&self, index: usize) -> Result<Line<'_>, Error> {
+    fn line(&self, index: usize) -> Result<FieldLine<'_>, Error> {
         let place = index.checked_sub(1).ok_or(Error::Index)?;
         if let Some((name, value)) = STATIC.get(place) {
-            return Ok(Line {
+            return Ok(FieldLine {
                 name: name.as_bytes(),
                 value: value.as_bytes(),
-                valid: true,
+                is_valid: true,
             });
         }
-        let (name, value, valid) = self.table.get(place - STATIC.len()).ok_or(Error::Index)?;
-        Ok(Line { name, value, valid })
+        self.table.get(place - STATIC.len()).ok_or(Error::Index)
     }
-}
-
-/// Appends a string literal (section 5.2); what follows it.
-fn string<'b>(input: &'b [u8], out: &mut Vec<u8>) -> Result<&'b [u8], Error> {
-    let coded = input.first().is_some_and(|first| first & 0x80 != 0);
-    let (length, rest) = integer::read(input, 7)?;
-    let (text, rest) = rest.split_at_checked(length).ok_or(Error::Truncated)?;
-    if coded {
-        huffman::decode(text, out).map_err(|huffman::Malformed| Error::Huffman)?;
-    } else {
-        out.extend_from_slice(text);
-    }
-    Ok(rest)
-}
-
-/// The name of a field, or of a pseudo-field, which has a colon before it.
-fn is_name(name: &[u8]) -> bool {
-    is_lowercase_name(name.strip_prefix(b":").unwrap_or(name))
 }
 
 #[cfg(test)]
@@ -151,7 +127,7 @@ mod tests {
         let mut lines = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         decoder.decode(block, &mut Vec::new(), |line| {
-            let mark = if line.valid { "" } else { " (invalid)" };
+            let mark = if line.is_valid { "" } else { " (invalid)" };
             lines.push(format!("{}: {}{mark}", text(line.name), text(line.value)));
         })?;
         Ok(lines)
@@ -297,7 +273,11 @@ mod tests {
                     // Another value for an entry that was invalid for its own.
                     let expected = [format!(
                         "{name}: x{}",
-                        if is_name(name.as_bytes()) { "" } else { mark }
+                        if FieldLine::is_name(name.as_bytes()) {
+                            ""
+                        } else {
+                            mark
+                        }
                     )];
                     assert_eq!(
                         lines(&mut decoder, &[0x0f, 0x2f, 1, b'x']).unwrap(),

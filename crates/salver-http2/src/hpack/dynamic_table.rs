@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use salver_fields::FieldLine;
+
 /// What an entry counts besides its bytes (section 4.1).
 const OVERHEAD: usize = 32;
 
@@ -20,7 +22,7 @@ struct Entry {
     /// The name, then the value.
     bytes: Box<[u8]>,
     name: usize,
-    valid: bool,
+    is_valid: bool,
 }
 
 impl Entry {
@@ -38,15 +40,19 @@ impl DynamicTable {
         }
     }
 
-    /// Name, value and validity of an entry; the newest is 0.
-    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8], bool)> {
+    /// The line of an entry; the newest is 0.
+    pub(crate) fn get(&self, index: usize) -> Option<FieldLine<'_>> {
         let entry = self.entries.get(index)?;
         let (name, value) = entry.bytes.split_at_checked(entry.name)?;
-        Some((name, value, entry.valid))
+        Some(FieldLine {
+            name,
+            value,
+            is_valid: entry.is_valid,
+        })
     }
 
     /// Adds an entry (section 4.4). One that is too large empties the table.
-    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8], valid: bool) {
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8], is_valid: bool) {
         let size = name.len() + value.len() + OVERHEAD;
         self.shrink(self.most.saturating_sub(size));
         if size <= self.most {
@@ -54,7 +60,7 @@ impl DynamicTable {
             self.entries.push_front(Entry {
                 bytes: [name, value].concat().into_boxed_slice(),
                 name: name.len(),
-                valid,
+                is_valid,
             });
         }
     }
@@ -79,7 +85,7 @@ mod tests {
     use super::*;
 
     fn names(table: &DynamicTable) -> Vec<String> {
-        let name = |index| table.get(index).map(|(name, ..)| name.to_vec());
+        let name = |index| table.get(index).map(|line| line.name.to_vec());
         let text = |name| String::from_utf8(name).unwrap();
         (0..).map_while(name).map(text).collect()
     }
@@ -95,7 +101,12 @@ mod tests {
         );
         table.insert(b"c", b"", false);
         assert_eq!(names(&table), ["c", "b"]);
-        assert_eq!(table.get(0), Some((&b"c"[..], &b""[..], false)));
+        let invalid = FieldLine {
+            name: b"c",
+            value: b"",
+            is_valid: false,
+        };
+        assert_eq!(table.get(0), Some(invalid));
         table.resize(40);
         assert_eq!(names(&table), ["c"]);
         table.insert(b"d", &[b'x'; 100], true);

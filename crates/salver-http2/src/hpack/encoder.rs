@@ -2,7 +2,7 @@
 //! stands for itself, and so can be kept and sent on any connection.
 
 use super::static_table::{STATIC, name_index};
-use super::{huffman, integer};
+use salver_fields::{integer, string};
 
 /// Appends `:status`.
 pub(crate) fn push_status(out: &mut Vec<u8>, status: u16) {
@@ -22,21 +22,10 @@ pub(crate) fn push_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
         Some(index) => integer::write(out, 0, 4, index),
         None => {
             out.push(0);
-            push_string(out, name.to_ascii_lowercase().as_bytes());
+            string::write(out, 0, 7, name.to_ascii_lowercase().as_bytes());
         }
     }
-    push_string(out, value);
-}
-
-fn push_string(out: &mut Vec<u8>, text: &[u8]) {
-    let coded = huffman::encoded_length(text);
-    if coded < text.len() {
-        integer::write(out, 0x80, 7, coded);
-        huffman::encode(text, out);
-    } else {
-        integer::write(out, 0, 7, text.len());
-        out.extend_from_slice(text);
-    }
+    string::write(out, 0, 7, value);
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Tree {
     }
 }
 
-/// What opening gives: the content, or a word for the error.
+/// The result of opening: the content, or a word for the error.
 fn read(directory: &Directory, path: &str) -> String {
     match directory.open_file(path.as_bytes(), Patience::MayWait) {
         Ok(OpenedFile {

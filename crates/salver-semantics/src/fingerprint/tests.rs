@@ -5,7 +5,7 @@ fn is_certain(path: &str) -> bool {
     of(path.as_bytes()) == Fingerprint::Certain
 }
 
-/// Whether the name counts beside these.
+/// True if the name counts beside these.
 fn counts(path: &str, beside: &str) -> bool {
     match of(path.as_bytes()) {
         Fingerprint::Absent => false,
@@ -204,8 +204,8 @@ fn directories_of_build_tools_decide() {
     }
 }
 
-/// Of all possible hashes, how many in a hundred are found beside some others, each of its own file.
-/// A fixed sequence, so that the number is the same on every run.
+/// The share of all possible hashes that are found beside some others, each of its own file. A
+/// fixed sequence, so that the number is the same on every run.
 #[test]
 fn nearly_every_hash_is_found() {
     let check = |alphabet: &str, length: usize, others: usize, least: usize| {

@@ -1,24 +1,24 @@
-//! Could a person have written it? Tells words, numbers and abbreviations from the letters and digits
-//! of a hash.
+//! Text as people write it: telling words, numbers and abbreviations from the letters and digits of
+//! a hash.
 
-use super::Kind;
+use super::FileClass;
 
-/// How much a text looks like what people write.
+/// The looks of a text, from written by people to random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Looks {
     /// Words, a date, a number of something.
     Written,
-    /// Nothing that says much.
+    /// Odd, which says little.
     Odd,
-    /// Next to nothing of what people write is in it.
+    /// Noise: next to nothing of what people write is in it.
     Noise,
-    /// Nothing at all is.
+    /// Random: nothing of what people write is in it.
     Random,
 }
 
-/// How characters out of `A-Z a-z 0-9 _ -` look in the name of such a file. Of hashes in base64url about
+/// The looks of characters out of `A-Z a-z 0-9 _ -` in the name of such a file. Of hashes in base64url about
 /// one in fifty looks written, one in twenty no more than odd, and every other random.
-pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
+pub(super) fn looks(text: &[u8], kind: FileClass) -> Looks {
     if is_numbered(text) {
         return Looks::Written;
     }
@@ -26,7 +26,7 @@ pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
     let has_digit = has(u8::is_ascii_digit);
     let (odd, noise, random) = match (has(u8::is_ascii_uppercase), has(u8::is_ascii_lowercase)) {
         (false, false) => return Looks::Written,
-        (true, false) if kind != Kind::Code && is_part_number(text) => return Looks::Written,
+        (true, false) if kind != FileClass::Code && is_part_number(text) => return Looks::Written,
         (true, false) => (1, 1, 2),
         // Abbreviations run together are everyday names of files: `charconv`, `mksysnum`.
         (false, true) if !has_digit => (text.len(), usize::MAX, usize::MAX),
@@ -47,14 +47,14 @@ pub(super) fn looks(text: &[u8], kind: Kind) -> Looks {
 
 /// The same for digits with letters from `a` to `f`, which may be a word, a date, a number of
 /// people's making: `cafe2024`, `2feb2026`, `a1234567`, `ade7753a`.
-pub(super) fn looks_in_hex(text: &[u8], kind: Kind) -> Looks {
+pub(super) fn looks_in_hex(text: &[u8], kind: FileClass) -> Looks {
     let is_digits = |run: &[u8]| run.first().is_some_and(u8::is_ascii_digit);
     let runs: Vec<&[u8]> = text
         .chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit())
         .collect();
     let spells = |run: &[u8]| run.len() >= 3 && is_word(run);
     // Nobody gives a script a serial number.
-    let is_serial = |run: &[u8]| kind != Kind::Code && run.len() >= 4;
+    let is_serial = |run: &[u8]| kind != FileClass::Code && run.len() >= 4;
     let (spells, is_serial) = match *runs {
         [letters, digits] | [digits, letters] if is_digits(digits) => {
             (spells(letters), is_serial(digits) && letters.len() <= 2)
@@ -76,8 +76,8 @@ pub(super) fn looks_in_hex(text: &[u8], kind: Kind) -> Looks {
     }
 }
 
-/// Runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`, as in
-/// `5ca1ab1e`.
+/// The number of runs of digits that stand for no letters: `0`, `1` and `5` may be read as `o`, `i` and `s`,
+/// as in `5ca1ab1e`.
 pub(super) fn numbers_in_hex(text: &[u8]) -> usize {
     let runs = text.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
     runs.filter(|run| {
@@ -87,7 +87,7 @@ pub(super) fn numbers_in_hex(text: &[u8]) -> usize {
     .count()
 }
 
-/// Letters and a number, or a year with anything: `Xmas2025`, `BMW_2020`, `DSCN2345`, `IMG_0123`.
+/// True for letters and a number, or a year with anything: `Xmas2025`, `BMW_2020`, `DSCN2345`, `IMG_0123`.
 fn is_numbered(text: &[u8]) -> bool {
     let is_digit = u8::is_ascii_digit;
     let letters = text
@@ -100,14 +100,14 @@ fn is_numbered(text: &[u8]) -> bool {
     number >= 3 && matches!(between, [] | [b'-' | b'_']) || runs.any(is_year)
 }
 
-/// Whether a number ends or begins with a year.
+/// True if a number ends or begins with a year.
 fn is_year(digits: &[u8]) -> bool {
     let is = |four: Option<&[u8; 4]>| matches!(four, Some([b'1', b'9', ..] | [b'2', b'0', ..]));
     is(digits.first_chunk()) || is(digits.last_chunk())
 }
 
-/// How much there is in it that people do not write: letters that cannot be spoken, one letter or
-/// two here and there, several numbers, hyphens at the ends.
+/// The measure of what people do not write: letters that cannot be spoken, one letter or two here
+/// and there, several numbers, hyphens at the ends.
 fn oddity(text: &[u8]) -> usize {
     let (mut odd, mut words, mut short) = (0, 0, 0_usize);
     for token in tokens(text) {
@@ -142,19 +142,19 @@ fn is_words_and_a_number(text: &[u8]) -> bool {
     letters.count() + number.count() == text.len()
 }
 
-/// How many numbers there are.
+/// The number of numbers in the text.
 fn numbers(text: &[u8]) -> usize {
     runs(text)
         .filter(|run| run.first().is_some_and(u8::is_ascii_digit))
         .count()
 }
 
-/// Letters, digits and separators, each for as long as they go on.
+/// The runs of letters, of digits and of separators.
 fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.chunk_by(|one, next| class(*one) == class(*next))
 }
 
-/// Words, numbers, separators: `IMGPark_01` is `IMG`, `Park`, `_`, `01`.
+/// The words, numbers and separators: `IMGPark_01` is `IMG`, `Park`, `_`, `01`.
 fn tokens(text: &[u8]) -> Vec<&[u8]> {
     let mut tokens = Vec::new();
     for run in runs(text) {
@@ -178,7 +178,7 @@ fn first_word(letters: &[u8]) -> Option<usize> {
     })
 }
 
-/// Digits, letters, separators.
+/// The class of a character: digit, letter or separator.
 fn class(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => 0,
@@ -187,7 +187,7 @@ fn class(byte: u8) -> u8 {
     }
 }
 
-/// `SN74LS47`, `LM2576T5`, `STM32F42`, `DSCN2345`.
+/// True for part numbers: `SN74LS47`, `LM2576T5`, `STM32F42`, `DSCN2345`.
 fn is_part_number(text: &[u8]) -> bool {
     let runs: Vec<&[u8]> = runs(text).collect();
     match *runs {
@@ -205,7 +205,7 @@ fn is_part_number(text: &[u8]) -> bool {
     }
 }
 
-/// `CaCl2H2O`: symbols of elements, and numbers.
+/// True for formulas: `CaCl2H2O`, symbols of elements and numbers.
 fn is_formula(text: &[u8]) -> bool {
     const ELEMENTS: &[u8] = b"Ac Ag Al Am Ar As At Au B Ba Be Bi Br C Ca Cd Ce Cl Co Cr Cs Cu Dy Er Eu \
         F Fe Fr Ga Gd Ge H He Hf Hg Ho I In Ir K Kr La Li Lu Mg Mn Mo N Na Nb Nd Ne Ni Np O Os P Pa Pb \
@@ -227,7 +227,7 @@ fn is_formula(text: &[u8]) -> bool {
     true
 }
 
-/// Whether it could be spoken in one of the languages of Europe: vowels, and between them no more
+/// True if it could be spoken in one of the languages of Europe: vowels, and between them no more
 /// consonants than go together.
 fn is_word(word: &[u8]) -> bool {
     let word = word.to_ascii_lowercase();
@@ -254,7 +254,7 @@ fn is_vowel(byte: u8) -> bool {
     b"aeiouy".contains(&byte)
 }
 
-/// Whether a syllable begins so.
+/// True if a syllable begins so.
 fn is_onset(consonants: &[u8]) -> bool {
     const ONSETS: &[u8] =
         b"bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr mc ph pl pr ps pt qu rh \
@@ -262,7 +262,7 @@ fn is_onset(consonants: &[u8]) -> bool {
     consonants.len() == 1 || is_one_of(consonants, ONSETS)
 }
 
-/// Whether a syllable ends so.
+/// True if a syllable ends so.
 fn is_coda(consonants: &[u8]) -> bool {
     const CODAS: &[u8] = b"bs bt ch ck cs ct ds dd ff ft gg gh gn gs hm hn ht ks kt lb ld lf lg lk ll \
         lm ln lp ls lt lv mb mm mn mp ms nc nd nf ng nk nn ns nt nx nz ph pp ps pt rb rc rd rf rg rk \

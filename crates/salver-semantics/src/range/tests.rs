@@ -338,7 +338,7 @@ fn the_field_of_the_answer() {
     assert_eq!(content_range_unsatisfied(0), "bytes */0");
 }
 
-/// Which bytes of a small representation a range-set names, told one by one.
+/// The bytes of a small representation that a range-set names, told one by one.
 fn named_bytes(specs: &[(Option<u64>, Option<u64>)], length: u64) -> Vec<bool> {
     (0..length)
         .map(|at| {

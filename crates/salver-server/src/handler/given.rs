@@ -10,10 +10,12 @@ use salver_assets::{RequestPath, encode_path};
 use super::{Peer, RequestBody, belongs_to_connection};
 
 /// Makes it of all lines of its head, those of pseudo-fields among them: names that begin with a
-/// colon. `None` if it cannot be said in the types of the `http` crate.
+/// colon. `path` is that of `asked`, if it has one. `None` if it cannot be said in the types of the `http`
+/// crate.
 pub(crate) fn given<'a>(
     version: Version,
     asked: &salver_assets::Request<'_>,
+    path: Option<&RequestPath<'_>>,
     lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
@@ -21,7 +23,7 @@ pub(crate) fn given<'a>(
     let content = content.map(RequestBody::into_bytes).unwrap_or_default();
     let mut request = Request::new(content);
     *request.version_mut() = version;
-    let path = path(&asked.path);
+    let path = without_detours(&asked.path, path);
     let target = match &asked.query {
         Some(query) => [&*path, b"?", query].concat(),
         None => path.into_owned(),
@@ -57,11 +59,11 @@ pub(crate) fn given<'a>(
 
 /// A path as it came, but without segments that lead nowhere: a guard does not see them, so that
 /// what is behind it must not either (`/private/../x` is `/x`).
-fn path(raw: &[u8]) -> Cow<'_, [u8]> {
+fn without_detours<'a>(raw: &'a [u8], path: Option<&RequestPath<'_>>) -> Cow<'a, [u8]> {
     // Leaving out a segment leaves out its slash; the dot of `/a/.` alone hides nothing.
     let slashes = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
-    match RequestPath::parse(raw) {
-        Ok(path) if slashes(path.as_bytes()) != slashes(raw) => {
+    match path {
+        Some(path) if slashes(path.as_bytes()) != slashes(raw) => {
             let mut encoded = String::with_capacity(raw.len());
             encode_path(path.as_bytes(), &mut encoded);
             encoded.into_bytes().into()

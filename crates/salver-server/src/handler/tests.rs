@@ -77,7 +77,9 @@ fn any_target_is_given() {
         let mut asked = salver_assets::Request::get(path.as_bytes());
         asked.query = query.map(|query| query.as_bytes().into());
         let lines = [(&b":method"[..], &b"X-OWN"[..]), (b":authority", b"a")];
-        let given = given(http::Version::HTTP_2, &asked, lines.into_iter(), None, None).unwrap();
+        let path = RequestPath::parse(&asked.path).ok();
+        let (version, lines) = (http::Version::HTTP_2, lines.into_iter());
+        let given = given(version, &asked, path.as_ref(), lines, None, None).unwrap();
         assert_eq!(given.uri(), expected);
         assert_eq!(
             (given.method().as_str(), &given.headers()["host"]),

@@ -3,14 +3,12 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use salver_assets::ResponsePlan;
 use salver_http1::Persistence;
-use tokio::io::ReadBuf;
 
 use super::translate::push_head;
 use super::{Connection, SENT_AHEAD};
@@ -48,10 +46,10 @@ impl<S: Stream> Connection<S> {
             answer,
             persistence,
         } = slow;
-        let shared = Rc::clone(&self.shared);
+        let shared = Rc::clone(&self.wire.shared);
         let common = &shared.common;
-        shared.turns.wait(self.seat.client).await;
-        self.stream.limit_buffer(&self.seat.account);
+        shared.turns.wait(self.wire.seat.client).await;
+        self.wire.limit_buffer();
         let (outbox, plan) = match answer {
             Answer::Ready(plan) => (outbox, plan),
             Answer::Awaited(awaited) => {
@@ -78,12 +76,12 @@ impl<S: Stream> Connection<S> {
     fn transmission<'a>(&'a mut self, shared: &'a Loop, outbox: Outbox) -> Transmission<'a, S> {
         Transmission {
             shared,
-            seat: &self.seat,
-            stream: &mut self.stream,
-            deadline: &self.deadline,
+            seat: &self.wire.seat,
+            stream: &mut self.wire.stream,
+            deadline: &self.wire.deadline,
             outbox,
             pace: None,
-            charge: self.seat.account.charge(0),
+            charge: self.wire.seat.account.charge(0),
         }
     }
 
@@ -95,43 +93,24 @@ impl<S: Stream> Connection<S> {
             if let Poll::Ready(plan) = awaited.as_mut().poll(context) {
                 return Poll::Ready(Some(plan));
             }
-            self.deadline.register(context);
+            self.wire.deadline.register(context);
             if !has_ended {
-                let Ok(ended) = self.receive_ahead(context) else {
+                let Ok(ended) = self.wire.receive_ahead(context, SENT_AHEAD) else {
                     return Poll::Ready(None);
                 };
                 if ended {
                     has_ended = true;
                     let now = Instant::now();
-                    self.deadline.set_waiting(now + HALF_CLOSED, now);
+                    self.wire.deadline.set_waiting(now + HALF_CLOSED, now);
                 }
             }
-            let is_over = self.deadline.has_passed(Instant::now()) || self.deadline.makes_room();
+            let is_over =
+                self.wire.deadline.has_passed(Instant::now()) || self.wire.deadline.makes_room();
             if has_ended && is_over {
                 return Poll::Ready(None);
             }
             Poll::Pending
         })
         .await
-    }
-
-    /// Receives what comes while an answer is awaited, within bounds; whether the client has ended its side.
-    fn receive_ahead(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
-        let shared = Rc::clone(&self.shared);
-        let mut scratch = shared.scratch.borrow_mut();
-        while self.carry.len() < SENT_AHEAD {
-            let mut buffer = ReadBuf::new(&mut scratch.input);
-            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
-                Poll::Pending => return Ok(false),
-                Poll::Ready(received) => received?,
-            }
-            if buffer.filled().is_empty() {
-                return Ok(true);
-            }
-            self.carry.extend_from_slice(buffer.filled());
-            self.carries_more = true;
-            self.count_carry();
-        }
-        Ok(false)
     }
 }

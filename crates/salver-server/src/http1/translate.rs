@@ -1,22 +1,18 @@
 //! Between the words of HTTP/1.1 and those of the engine.
 
 use bytes::Bytes;
-use salver_assets::{Content, Method, Protocol, Request, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RenderedHead, RequestHead, Target, Version, write_head};
+use salver_assets::{Content, Request, RequestPath, ResponsePlan};
+use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
 
 use crate::asking;
 use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
 use crate::outbox::Outbox;
-
-/// What is to be done, whatever it was called.
-pub(super) fn method(head: &RequestHead<'_>) -> Method {
-    asking::method(head.method)
-}
+use crate::ready::{fields, rendered};
 
 /// The request as the engine reads it.
 pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = method(&head);
+    let method = asking::method(head.method);
     let (path, query) = match head.target {
         Target::Path { path, query } => (path, query),
         Target::Asterisk | Target::Authority => (&b"*"[..], None),
@@ -34,6 +30,7 @@ pub(super) fn given(
     version: Version,
     raw: RawHead<'_>,
     asked: &Request<'_>,
+    path: Option<&RequestPath<'_>>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
 ) -> Option<http::Request<Bytes>> {
@@ -48,17 +45,7 @@ pub(super) fn given(
     let lines = std::iter::once(method)
         .chain(authority)
         .chain(raw.field_lines());
-    handler::given(version, asked, lines, content, peer)
-}
-
-/// The head of a plan as it is rendered once; `None` for a head made for one answer alone.
-pub(super) fn rendered(plan: &ResponsePlan) -> Option<&RenderedHead> {
-    let render = || RenderedHead::new(plan.status, fields(plan));
-    plan.prepared()?.head(Protocol::Http1, render)
-}
-
-fn fields(plan: &ResponsePlan) -> impl Iterator<Item = (&str, &[u8])> {
-    plan.fields().map(|(name, value)| (name, &**value))
+    handler::given(version, asked, path, lines, content, peer)
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.

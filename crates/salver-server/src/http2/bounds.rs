@@ -9,8 +9,8 @@ use salver_http2::Phase;
 
 use super::{Connection, disk};
 use crate::asking::Awaited;
-use crate::ending::report;
 use crate::outbox::Outbox;
+use crate::report::report;
 use crate::send_pace::step;
 use crate::stream::Stream;
 
@@ -22,7 +22,7 @@ impl<S: Stream> Connection<S> {
     /// Counts the memory that the connection holds from this turn to the next.
     pub(super) fn count_memory(&mut self) {
         let unsettled = self.awaited.capacity() * size_of::<(u32, Awaited)>();
-        let held = self.protocol.held() + self.carry.capacity() + unsettled;
+        let held = self.protocol.held() + unsettled;
         self.charge.set(held);
     }
 
@@ -41,13 +41,13 @@ impl<S: Stream> Connection<S> {
 
     /// Resets the streams that their client holds up for too long; whether it holds up all of them.
     pub(super) fn is_stalled(&mut self, now: Now, outbox: &mut Outbox) -> bool {
-        let common = &self.shared.common;
+        let common = &self.wire.shared.common;
         let (time, step) = (now.instant - self.checked, step(&common.settings));
         if time < step || !self.protocol.is_sending() {
             return false;
         }
         self.checked = now.instant;
-        self.deadline.set(now.instant + step);
+        self.wire.deadline.set(now.instant + step);
         let rate = common.settings.least_rate();
         let protocol = &mut self.protocol;
         let Ok(stalled) = outbox.write(|buffer| protocol.reset_stalled(&rate, time, buffer)) else {
@@ -57,7 +57,7 @@ impl<S: Stream> Connection<S> {
         };
         for sending in stalled {
             report(common, &io::ErrorKind::TimedOut.into());
-            sending.reading.end(&disk(&self.shared, &self.seat));
+            sending.reading.end(&disk(&self.wire));
         }
         false
     }
@@ -65,7 +65,7 @@ impl<S: Stream> Connection<S> {
     /// Sets the deadline for what is waited for from now on.
     pub(super) fn wait_anew(&mut self, now: Now) {
         let mut phase = self.protocol.phase();
-        if phase == Phase::Idle && !self.carry.is_empty() {
+        if phase == Phase::Idle && !self.wire.carry.is_empty() {
             phase = Phase::Head;
         }
         let state = (phase, self.protocol.progress());
@@ -73,8 +73,8 @@ impl<S: Stream> Connection<S> {
             return;
         }
         self.waits_in = state;
-        let settings = &self.shared.common.settings;
-        let (now, deadline) = (now.instant, &self.deadline);
+        let settings = &self.wire.shared.common.settings;
+        let (now, deadline) = (now.instant, &self.wire.deadline);
         match phase {
             Phase::Head => deadline.set_waiting(now + settings.header_timeout, now),
             Phase::Idle | Phase::Body => {
@@ -97,15 +97,16 @@ impl<S: Stream> Connection<S> {
         if let Some(at) = self.leaves_at
             && !self.protocol.goes_away()
         {
-            self.deadline.set(at);
+            self.wire.deadline.set(at);
         }
-        if !self.deadline.has_passed(now.instant) && !self.deadline.makes_room() {
+        if !self.wire.deadline.has_passed(now.instant) && !self.wire.deadline.makes_room() {
             return false;
         }
-        if self.protocol.phase() == Phase::Answering && !self.deadline.makes_room() {
+        if self.protocol.phase() == Phase::Answering && !self.wire.deadline.makes_room() {
             // What the client holds up has been looked at; else a disk takes its time.
-            self.deadline
-                .set(now.instant + step(&self.shared.common.settings));
+            self.wire
+                .deadline
+                .set(now.instant + step(&self.wire.shared.common.settings));
             return false;
         }
         outbox.write(|buffer| self.protocol.go_away(buffer));

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use salver_assets::{Now, ResponsePlan};
 
 use super::Connection;
+use crate::asking::error;
 use crate::handler::{Full, RequestBody};
 use crate::outbox::Outbox;
 use crate::stream::Stream;
@@ -28,8 +28,8 @@ impl<S: Stream> Connection<S> {
         let incoming = match known.find(|incoming| incoming.stream == stream) {
             Some(incoming) => incoming,
             None => {
-                let common = &self.shared.common;
-                let Some(content) = common.request_body(&self.seat.account) else {
+                let common = &self.wire.shared.common;
+                let Some(content) = common.request_body(&self.wire.seat.account) else {
                     return Ok(());
                 };
                 self.contents.push_mut(Incoming {
@@ -49,11 +49,9 @@ impl<S: Stream> Connection<S> {
         Some(self.contents.swap_remove(place).content)
     }
 
-    /// There is no room for the content of a request, or no time. It may be one of HEAD, so that
-    /// there is no text.
-    pub(super) fn refuse(&mut self, stream: u32, status: u16, outbox: &mut Outbox) {
+    /// Answers a request whose content nobody is to have.
+    pub(super) fn refuse(&mut self, stream: u32, plan: ResponsePlan, outbox: &mut Outbox) {
         self.take_content(stream);
-        let plan = ResponsePlan::own(status, vec![], Bytes::new());
         self.respond(stream, plan, outbox);
     }
 
@@ -61,7 +59,9 @@ impl<S: Stream> Connection<S> {
     pub(super) fn refuse_late(&mut self, now: Now, outbox: &mut Outbox) {
         let is_late = |incoming: &&Incoming| incoming.until <= now.instant;
         while let Some(late) = self.contents.iter().find(is_late) {
-            self.refuse(late.stream, 408, outbox);
+            let stream = late.stream;
+            let plan = error(408, "Request Timeout", self.protocol.method(stream));
+            self.refuse(stream, plan, outbox);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, ServerConfig, TokioRuntime};
 
 use super::Handshakes;
+use super::fair_socket::FairSocket;
 use super::limited_socket::LimitedSocket;
 use super::routing::{Generator, Ids};
 use super::socket::{Exchange, Socket};
@@ -102,7 +103,7 @@ impl Sockets {
             if exchange.has_others() {
                 socket = Arc::new(Socket::new(socket, exchange, worker));
             }
-            let socket = Arc::new(LimitedSocket::new(socket));
+            let socket = Arc::new(FairSocket::new(Arc::new(LimitedSocket::new(socket))));
             Endpoint::new_with_abstract_socket(
                 endpoint.clone(),
                 Some(self.config.clone()),

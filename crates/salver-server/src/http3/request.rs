@@ -10,22 +10,19 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
-use salver_assets::{Content, Method, Request, ResponsePlan};
-use salver_http3::{
-    CONTINUE, Code, Event, FieldSection, RequestHead, RequestStream, StreamFailure, Urgency,
-};
+use salver_assets::{Method, RequestPath, ResponsePlan};
+use salver_fields::{Priority, RequestHead};
+use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
+use salver_semantics::{LeastRate, Method as Sent};
 
-use super::connection::{Connection, code};
 use super::send_order::Place;
+use super::shared::{Connection, code};
 use super::stall_timer::StallTimer;
-use super::translate::{given, request};
-use salver_semantics::LeastRate;
-
-use crate::asking::{Asked, ask};
-use crate::ending::report;
-use crate::handler::RequestBody;
+use crate::asking::{Asked, ask, error, method, request};
+use crate::handler::{Peer, RequestBody, given};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
+use crate::report::report;
 
 /// A request and its answer.
 pub(super) struct Exchange {
@@ -37,8 +34,9 @@ pub(super) struct Exchange {
     held: Option<Waiting>,
     /// What came too early to be read.
     next: Option<Bytes>,
-    is_head: bool,
-    urgency: Urgency,
+    /// Its method, if it is known.
+    method: Option<Sent>,
+    priority: Priority,
     /// What QUIC was told of it.
     applied: i32,
     /// Up to when the client's priorities have been looked at.
@@ -90,9 +88,9 @@ impl<F: Into<StreamFailure>> From<F> for Failure {
 
 /// A request whose content is awaited.
 struct Waiting {
-    request: Request<'static>,
-    /// For handlers, if there are any: all lines of its head, and its content.
-    more: Option<(FieldSection, RequestBody)>,
+    head: RequestHead<'static>,
+    /// For handlers, if there are any.
+    content: Option<RequestBody>,
 }
 
 impl Exchange {
@@ -109,8 +107,8 @@ impl Exchange {
             stream: RequestStream::default(),
             held: None,
             next: None,
-            is_head: false,
-            urgency: Urgency::default(),
+            method: None,
+            priority: Priority::default(),
             applied: 0,
             reprioritised: 0,
             stall_timer: StallTimer::default(),
@@ -131,17 +129,17 @@ impl Exchange {
         let sent = match answer {
             Ok(plan) => self.send(plan).await,
             Err(Failure::Request(StreamFailure::Refused(refusal))) => {
-                let plan = ResponsePlan::error(refusal.status, refusal.reason, vec![]);
-                let sent = self.send(self.without_content_for_head(plan)).await;
-                let _ = self.receive.stop(code(refusal.code()));
+                let plan = error(refusal.status, refusal.reason, self.method);
+                let sent = self.send(plan).await;
+                let _ = self.receive.stop(code(Code::of(&refusal)));
                 sent
             }
             Err(failure @ (Failure::Late | Failure::Full)) => {
                 let plan = match failure {
-                    Failure::Late => ResponsePlan::error(408, "Request Timeout", vec![]),
-                    _ => ResponsePlan::error(503, "Service Unavailable", vec![]),
+                    Failure::Late => error(408, "Request Timeout", self.method),
+                    _ => error(503, "Service Unavailable", self.method),
                 };
-                let sent = self.send(self.without_content_for_head(plan)).await;
+                let sent = self.send(plan).await;
                 let _ = self.receive.stop(code(Code::NoError));
                 sent
             }
@@ -158,7 +156,7 @@ impl Exchange {
                 return self.connection.fail(error);
             }
             Failure::Request(StreamFailure::Stream(why)) => why,
-            Failure::Request(StreamFailure::Refused(refusal)) => refusal.code(),
+            Failure::Request(StreamFailure::Refused(refusal)) => Code::of(&refusal),
             Failure::Late | Failure::Full | Failure::Gone => Code::RequestCancelled,
             Failure::Stalled => {
                 report(
@@ -175,13 +173,6 @@ impl Exchange {
         // What has not left is not to complete anything: never padded, never cut short unseen.
         let _ = self.send.reset(code(reset));
         let _ = self.receive.stop(code(reset));
-    }
-
-    fn without_content_for_head(&self, mut plan: ResponsePlan) -> ResponsePlan {
-        if self.is_head {
-            plan.content = Content::Empty;
-        }
-        plan
     }
 
     /// The plan of the answer.
@@ -206,25 +197,22 @@ impl Exchange {
     /// Reads until there is a whole request, and asks.
     fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Asked, Failure>> {
         let shared = Rc::clone(&self.connection.shared);
-        let mut section = shared.section.borrow_mut();
+        let mut scratch = shared.scratch.borrow_mut();
+        let scratch = &mut *scratch;
         loop {
             let Some(bytes) = ready!(self.poll_piece(context))? else {
                 self.stream.end()?;
                 let incomplete = StreamFailure::Stream(Code::RequestIncomplete);
-                let Waiting { request, more } = self.held.take().ok_or(incomplete)?;
-                let (section, content) = more.unzip();
-                let section = section.unwrap_or_default();
-                return Poll::Ready(Ok(self.ask(&section, &request, content)));
+                let Waiting { head, content } = self.held.take().ok_or(incomplete)?;
+                return Poll::Ready(Ok(self.ask(head, content)));
             };
             let mut input = &*bytes;
             loop {
-                let mut more = self.held.as_mut().and_then(|held| held.more.as_mut());
-                let content = more.as_mut().map(|(_, content)| content.buffer());
+                let mut content = self.held.as_mut().and_then(|held| held.content.as_mut());
+                let buffer = content.as_mut().map(|content| content.buffer());
                 let limits = &shared.limits;
-                let received = self
-                    .stream
-                    .receive(limits, &mut input, &mut section, content);
-                if more.is_some_and(|(_, content)| content.count().is_err()) {
+                let received = self.stream.receive(limits, &mut input, scratch, buffer);
+                if content.is_some_and(|content| content.count().is_err()) {
                     return Poll::Ready(Err(Failure::Full));
                 }
                 match received {
@@ -240,24 +228,17 @@ impl Exchange {
                         break;
                     }
                     Err(failure) => {
-                        self.is_head |= self.held.is_none() && section.is_head();
                         return Poll::Ready(Err(failure.into()));
                     }
                 }
-                let head = match RequestHead::read(&section, &shared.limits) {
-                    Ok(head) => head,
-                    Err(refusal) => {
-                        self.is_head = section.is_head();
-                        return Poll::Ready(Err(refusal.into()));
-                    }
-                };
+                self.method = scratch.section.method();
+                let head = scratch.section.request()?;
                 self.stall_timer.renew();
                 self.stream.announce(head.content_length);
-                self.urgency = head.urgency;
-                let expects = head.expect_continue;
-                let request = request(head);
-                self.is_head = request.method == Method::Head;
-                let refused = matches!(request.method, Method::NotAllowed | Method::NotImplemented);
+                self.priority = head.priority;
+                let expects = head.expects_continue;
+                let method = method(head.method);
+                let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
                 let content = shared
                     .context
                     .common
@@ -265,12 +246,12 @@ impl Exchange {
                 if expects && refused && content.is_none() {
                     // The client asked whether to send the content; it need not (RFC 9110 section
                     // 10.1.1), and if it does all the same nobody reads it.
-                    return Poll::Ready(Ok(self.ask(&section, &request, None)));
+                    return Poll::Ready(Ok(self.ask(head, None)));
                 }
                 // Nearly always the end has come with the head, and nothing is copied.
                 if input.is_empty() && self.has_ended(context) {
                     self.stream.end()?;
-                    return Poll::Ready(Ok(self.ask(&section, &request, None)));
+                    return Poll::Ready(Ok(self.ask(head, None)));
                 }
                 if expects {
                     // A few bytes, for which there is room at the beginning of a stream; who does
@@ -278,32 +259,27 @@ impl Exchange {
                     let mut going_on = [Bytes::from_static(CONTINUE)];
                     let _ = pin!(self.send.write_chunks(&mut going_on)).poll(context);
                 }
-                self.held = Some(Waiting {
-                    request: request.into_owned(),
-                    more: content.map(|content| (section.clone(), content)),
-                });
+                let head = head.into_owned();
+                self.held = Some(Waiting { head, content });
             }
         }
     }
 
     /// Asks for the answer to a whole request.
-    fn ask(
-        &self,
-        section: &FieldSection,
-        request: &Request<'_>,
-        content: Option<RequestBody>,
-    ) -> Asked {
+    fn ask(&self, head: RequestHead<'_>, content: Option<RequestBody>) -> Asked {
         let connection = &self.connection;
         let context = &connection.shared.context;
-        let address = || canonical(connection.quic.remote_address());
-        let given = || given(section, request, content, address());
-        ask(
-            context,
-            &connection.seat.account,
-            request,
-            given,
-            context.clock.now(),
-        )
+        let (request, lines) = request(head);
+        let given = |path: Option<&RequestPath<'_>>| {
+            let peer = Peer {
+                address: canonical(connection.quic.remote_address()),
+                over_tls: true,
+            };
+            let version = http::Version::HTTP_3;
+            given(version, &request, path, lines.iter(), content, Some(peer))
+        };
+        let now = context.clock.now();
+        ask(context, &connection.seat.account, &request, given, now)
     }
 
     /// What comes next of the request; `None` at its end.

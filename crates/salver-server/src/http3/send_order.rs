@@ -66,7 +66,7 @@ impl Rank {
     /// What QUIC is told of it: there the larger number goes first, and 0 is what a small answer of the
     /// usual urgency has, of which nothing needs to be said.
     pub(super) fn quic_priority(self) -> i32 {
-        let usual = i32::from(salver_http3::Urgency::default().value());
+        let usual = i32::from(salver_fields::Priority::default().urgency);
         2 * (usual - i32::from(self.urgency)) - i32::from(self.is_large)
     }
 }

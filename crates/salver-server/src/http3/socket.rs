@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
+use super::datagram::{Datagram, fill};
 use super::routing::Ids;
 
 /// Datagrams that may wait for a worker to take them over; further ones are lost, as they would be
@@ -34,12 +35,6 @@ struct Inbox(Mutex<Waiting>);
 struct Waiting {
     datagrams: VecDeque<Datagram>,
     waker: Option<Waker>,
-}
-
-#[derive(Debug)]
-struct Datagram {
-    meta: RecvMeta,
-    bytes: Box<[u8]>,
 }
 
 impl Exchange {
@@ -88,18 +83,7 @@ impl Inbox {
         metas: &mut [RecvMeta],
     ) -> usize {
         let mut waiting = self.lock();
-        let mut taken = 0;
-        for (buffer, meta) in buffers.iter_mut().zip(metas) {
-            let Some(datagram) = waiting.datagrams.pop_front() else {
-                break;
-            };
-            // It came out of a buffer of this size.
-            if let Some(room) = buffer.get_mut(..datagram.bytes.len()) {
-                room.copy_from_slice(&datagram.bytes);
-                *meta = datagram.meta;
-                taken += 1;
-            }
-        }
+        let taken = fill(buffers, metas, || waiting.datagrams.pop_front());
         let waker = context.waker();
         if taken == 0
             && !waiting

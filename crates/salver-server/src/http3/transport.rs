@@ -6,19 +6,14 @@ use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
 use quinn::{EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 
 use super::path_state::WatchedCubic;
+use crate::seats::{QUIC_REQUESTS, QUIC_WINDOW};
 use crate::settings::Settings;
-
-/// Requests that may be under way on one connection.
-pub(crate) const REQUESTS: u32 = 128;
 
 /// Streams of one direction: one for control, two for QPACK, and some of kinds that do not matter.
 const OTHER_STREAMS: u32 = 8;
 
-/// What a client may send on all streams of a connection before it was read, in bytes: a hundred usual
-/// requests at once. It may come in an order that has QUIC hold all of it, so a connection costs as much more.
-pub(crate) const WINDOW: u32 = 32 * 1024;
-
-/// The same where content is wanted: what is lent to a connection that has a handler.
+/// The bytes that a client may send before they are read where content is wanted: they are lent to a connection that
+/// has a handler.
 pub(super) const CONTENT_WINDOW: u32 = 256 * 1024;
 
 /// What a connection may hold that its client has not acknowledged, in bytes: enough for 80 Mbit/s
@@ -57,10 +52,10 @@ pub(super) fn config(
     let idle = IdleTimeout::try_from(settings.idle_timeout);
     transport
         .max_idle_timeout(Some(idle.unwrap_or(VarInt::MAX.into())))
-        .max_concurrent_bidi_streams(REQUESTS.into())
+        .max_concurrent_bidi_streams(QUIC_REQUESTS.into())
         .max_concurrent_uni_streams(OTHER_STREAMS.into())
         .stream_receive_window(CONTENT_WINDOW.into())
-        .receive_window(WINDOW.into())
+        .receive_window(QUIC_WINDOW.into())
         .send_window(SEND_WINDOW)
         .congestion_controller_factory(Arc::new(WatchedCubic::default()))
         .datagram_receive_buffer_size(None);

@@ -1,27 +1,16 @@
 //! The certificates of a server, read and checked.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::server::ResolvesServerCert;
 
 use super::error::CertificateError;
+use super::files::{CertificateFiles, State};
 use super::pair::Pair;
-use super::reload::State;
 use super::resolver::{Resolver, Set};
 use super::self_signed;
-
-/// A certificate chain and its private key, both PEM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateFiles {
-    /// The server's own certificate first, then those that lead to its issuer (RFC 8446 section
-    /// 4.4.2).
-    pub certificate: PathBuf,
-    /// PKCS #8, PKCS #1 or SEC 1, without a passphrase. May be the same file.
-    pub key: PathBuf,
-}
 
 /// The certificates of a server; copies are the same ones. A running server looks at their files
 /// once a second, and uses what is new and right for handshakes from then on.

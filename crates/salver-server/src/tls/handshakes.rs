@@ -22,6 +22,14 @@ const SESSIONS: usize = 1024;
 /// streams on it, where records are full, it is the other way round (8.6 instead of 8.3).
 const SHORT: usize = 8 * 1024 + 21;
 
+/// The versions of HTTP that are spoken over TCP. There is none of neither.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Versions {
+    Http1,
+    Http2,
+    Both,
+}
+
 /// The settings of a listener's handshakes.
 #[derive(Clone, Debug)]
 pub(crate) struct OverTcp {
@@ -72,11 +80,11 @@ impl Handshakes {
     ///
     /// # Errors
     /// Never with the provider that is built in.
-    pub(crate) fn over_tcp(&self, http1: bool, http2: bool) -> Result<OverTcp, rustls::Error> {
-        let protocols: &[&[u8]] = match (http1, http2) {
-            (true, false) => &[b"http/1.1"],
-            (false, true) => &[b"h2"],
-            _ => &[b"h2", b"http/1.1"],
+    pub(crate) fn over_tcp(&self, versions: Versions) -> Result<OverTcp, rustls::Error> {
+        let protocols: &[&[u8]] = match versions {
+            Versions::Http1 => &[b"http/1.1"],
+            Versions::Http2 => &[b"h2"],
+            Versions::Both => &[b"h2", b"http/1.1"],
         };
         let config = self.config(&[&TLS13, &TLS12], protocols)?;
         let mut short = ServerConfig::clone(&config);

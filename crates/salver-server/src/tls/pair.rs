@@ -17,8 +17,8 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
-use super::certificates::CertificateFiles;
 use super::error::{CertificateError, Problem};
+use super::files::CertificateFiles;
 
 /// A chain with its key takes a few KiB.
 const LONGEST: u64 = 1024 * 1024;

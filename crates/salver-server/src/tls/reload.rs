@@ -4,33 +4,16 @@
 //! Kubernetes); the two of a pair seldom at the same moment. So what cannot be used is looked at
 //! again, and only said if it is still the same a second later.
 
-use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime};
 use std::{io, thread};
 
-use salver_os::{Identity, Kind, Metadata};
-
-use super::certificates::{CertificateFiles, Certificates};
+use super::certificates::Certificates;
+use super::files::{CertificateFiles, State};
 use super::pair::Pair;
 
 /// How often the files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Which version of both files is there; `None` for one that is missing, or that is a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State([Option<Identity>; 2]);
-
-impl State {
-    pub(super) fn of(files: &CertificateFiles) -> Self {
-        let identity = |path: &Path| {
-            let found = Metadata::at(path).ok();
-            let found = found.filter(|metadata| metadata.kind == Kind::File);
-            found.map(|metadata| metadata.identity)
-        };
-        State([identity(&files.certificate), identity(&files.key)])
-    }
-}
 
 /// Looks until it is dropped.
 pub(crate) struct Watch {

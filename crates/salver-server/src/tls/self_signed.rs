@@ -8,8 +8,8 @@ use rcgen::{
 };
 use rustls_pki_types::PrivatePkcs8KeyDer;
 
-use super::certificates::CertificateFiles;
 use super::error::{CertificateError, Problem};
+use super::files::CertificateFiles;
 use super::pair::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

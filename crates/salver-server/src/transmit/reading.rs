@@ -13,7 +13,7 @@ use salver_assets::{Content, FileContent};
 
 use crate::context::Common;
 use crate::memory_budget::{Account, Charge};
-use crate::transmit::shared_reads::within_block;
+use crate::shared_reads::within_block;
 
 /// The disk behind a server's loader, for one connection.
 pub(crate) struct Loading<'a> {

@@ -74,7 +74,7 @@ pub(crate) fn settings() -> Settings {
 /// that they leave by the ways that files of some age leave.
 pub(crate) fn trusting() -> Config {
     Config {
-        restless: Duration::ZERO,
+        settle_time: Duration::ZERO,
         ..Config::default()
     }
 }

@@ -76,7 +76,7 @@ fn a_file_that_is_open_is_looked_at_before_it_is_sent() {
     // Longer than what is hashed, and at rest as the engine is told, so that it stays open.
     let site = Site::with(&[("large", &pattern(LARGE, 1))]);
     let config = Config {
-        restless: std::time::Duration::ZERO,
+        settle_time: std::time::Duration::ZERO,
         revalidate: std::time::Duration::from_secs(3600),
         ..Config::default()
     };

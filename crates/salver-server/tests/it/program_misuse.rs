@@ -252,7 +252,10 @@ fn content_that_takes_too_long_is_refused_whatever_else_its_connection_does() {
             }
         })
         .await;
-        assert_eq!(slow.unwrap().status(), 408);
+        let mut slow = slow.unwrap();
+        assert_eq!(slow.status(), 408);
+        let text = within(slow.body_mut().data()).await.unwrap().unwrap();
+        assert_eq!(&*text, b"408 Request Timeout\n");
         driver.abort();
 
         let mut session = served.connect().await;

@@ -1,7 +1,7 @@
 //! Streams of HTTP/3 byte by byte, for what no honest client sends.
 
 use quinn::{ReadToEndError, RecvStream, SendStream, VarInt};
-use salver_http3::{Event, FieldSection, Limits, RequestStream};
+use salver_fields::{integer, string};
 
 use super::within;
 
@@ -77,23 +77,53 @@ pub(crate) async fn outcome(mut receive: RecvStream) -> Result<(u16, Vec<u8>), O
         }
         Err(_) => return Err(None),
     };
-    let (mut frames, mut section) = (RequestStream::default(), FieldSection::default());
-    let limits = Limits {
-        max_body: 1 << 24,
-        ..Limits::default()
-    };
-    let mut rest = &bytes[..];
-    let event = frames.receive(&limits, &mut rest, &mut section, None);
-    assert_eq!(event, Ok(Event::Head));
-    let (_, status) = section.iter().find(|(name, _)| name == b":status").unwrap();
-    let status = std::str::from_utf8(status).unwrap().parse().unwrap();
-    // At most one frame with content, whose header has up to nine bytes.
+    let (kind, rest) = varint(&bytes);
+    assert_eq!(kind, 1, "a head: {bytes:?}");
+    let (length, rest) = varint(rest);
+    let (section, rest) = rest.split_at(length);
+    // At most one frame with content.
     let content = match rest {
         [] => vec![],
-        [0, first, ..] => rest[1 + (1 << (first >> 6))..].to_vec(),
+        [0, rest @ ..] => varint(rest).1.to_vec(),
         _ => panic!("not content: {rest:?}"),
     };
-    Ok((status, content))
+    Ok((status(section), content))
+}
+
+/// An integer of QUIC (RFC 9000 section 16), and what follows it.
+fn varint(bytes: &[u8]) -> (usize, &[u8]) {
+    let (integer, rest) = bytes.split_at(1 << (bytes[0] >> 6));
+    let first = usize::from(integer[0] & 0x3f);
+    let add = |value: usize, byte: &u8| value << 8 | usize::from(*byte);
+    (integer[1..].iter().fold(first, add), rest)
+}
+
+/// The status with which a field section without a dynamic table begins.
+fn status(section: &[u8]) -> u16 {
+    // RFC 9204 appendix A.
+    let known = [
+        (25, 200),
+        (26, 304),
+        (27, 404),
+        (28, 503),
+        (63, 100),
+        (64, 204),
+        (65, 206),
+        (67, 400),
+        (68, 403),
+        (71, 500),
+    ];
+    let line = &section[2..];
+    if line[0] & 0xc0 == 0xc0 {
+        let (index, _) = integer::read(line, 6).unwrap();
+        let (_, status) = known.iter().find(|(at, _)| *at == index).unwrap();
+        return *status;
+    }
+    let (index, rest) = integer::read(line, 4).unwrap();
+    assert_eq!(index, 24, "the name of :status: {line:?}");
+    let mut text = Vec::new();
+    string::read(rest, 7, &mut text).unwrap();
+    std::str::from_utf8(&text).unwrap().parse().unwrap()
 }
 
 /// With which code the server closes the connection.

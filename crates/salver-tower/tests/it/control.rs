@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::Gate;
-use salver_tower::{Assets, Event, Events, LoadError, Missed, What};
+use salver_tower::{Assets, Event, Events, LoadError, Missed, ResourceKind};
 
 fn gated(files: &[(&str, &[u8])]) -> (std::sync::Arc<Gate>, Assets) {
     let gate = Gate::new(files);
@@ -16,8 +16,8 @@ fn gated(files: &[(&str, &[u8])]) -> (std::sync::Arc<Gate>, Assets) {
 fn heard(events: &mut Events) -> Vec<String> {
     std::iter::from_fn(|| events.try_next())
         .map(|event| match event.unwrap() {
-            Event::Loaded { path, what } => {
-                assert_eq!(what == What::Nothing, path.contains("none"));
+            Event::Loaded { path, kind } => {
+                assert_eq!(kind == ResourceKind::Nothing, path.contains("none"));
                 format!("loaded {path}")
             }
             Event::Invalidated { path, entries } => format!("invalidated {path} {entries}"),

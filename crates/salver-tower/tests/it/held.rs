@@ -8,7 +8,7 @@ use crate::common::{Gate, until};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use salver_assets::DirectorySource;
-use salver_tower::{Assets, Held, PathError, ReadError, Symlinks};
+use salver_tower::{Assets, PathError, ReadError, SharedReader, Symlinks};
 use tokio::task::JoinHandle;
 
 const ASKING: u64 = 25_000;
@@ -176,24 +176,24 @@ async fn long_files_are_shared_too() {
 async fn long_reads_of_one_moment_are_one() {
     let long = vec![1; 1_000_000];
     let gate = Gate::new(&[("long", &long)]);
-    let held = Held::from_source(gate.clone()).unwrap();
+    let reader = SharedReader::from_source(gate.clone()).unwrap();
     gate.close();
     let reads: Vec<_> = (0..100)
         .map(|_| {
-            let held = held.clone();
-            tokio::spawn(async move { held.read("long").await.unwrap() })
+            let reader = reader.clone();
+            tokio::spawn(async move { reader.read("long").await.unwrap() })
         })
         .collect();
-    until(|| held.statistics().misses == 100).await;
+    until(|| reader.statistics().misses == 100).await;
     gate.open();
     for read in reads {
         assert!(read.await.unwrap() == long);
     }
-    assert_eq!(held.statistics().loads, 1);
+    assert_eq!(reader.statistics().loads, 1);
     // Nothing is kept: the next one looks.
     gate.insert("long", b"short");
-    assert_eq!(held.read("long").await.unwrap(), "short");
-    assert_eq!(held.statistics().entries, 0);
+    assert_eq!(reader.read("long").await.unwrap(), "short");
+    assert_eq!(reader.statistics().entries, 0);
 }
 
 #[tokio::test]
@@ -235,12 +235,12 @@ async fn names() {
         write(name);
     }
     let assets = Assets::new(&directory).unwrap();
-    let held = Held::new(&directory).unwrap();
+    let reader = SharedReader::new(&directory).unwrap();
     let check = async |name: &str, expected: Result<&str, ReadError>| {
         let expected = expected.map(|content| Bytes::copy_from_slice(content.as_bytes()));
         assert_eq!(assets.read(name).await, expected, "{name:?}");
         if !name.ends_with('/') {
-            assert_eq!(held.read(name).await, expected, "{name:?}, held");
+            assert_eq!(reader.read(name).await, expected, "{name:?}, reader");
         }
     };
     let above = Err(ReadError::Name(PathError::AboveRoot));
@@ -286,7 +286,7 @@ async fn names() {
     assert_eq!(assets.statistics().loads, loads);
     // What begins with a dot is a file for who reads, and nothing on the web.
     assert_eq!(assets.read(".env").await, Err(ReadError::NotFound));
-    assert_eq!(held.read(".env").await.unwrap(), ".env");
+    assert_eq!(reader.read(".env").await.unwrap(), ".env");
     assert_eq!(
         ReadError::Name(PathError::AboveRoot).to_string(),
         "the name is no file's: it leads out of the root"

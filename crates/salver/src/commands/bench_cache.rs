@@ -1,34 +1,30 @@
 //! `salver bench cache`: the same files from a mount that is cached and from one that is not, of one
 //! server, in turns.
 
-mod report;
+pub(super) mod report;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use salver_bench::compare::order::BLOCK;
-use salver_bench::compare::{Compared, MARGIN, Plan, Turn, run as compare};
+use salver_bench::compare::{Compared, MARGIN, Plan, Turn, run_to_error};
 use salver_bench::environment::{Environment, OthersWatch};
-use salver_bench::error::BenchError;
 use salver_bench::load::{Load, run as load};
 use salver_bench::model::{Measured, Progress};
 use salver_bench::report::{CACHED, PLAIN, Report};
 use salver_bench::ui::JobProgress;
 use salver_bench::workload::Workload;
 
-use crate::commands::bench_load::left;
+use crate::commands::bench_load::{failure, json, or_document, print, stop_on_signal};
+use crate::commands::live_view::{LiveView, left};
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::scratch::Scratch;
-use crate::commands::strategies::measured_size;
 use crate::failure::Failure;
-use crate::signal;
-use crate::values::{limit, whole};
+use crate::values::{limit, measured_size, whole};
 
 /// The sizes that are measured if nobody says otherwise: those of the published benchmark.
 pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";
@@ -41,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// For so long after a file was written the engine takes it for one that may change again, and
 /// copies what it would otherwise send from the page cache: the default of
-/// [`restless`](salver_assets::Config::restless), and a little.
+/// [`settle_time`](salver_assets::Config::settle_time), and a little.
 const REST: Duration = Duration::from_millis(10_500);
 
 /// The shortest file that is sent from the page cache, so that it makes a difference: the default of
@@ -97,9 +93,13 @@ pub struct CacheFlags {
     /// Print one JSON document instead of the table
     #[arg(long)]
     pub json: bool,
+
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
-/// What to measure.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the files are made, in a folder that is removed.
@@ -137,36 +137,26 @@ pub type Watch<'a> = &'a mut (dyn FnMut(&JobProgress) -> ControlFlow<()> + Send)
 /// # Errors
 /// Why it could not, that somebody interrupted it, or that the figures may not be believed.
 pub fn run(flags: &CacheFlags) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&stop);
-    signal::listen(move || told.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
-    let watched = std::io::stderr().is_terminal();
+    let stop = stop_on_signal()?;
     let began = Instant::now();
+    let mut view = LiveView::new(flags.json);
     let mut watch = |going: &JobProgress| {
-        if watched {
-            // Nobody is left to tell if that fails. The line clears itself.
-            let left = left(going.done, began.elapsed());
-            let line = format!("\r\x1b[K{:3.0} % {}{left}", going.done * 100.0, going.what);
-            let _ = std::io::stderr().write_all(line.as_bytes());
-        }
+        let left = left(going.done, began.elapsed());
+        view.part(going.done, format!("{}{left}", going.what));
         match stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     };
     let result = measure(&Settings::from(flags), &mut watch);
-    if watched {
-        let _ = std::io::stderr().write_all(b"\r\x1b[K");
-    }
-    let found = result?;
-    let text = match flags.json {
-        true => report::document(&found)?,
-        false => report::in_words(&found),
-    };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))?;
+    view.clear();
+    let environment = Environment::now(std::env::args());
+    let found = or_document(flags.json, &environment, result)?;
+    print(&match (flags.json, flags.markdown) {
+        (true, _) => json(&found)?,
+        (_, true) => report::in_markdown(&found),
+        _ => report::in_words(&found),
+    })?;
     report::check(&found)
 }
 
@@ -200,10 +190,31 @@ pub fn measure(settings: &Settings, watch: Watch<'_>) -> Result<Report, Failure>
         url: server.url(),
         pid: server.pid(),
     };
-    let compared = Cores::as_client(cores, || asked.compare(watch))??;
+    let (compared, ended_by) = Cores::as_client(cores, || asked.compare(watch))?;
+    let has_trials = compared.iter().any(|size| !size.trials.is_empty());
+    let interrupted = match ended_by {
+        None => false,
+        Some(Ended::Interrupted) if has_trials => true,
+        Some(Ended::Interrupted) => return Err(interrupted()),
+        Some(Ended::Failed(failure)) => return Err(failure),
+    };
     server.stop()?;
     environment.others = others.others();
-    report::report(settings, &environment, compared, cores.is_some())
+    let mut report = report::report(settings, &environment, compared, cores.is_some())?;
+    report.interrupted = interrupted;
+    Ok(report)
+}
+
+/// Why trials ended early.
+enum Ended {
+    Interrupted,
+    Failed(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Ended::Failed(failure)
+    }
 }
 
 /// Both mounts show the same folder.
@@ -246,10 +257,10 @@ fn interrupted() -> Failure {
     Failure::Failed("interrupted: nothing was measured".to_owned())
 }
 
-/// What is asked of whom.
+/// The server that is asked, and for what.
 struct Asked<'a> {
     settings: &'a Settings,
-    /// What both mounts show.
+    /// The folder that both mounts show.
     folder: &'a Path,
     /// The server's, without a slash at the end.
     url: &'a str,
@@ -258,8 +269,9 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Makes the trials of all sizes: A is plain, B is cached.
-    fn compare(&self, watch: Watch<'_>) -> Result<Vec<Compared>, Failure> {
+    /// Makes the trials of all sizes: A is plain, B is cached. With what was found comes why it ended
+    /// early, if it did.
+    fn compare(&self, watch: Watch<'_>) -> (Vec<Compared>, Option<Ended>) {
         let plan = Plan {
             paths: self.settings.sizes.iter().map(u64::to_string).collect(),
             trials: self.settings.trials,
@@ -267,7 +279,7 @@ impl Asked<'_> {
             seed: 1,
         };
         let mut counted = 0_u32;
-        compare(&plan, |turn| {
+        run_to_error(&plan, |turn| {
             let all = u32::try_from(turn.of_blocks * plan.paths.len() * BLOCK).unwrap_or(u32::MAX);
             let mut going = JobProgress {
                 what: what(turn),
@@ -277,7 +289,7 @@ impl Asked<'_> {
             counted += 1;
             // Some trials are shorter than the time after which a load tells how it goes.
             if watch(&going).is_break() {
-                return Err(interrupted());
+                return Err(Ended::Interrupted);
             }
             let mut ended = false;
             let measured = self.trial(turn, &mut |progress| {
@@ -285,10 +297,10 @@ impl Asked<'_> {
                 let flow = watch(&going);
                 ended |= flow.is_break();
                 flow
-            })?;
+            });
             match ended {
-                true => Err(interrupted()),
-                false => Ok(measured),
+                true => Err(Ended::Interrupted),
+                false => Ok(measured?),
             }
         })
     }
@@ -308,20 +320,13 @@ impl Asked<'_> {
             duration: self.settings.duration,
             timeout: TIMEOUT,
             server_pids: vec![self.pid],
-            ..Load::new(workload.map_err(failed)?)
+            ..Load::new(workload.map_err(failure)?)
         };
-        load(&asked, watch).map_err(failed)
+        load(&asked, watch).map_err(failure)
     }
 }
 
 fn what(turn: &Turn<'_>) -> String {
     let size = turn.path.parse().unwrap_or_default();
     format!("{}, {}", report::name(size), report::label(turn.side))
-}
-
-fn failed(error: BenchError) -> Failure {
-    match error {
-        BenchError::Misused(text) => Failure::Misused(text),
-        BenchError::Failed(text) => Failure::Failed(text),
-    }
 }

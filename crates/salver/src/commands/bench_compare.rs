@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use salver_bench::compare::contest::{Asked, Comparison, Contest, ContestError, Contestant};
+use salver_bench::compare::comparison::{CompareError, Comparison, Requested, Setup, Subject};
 use salver_bench::compare::{FEWEST_TRIALS, TRIALS, Turn, text};
+use salver_bench::environment::Environment;
 use salver_bench::transport::Http;
 use salver_bench::workload::Mix;
 
 use super::bench_http::{TransportFlags, http};
-use super::bench_load::{Bar, failure, json, print, stop_on_signal};
+use super::bench_load::{failure, json, or_document, print, stop_on_signal};
+use super::live_view::LiveView;
 use crate::failure::Failure;
 use crate::values::{limit, share, time, whole};
 
@@ -29,12 +31,12 @@ use crate::values::{limit, share, time, whole};
 pub struct CompareFlags {
     /// What B is compared with: a URL that begins with http:// or https://, or a command that starts a server,
     /// in quotes, with {port} where its port belongs
-    #[arg(value_name = "A", value_parser = Contestant::parse)]
-    pub a: Contestant,
+    #[arg(value_name = "A", value_parser = Subject::parse)]
+    pub a: Subject,
 
     /// What is judged: another URL or command
-    #[arg(value_name = "B", value_parser = Contestant::parse)]
-    pub b: Contestant,
+    #[arg(value_name = "B", value_parser = Subject::parse)]
+    pub b: Subject,
 
     /// The directory that both serve: each of its files is compared, and each answer is checked
     /// with it
@@ -134,6 +136,10 @@ pub struct CompareFlags {
     #[arg(long)]
     pub json: bool,
 
+    /// Print Markdown instead of words
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+
     /// Do not say how it goes on
     #[arg(short, long)]
     pub quiet: bool,
@@ -165,27 +171,30 @@ fn margin(text: &str) -> Result<f64, String> {
 /// Why nothing was compared; or, after the result, that not all went right.
 pub fn run(flags: &CompareFlags) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
-    let mut bar = Bar::new(flags.quiet);
-    let mut watch = |turn: &Turn<'_>| bar.line(&in_a_line(turn));
-    let compared = contest(flags).run(std::env::args().collect(), &stop, &mut watch);
-    bar.clear();
-    let comparison = compared.map_err(|error| match error {
-        ContestError::Bench(error) => failure(error),
-        ContestError::Different(_) => Failure::Misused(error.to_string()),
-        ContestError::Start(..) | ContestError::Interrupted => Failure::Failed(error.to_string()),
-    })?;
-    print(&match flags.json {
-        true => json(&comparison)?,
-        false => text::in_words(&comparison),
+    let mut view = LiveView::new(flags.quiet || flags.json);
+    let mut watch = |turn: &Turn<'_>| view.line(&in_a_line(turn));
+    let compared = setup(flags).run(std::env::args().collect(), &stop, &mut watch);
+    view.clear();
+    let compared = compared.map_err(|error| match error {
+        CompareError::Bench(error) => failure(error),
+        CompareError::Different(_) => Failure::Misused(error.to_string()),
+        CompareError::Start(..) | CompareError::Interrupted => Failure::Failed(error.to_string()),
+    });
+    let environment = Environment::now(std::env::args());
+    let comparison = or_document(flags.json, &environment, compared)?;
+    print(&match (flags.json, flags.markdown) {
+        (true, _) => json(&comparison)?,
+        (_, true) => text::in_markdown(&comparison),
+        _ => text::in_words(&comparison),
     })?;
     outcome(&comparison)
 }
 
-fn contest(flags: &CompareFlags) -> Contest {
+fn setup(flags: &CompareFlags) -> Setup {
     let asked = match &flags.root {
-        Some(root) => Asked::Directory(root.clone()),
-        None if flags.path.is_empty() => Asked::Paths(vec!["/".to_owned()]),
-        None => Asked::Paths(flags.path.clone()),
+        Some(root) => Requested::Directory(root.clone()),
+        None if flags.path.is_empty() => Requested::Paths(vec!["/".to_owned()]),
+        None => Requested::Paths(flags.path.clone()),
     };
     let transport = |of_side: Option<Http>| {
         let http = of_side.unwrap_or(flags.http);
@@ -196,7 +205,7 @@ fn contest(flags: &CompareFlags) -> Contest {
         }
         transport
     };
-    Contest {
+    Setup {
         a: flags.a.clone(),
         b: flags.b.clone(),
         transports: [transport(flags.http_a), transport(flags.http_b)],
@@ -230,7 +239,7 @@ fn in_a_line(turn: &Turn<'_>) -> String {
     )
 }
 
-/// Whether all went right, as an exit code and a line.
+/// The exit code of a comparison, and the line that explains it.
 fn outcome(comparison: &Comparison) -> Result<(), Failure> {
     let errors = comparison.errors();
     let silent = comparison
@@ -238,6 +247,9 @@ fn outcome(comparison: &Comparison) -> Result<(), Failure> {
         .iter()
         .filter(|path| path.verdict.is_none());
     match (errors, silent.count()) {
+        (0, _) if comparison.interrupted => Err(Failure::Failed(
+            "interrupted: what is said is of the trials until then".to_owned(),
+        )),
         (0, 0) => Ok(()),
         (0, silent) => Err(Failure::Failed(format!(
             "of {silent} paths nothing can be said: see above why, and run it again"

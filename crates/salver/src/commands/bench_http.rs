@@ -1,4 +1,4 @@
-//! What the benchmark's commands have in common: by which version of HTTP they ask, and whom they
+//! The flags that the benchmark's commands have in common: the version of HTTP, and whom they
 //! trust.
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub struct TransportFlags {
 }
 
 impl TransportFlags {
-    /// What they say, with this version of HTTP.
+    /// The transport that they name, with this version of HTTP.
     pub fn transport(&self, http: Http) -> Transport {
         let trust = match (&self.ca, self.insecure) {
             (_, true) => Trust::Any,

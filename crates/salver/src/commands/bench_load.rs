@@ -1,38 +1,47 @@
 //! `salver bench load`: a load on any HTTP server, and what it answered.
 //!
 //! With `--json` standard output gets one document: `{ "schema": 1, "environment": {…}, "result":
-//! {…} }`, whose parts are [`Environment`] and [`Measured`].
+//! {…} }`, whose parts are [`Environment`] and [`Measured`]; `"error": "…"` stands for the result where
+//! nothing could be measured.
 //! `--export FILE` appends lines while it goes on, each a document: `{ "progress": {…} }` about once
 //! a second, at last the same as `--json` gives.
 
 use std::fs::{File, OpenOptions};
-use std::io::{IsTerminal, Write};
+use std::io::{Read as _, Write as _};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use salver_bench::disturbance::DISTURBING;
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::error::BenchError;
 use salver_bench::load::{Load, run as measure};
-use salver_bench::model::{Measured, Progress, SCHEMA, Schedule};
+use salver_bench::model::{Measured, SCHEMA, Schedule};
 use salver_bench::order::Order;
 use salver_bench::text;
+use salver_bench::threshold::{Baseline, Threshold};
 use salver_bench::transport::Http;
 use salver_bench::workload::Workload;
 use serde::Serialize;
 
 use super::bench_http::{TransportFlags, http};
+use super::live_view::LiveView;
 use crate::failure::Failure;
+use crate::log::say;
 use crate::signal;
 use crate::values::{Pids, limit, number, pids, share, time, whole};
 
+/// A longer body is not held for each request.
+const LONGEST_BODY: u64 = 64 << 20;
+
 /// Load an HTTP server and look at every answer.
 ///
-/// Exit code 1 if anything failed or the figures must not be believed: whatever went wrong is in
-/// the result. What it prints goes to standard output, how it goes on to standard error.
+/// Exit code 1 if anything failed, a threshold was passed or the figures must not be believed:
+/// whatever went wrong is in the result. What it prints goes to standard output, how it goes on to
+/// standard error.
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true)]
 pub struct LoadFlags {
@@ -49,6 +58,11 @@ pub struct LoadFlags {
         value_name = "URL",
         conflicts_with_all = ["urls", "root"])]
     pub sitemap: Option<String>,
+
+    /// Ask for what this file lists, as often as it does: a target in each line, a method and a
+    /// target, or lines of an access log (Common or Combined Log Format)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "sitemap", "zipf"])]
+    pub requests: Option<PathBuf>,
 
     /// The version of HTTP: 1, 2 or 3. Over TLS where the URL says https; without it HTTP/2 is spoken
     /// with prior knowledge
@@ -128,6 +142,18 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FIELD")]
     pub header: Vec<String>,
 
+    /// The request method [default: GET, or POST with a body]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+
+    /// What each request sends
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub body: Option<String>,
+
+    /// What each request sends: the bytes of this file
+    #[arg(long, value_name = "FILE")]
+    pub body_file: Option<PathBuf>,
+
     /// The status that is right for plain requests
     #[arg(long,
         value_name = "CODE",
@@ -144,16 +170,35 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
 
+    /// Fail if a figure passes a bound: 'p99>20ms', 'rps<5000', 'errors>0.1%', 'server-cpu>50us'. Of
+    /// p50, p75, p90, p99, p99.9, p99.99, max, mean, rps, errors and server-cpu. Repeatable; with a
+    /// bound on errors those within it are no failure
+    #[arg(long, value_name = "BOUND", value_parser = str::parse::<Threshold>)]
+    pub fail_if: Vec<Threshold>,
+
+    /// Fail if p50, p99, requests per second or the server's CPU are worse than in this saved result,
+    /// the document of an earlier --json or --export
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+
+    /// How much worse than the saved result is borne
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share, requires = "baseline")]
+    pub margin: f64,
+
     /// Print one JSON document instead of words
     #[arg(long)]
     pub json: bool,
+
+    /// Print Markdown instead of words
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 
     /// Do not say how it goes on
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// What `--json` prints.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -161,20 +206,53 @@ struct Document<'a> {
     result: &'a Measured,
 }
 
+/// The document of `--json` where nothing could be measured.
+#[derive(Serialize)]
+struct ErrorDocument<'a> {
+    schema: u32,
+    environment: &'a Environment,
+    error: &'a str,
+}
+
+/// The result that was found; of a failure to measure a document is printed, if one is wanted.
+///
+/// # Errors
+/// The failure.
+pub fn or_document<T>(
+    is_wanted: bool,
+    environment: &Environment,
+    found: Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let (true, Err(Failure::Failed(error))) = (is_wanted, &found) {
+        print(&json(&ErrorDocument {
+            schema: SCHEMA,
+            environment,
+            error,
+        })?)?;
+    }
+    found
+}
+
 /// Measures, and prints what was found.
 ///
 /// # Errors
 /// Why it could not measure; or, after the result, that not all went right.
 pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
-    let load = load(flags).map_err(failure)?;
-    let mut export = flags.export.as_deref().map(open).transpose()?;
     let stop = stop_on_signal()?;
     let mut environment = Environment::now(std::env::args());
+    let load = or_document(flags.json, &environment, load(flags).map_err(failure))?;
+    if let (false, passed_over @ 1..) = (flags.quiet, load.workload.passed_over()) {
+        say(&format!(
+            "salver: {passed_over} lines of the list were passed over: no requests that can be repeated"
+        ));
+    }
+    let baseline = flags.baseline.as_deref().map(saved).transpose()?;
+    let mut export = flags.export.as_deref().map(open).transpose()?;
     let others = OthersWatch::start(&load.server_processes());
     let mut export_error = None;
-    let mut bar = Bar::new(flags.quiet);
+    let mut view = LiveView::new(flags.quiet || flags.json);
     let measured = measure(&load, &mut |progress| {
-        bar.show(progress);
+        view.show(progress);
         if let Some(file) = &mut export {
             let written = append(file, &serde_json::json!({ "progress": progress }));
             export_error = export_error.take().or(written.err());
@@ -184,9 +262,9 @@ pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
             false => ControlFlow::Continue(()),
         }
     });
-    bar.clear();
-    let measured = measured.map_err(failure)?;
+    view.clear();
     environment.others = others.others();
+    let measured = or_document(flags.json, &environment, measured.map_err(failure))?;
     let document = Document {
         schema: SCHEMA,
         environment: &environment,
@@ -195,31 +273,46 @@ pub fn run(flags: &LoadFlags) -> Result<(), Failure> {
     if let (Some(file), None) = (&mut export, &export_error) {
         export_error = append(file, &document).err();
     }
-    print(&match flags.json {
-        true => json(&document)?,
-        false => text::in_words(&measured),
+    print(&match (flags.json, flags.markdown) {
+        (true, _) => json(&document)?,
+        (_, true) => text::in_markdown(&measured),
+        _ => text::in_words(&measured) + &of_others(&environment),
     })?;
     match (export_error, &flags.export) {
         (Some(error), Some(path)) => Err(Failure::Failed(format!(
             "{} cannot be written: {error}",
             path.display()
         ))),
-        _ if stop.load(Ordering::Relaxed) => Err(Failure::Failed(
+        _ if measured.interrupted => Err(Failure::Failed(
             "interrupted: the result is of the time until then".to_owned(),
         )),
-        _ => verdict(&measured),
+        _ => verdict(flags, baseline.as_ref(), &measured),
+    }
+}
+
+/// The share of other programs in the machine, if it is worth a word.
+fn of_others(environment: &Environment) -> String {
+    let taken = environment
+        .others
+        .map_or(0.0, |others| others.cores + others.stolen_cores);
+    match taken >= DISTURBING {
+        true => format!("\nOther programs used {taken:.1} cores meanwhile.\n"),
+        false => String::new(),
     }
 }
 
 fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
     let transport = flags.transport.transport(flags.http);
-    let mut workload = match (&flags.sitemap, &flags.root, &*flags.urls) {
-        (Some(sitemap), _, _) => Workload::of_sitemap(sitemap, &transport, flags.timeout)?,
-        (None, None, urls) => Workload::of_urls(urls)?,
-        (None, Some(root), [base]) => Workload::of_directory(base, root)?,
-        (None, Some(_), _) => {
+    let mut workload = match (&flags.sitemap, &flags.root, &flags.requests, &*flags.urls) {
+        (Some(sitemap), ..) => Workload::of_sitemap(sitemap, &transport, flags.timeout)?,
+        (None, Some(root), _, [base]) => Workload::of_directory(base, root)?,
+        (None, None, Some(list), [base]) => Workload::of_requests(base, list)?,
+        (None, None, None, urls) => Workload::of_urls(urls)?,
+        (None, ..) => {
             return Err(BenchError::Misused(
-                "with --root give one URL: where the server shows the directory".to_owned(),
+                "with --root or --requests give one URL: that of the server, and where it shows the \
+                 directory"
+                    .to_owned(),
             ));
         }
     };
@@ -236,6 +329,13 @@ fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
     workload.mix.conditional = flags.conditional;
     workload.mix.fields.clone_from(&flags.header);
     workload.mix.status = flags.status;
+    if let Some(body) = body(flags)? {
+        workload.mix.body = body;
+        workload.mix.method = "POST".to_owned();
+    }
+    if let Some(method) = &flags.method {
+        workload.mix.method.clone_from(method);
+    }
     let schedule = match (flags.rate, flags.burst) {
         (Some(per_second), _) => Schedule::Rate { per_second },
         (None, Some(every)) => Schedule::Burst {
@@ -256,28 +356,75 @@ fn load(flags: &LoadFlags) -> Result<Load, BenchError> {
     })
 }
 
-/// Whether all went right, as an exit code and a line.
-///
-/// # Errors
-/// Not all went right.
-pub fn verdict(measured: &Measured) -> Result<(), Failure> {
-    match (measured.errors.total(), measured.invalid.len()) {
-        (0, 0) => Ok(()),
-        (0, _) => Err(Failure::Failed(
-            "the run is invalid: see above, and run it again".to_owned(),
-        )),
-        (errors, _) => Err(Failure::Failed(format!(
-            "{errors} requests failed: {}",
-            text::errors(&measured.errors)
-        ))),
+/// The content of each request, if they have any.
+fn body(flags: &LoadFlags) -> Result<Option<Vec<u8>>, BenchError> {
+    let Some(path) = &flags.body_file else {
+        return Ok(flags.body.as_ref().map(|body| body.clone().into_bytes()));
+    };
+    let wrong = |why: &dyn std::fmt::Display| {
+        BenchError::Misused(format!("{} cannot be sent: {why}", path.display()))
+    };
+    let mut body = Vec::new();
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let read = file.take(LONGEST_BODY + 1).read_to_end(&mut body);
+    match read.map_err(|error| wrong(&error))? as u64 > LONGEST_BODY {
+        true => Err(wrong(&"it is longer than 64 MiB")),
+        false => Ok(Some(body)),
     }
 }
 
-/// What the benchmark's crate says, as this program says it.
+/// A saved result.
+fn saved(path: &Path) -> Result<Baseline, Failure> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        Failure::Misused(format!("{} is no baseline: {why}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    Baseline::parse(&text).map_err(|error| wrong(&error))
+}
+
+/// The exit code of a result, and the line that explains it.
+fn verdict(
+    flags: &LoadFlags,
+    baseline: Option<&Baseline>,
+    measured: &Measured,
+) -> Result<(), Failure> {
+    let failed = |text: String| Err(Failure::Failed(text));
+    let errors = measured.errors.total();
+    if errors > 0 && !flags.fail_if.iter().any(Threshold::bears_errors) {
+        let how = text::errors(&measured.errors);
+        return failed(format!("{errors} requests failed: {how}"));
+    }
+    if !measured.invalid.is_empty() {
+        return failed("the run is invalid: see above, and run it again".to_owned());
+    }
+    let passed = flags.fail_if.iter().filter_map(|one| one.failure(measured));
+    let passed: Vec<String> = passed.collect();
+    if !passed.is_empty() {
+        return failed(format!("a threshold is passed: {}", passed.join("; ")));
+    }
+    let (Some(baseline), Some(path)) = (baseline, &flags.baseline) else {
+        return Ok(());
+    };
+    let path = path.display();
+    if let Some(other) = baseline.other_load(measured) {
+        return Err(Failure::Misused(format!("{path} is no baseline: {other}")));
+    }
+    match baseline.failures(measured, flags.margin).join("; ") {
+        worse if worse.is_empty() => Ok(()),
+        worse => failed(format!(
+            "worse than {path} by more than {:.0} %: {worse}",
+            flags.margin * 100.0
+        )),
+    }
+}
+
+/// An error of the benchmark's crate as a failure of this program.
 pub fn failure(error: BenchError) -> Failure {
     match error {
         BenchError::Misused(text) => Failure::Misused(text),
-        BenchError::Failed(text) => Failure::Failed(text),
+        error @ (BenchError::Failed(_) | BenchError::Interrupted) => {
+            Failure::Failed(error.to_string())
+        }
     }
 }
 
@@ -312,7 +459,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))
 }
 
-fn open(path: &std::path::Path) -> Result<File, Failure> {
+fn open(path: &Path) -> Result<File, Failure> {
     let file = OpenOptions::new().append(true).create(true).open(path);
     file.map_err(|error| Failure::Failed(format!("{} cannot be written: {error}", path.display())))
 }
@@ -321,80 +468,4 @@ fn append(file: &mut File, document: &impl Serialize) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(document)?;
     line.push(b'\n');
     file.write_all(&line)
-}
-
-/// How long a run still takes, if `done` of it, from 0 to 1, took `so_far`: to the end of a line. Nothing
-/// as long as that cannot be told.
-pub fn left(done: f64, so_far: Duration) -> String {
-    if done < 0.02 {
-        return String::new();
-    }
-    let seconds = so_far.as_secs_f64() * (1.0 - done.min(1.0)) / done;
-    match seconds < 90.0 {
-        true => format!(", about {seconds:.0} s left"),
-        false => format!(", about {:.0} min left", seconds / 60.0),
-    }
-}
-
-/// One line of a terminal that is written again and again.
-pub struct Bar {
-    shown: bool,
-    is_open: bool,
-}
-
-impl Bar {
-    /// Shows nothing if `quiet`, or if nobody sees it.
-    pub fn new(quiet: bool) -> Self {
-        Bar {
-            shown: !quiet && std::io::stderr().is_terminal(),
-            is_open: false,
-        }
-    }
-
-    /// How a run goes on.
-    pub fn show(&mut self, progress: &Progress) {
-        let phase = match progress.warming_up {
-            true => "warming up",
-            false => "measuring",
-        };
-        self.line(&format!(
-            "{phase} {:.0} of {:.0} s: {:.0} requests per second, {} errors",
-            progress.elapsed_seconds,
-            progress.of_seconds,
-            progress.requests_per_second,
-            progress.errors
-        ));
-    }
-
-    /// Shows a line in the place of the last one.
-    pub fn line(&mut self, text: &str) {
-        if self.shown {
-            self.is_open = true;
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
-        }
-    }
-
-    /// Takes the line away.
-    pub fn clear(&mut self) {
-        if std::mem::take(&mut self.is_open) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_follows_from_what_is_done() {
-        let check = |done, seconds, expected: &str| {
-            assert_eq!(left(done, Duration::from_secs(seconds)), expected);
-        };
-        check(0.0, 10, "");
-        check(0.01, 1, "");
-        check(0.25, 10, ", about 30 s left");
-        check(0.1, 20, ", about 3 min left");
-        check(1.0, 240, ", about 0 s left");
-    }
 }

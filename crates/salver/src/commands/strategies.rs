@@ -1,68 +1,75 @@
-//! `salver bench strategies`: what each way to send costs here, and which settings follow.
+//! `salver bench strategies`: what each way to send costs here, and the settings that follow.
 //!
-//! With `--json` standard output gets one document:
+//! The ways are those of the server itself: one is started for each, with the settings that choose it,
+//! all on one core, and the load generator asks from the others. Two ways between which a setting
+//! divides files are compared at each length as `compare` does it, in turns and by the CPU that the
+//! server needs for a request; with `--busy` once more beside threads that keep the memory bus busy.
 //!
-//! ```json
-//! {
-//!   "schema": 1,
-//!   "machine": {
-//!     "kernel": "6.12.9", "processor": "…", "cores": 8,
-//!     "congestion_control": "cubic", "file_system": "ext4"
-//!   },
-//!   "method": {
-//!     "connections": 8, "rounds": 9, "pinned": true,
-//!     "interval": "what low and high are, in words"
-//!   },
-//!   "ways": [{
-//!     "way": "memory-one-send", "size": 1024, "requests": 29952,
-//!     "cpu_us": { "median": 5.1, "low": 5.0, "high": 5.3 },
-//!     "time_us": { "median": 5.6, "low": 5.5, "high": 5.9 }
-//!   }],
-//!   "residency": [{
-//!     "call": "residency", "window": 4096, "state": "read",
-//!     "ns": { "median": 310, "low": 300, "high": 330 }, "resident": 1.0
-//!   }],
-//!   "settings": [{
-//!     "flag": "--cache-max-file", "value": "500KiB", "bytes": 512000, "default_bytes": 1048576,
-//!     "reason": "one line"
-//!   }],
-//!   "invalid": []
-//! }
-//! ```
-//!
-//! Sizes and windows are bytes, `cpu_us` and `time_us` microseconds per request, `ns` nanoseconds
-//! per call. `invalid` has a sentence if the figures must not be believed; then there are no settings.
-//! `way` is one of `memory-one-send`, `memory-writev`, `handle-sendfile`, `handle-pread`,
-//! `open-pread` and `open-sendfile`; `call` is `residency` or `read-byte`; `state` is `read`,
-//! `dropped` or `dropped-in-the-middle`; `resident` is the share of the calls that said so. `schema`
-//! changes when a reader of this one could not read the next.
+//! With `--json` standard output gets one document, a [`Document`].
 
-use std::fmt::Write as _;
+mod border;
+mod memory_load;
+mod report;
+
 use std::io::{IsTerminal, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use salver_bench::environment::OthersWatch;
-use salver_server::strategies::{
-    CONNECTIONS, Call, Figures, INTERVAL, LONGEST, MeasureError, Options, Probed, Report, State,
-    Way, measure, show,
-};
-use serde::Serialize;
+use salver_bench::compare::metric::Metric;
+use salver_bench::compare::{Compared, FEWEST_TRIALS, MARGIN, Plan, run as compare};
+use salver_bench::environment::{Environment, OthersWatch};
+use salver_bench::load::{Load, run as load};
+use salver_bench::model::Measured;
+use salver_bench::workload::Workload;
 
+use crate::commands::bench_load::{failure, json, print, stop_on_signal};
+use crate::commands::live_view::left;
+use crate::commands::own_server::{Cores, OwnServer};
+use crate::commands::scratch::Scratch;
 use crate::failure::Failure;
-use crate::signal;
-use crate::values::size;
+use crate::values::{measured_size, seconds};
+use border::{BORDERS, Border, Costs, Length, Way};
+use memory_load::MemoryLoad;
+pub use report::Document;
 
-/// The version of the JSON document.
-const SCHEMA: u32 = 1;
+/// The files of one length have at most so many bytes together, if they are more than one: they are asked
+/// for in turns, so that they do not all stay in the nearest cache of the processor.
+const TOGETHER: u64 = 4 * 1024 * 1024;
+
+/// The files of one length are no more than so many.
+const MOST_FILES: u64 = 64;
+
+/// Connections of each trial, as many as `compare` has.
+const CONNECTIONS: usize = 64;
+
+/// The server's CPU is counted in ticks of the kernel's clock, a hundredth of a second usually: a
+/// shorter trial would have none.
+const SHORTEST_TRIAL: Duration = Duration::from_millis(100);
+
+/// A trial in which the server had less CPU than this is made again, twice as long: a busy machine gives it
+/// little, and a tick more or less would be all the difference.
+const LEAST_CPU: Duration = Duration::from_millis(20);
+
+/// A trial becomes no longer than this, however little the server had.
+const LONGEST_TRIAL: Duration = Duration::from_secs(5);
+
+/// An answer that has not come by then does not come.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// For so long after a file was written the engine copies what it would otherwise send from the page
+/// cache: the default of [`restless`](salver_assets::Config::restless), and a little.
+const REST: Duration = Duration::from_millis(10_500);
+
+/// Who watches is told so often while nothing is measured.
+const TICK: Duration = Duration::from_millis(250);
 
 /// What each way to send a file costs on this machine, and the settings of `salver serve` that
 /// follow.
 ///
-/// The table goes to standard output. Nothing else should run meanwhile.
+/// The tables go to standard output. Nothing else should run meanwhile.
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true)]
 pub struct StrategiesFlags {
@@ -74,47 +81,26 @@ pub struct StrategiesFlags {
     /// Lengths to measure. Repeatable, or separated by commas
     #[arg(long,
         value_name = "SIZE",
-        default_value = "1KiB,4KiB,10KiB,16KiB,32KiB,50KiB,64KiB,100KiB,200KiB,256KiB,500KiB,1MiB",
+        default_value = "1KiB,4KiB,16KiB,32KiB,50KiB,64KiB,100KiB,256KiB,1MiB",
         value_delimiter = ',',
         value_parser = measured_size)]
     pub sizes: Vec<u64>,
 
-    /// How long to measure, in seconds, about
+    /// How long to measure, in seconds, about; at least 6 for each length. Files rest for 10 s before
     #[arg(long,
         value_name = "NUMBER",
-        default_value = "15",
+        default_value = "60",
         value_parser = seconds)]
     pub seconds: Duration,
+
+    /// Measure once more, for as long, beside threads that keep the memory bus busy; what is dearer
+    /// counts
+    #[arg(long)]
+    pub busy: bool,
 
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-}
-
-/// The length of a file that can be measured.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn measured_size(text: &str) -> Result<u64, String> {
-    match size(text)? {
-        0 => Err("an empty file has nothing to send: give 1KiB, say".to_owned()),
-        bytes if bytes > LONGEST => Err(format!("{} is the most", show(LONGEST))),
-        bytes => Ok(bytes),
-    }
-}
-
-/// How long to measure, a number of seconds.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = "give a number of seconds from 0.1 to 3600";
-    let seconds: f64 = text.trim().parse().map_err(|_| wrong.to_owned())?;
-    if (0.1..=3600.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err(wrong.to_owned())
-    }
 }
 
 /// Measures, and prints what was found.
@@ -122,6 +108,46 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// Why it could not, that somebody interrupted it, or that the figures must not be believed.
 pub fn run(flags: &StrategiesFlags) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let watched = std::io::stderr().is_terminal();
+    let began = Instant::now();
+    let mut watch = |what: &str, done: f64| {
+        if watched {
+            // Nobody is left to tell if that fails. The line clears itself.
+            let left = left(done, began.elapsed());
+            let line = format!("\r\x1b[K{:3.0} % {what}{left}", done * 100.0);
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let found = measure(flags, &stop, &mut watch);
+    if watched {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+    let document = found?;
+    print(&match flags.json {
+        true => json(&document)?,
+        false => document.in_words(),
+    })?;
+    match document.invalid.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Failed(
+            "the figures must not be believed: see above, and run it again".to_owned(),
+        )),
+    }
+}
+
+/// Told before each trial what comes, and how much of all is done, from 0 to 1; may end it.
+type Watch<'a> = &'a mut (dyn FnMut(&str, f64) -> ControlFlow<()> + Send);
+
+fn measure(
+    flags: &StrategiesFlags,
+    stop: &AtomicBool,
+    watch: Watch<'_>,
+) -> Result<Document, Failure> {
     let temporary = std::env::temp_dir();
     let directory = flags.directory.as_deref().unwrap_or(&temporary);
     if !directory.is_dir() {
@@ -130,341 +156,198 @@ pub fn run(flags: &StrategiesFlags) -> Result<(), Failure> {
             directory.display()
         )));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&stop);
-    signal::listen(move || told.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Failed(format!("the signal handlers failed: {error}")))?;
-    let others = OthersWatch::start(&[]);
-    let mut report = measure_in(directory, flags, &stop)?;
-    let invalid = others.usage().and_then(|usage| usage.reason());
-    if invalid.is_some() {
-        // What follows from such figures is no advice.
-        report.suggestions.clear();
+    let mut sizes = flags.sizes.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let mut environment = Environment::now(arguments);
+    let scratch = Scratch::new(directory)?;
+    for size in &sizes {
+        for number in 0..(TOGETHER / size).clamp(1, MOST_FILES) {
+            unless_interrupted(watch("making files", 0.0))?;
+            scratch.random_file(&format!("{size}/{number}.bin"), *size)?;
+        }
     }
-    let text = if flags.json {
-        let document = Document::of(&report, invalid.as_deref());
-        let document = serde_json::to_string_pretty(&document);
-        document.map_err(|error| Failure::Failed(format!("the JSON document: {error}")))? + "\n"
-    } else {
-        in_words(&report, invalid.as_deref())
+    let made = Instant::now();
+    while let Some(left) = REST.checked_sub(made.elapsed()) {
+        unless_interrupted(watch("until the files have been at rest for 10 s", 0.0))?;
+        std::thread::sleep(left.min(TICK));
+    }
+    let cores = Cores::divided();
+    let start = |way: Way| OwnServer::start(scratch.path(), &way.arguments(), cores);
+    let servers = Way::ALL.map(|way| start(way).map(|server| (way, server)));
+    let servers: Vec<(Way, OwnServer)> = servers.into_iter().collect::<Result<_, Failure>>()?;
+    let found = |(way, server): &(Way, OwnServer)| (*way, server.url().to_owned(), server.pid());
+    let measurement = Measurement {
+        sizes,
+        time: flags.seconds,
+        stop,
+        servers: servers.iter().map(found).collect(),
+        folder: scratch.path(),
     };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(|error| Failure::Failed(format!("cannot write to standard output: {error}")))?;
-    match invalid {
-        None => Ok(()),
-        Some(_) => Err(Failure::Failed(
-            "the figures must not be believed: see above, and run it again".to_owned(),
+    let others = OthersWatch::start(&[]);
+    let of_all = if flags.busy { 0.5 } else { 1.0 };
+    let (quiet, busy, load) = Cores::as_client(cores, || {
+        let quiet = measurement.compare("quiet", (0.0, of_all), watch)?;
+        let Some(load) = flags.busy.then(MemoryLoad::start).transpose()? else {
+            return Ok((quiet, None, None));
+        };
+        let busy = measurement.compare("beside a load on the memory bus", (of_all, 1.0), watch)?;
+        Ok::<_, Failure>((quiet, Some(busy), Some(load.stop())))
+    })??;
+    environment.others = others.others();
+    let invalid = others.usage().and_then(|usage| usage.reason());
+    let lengths = measurement.lengths(&quiet, busy.as_deref())?;
+    for (_, server) in servers {
+        server.stop()?;
+    }
+    Ok(Document::new(
+        environment,
+        cores.is_some(),
+        load,
+        &lengths,
+        invalid,
+    ))
+}
+
+fn unless_interrupted(flow: ControlFlow<()>) -> Result<(), Failure> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Failure::Failed(
+            "interrupted: nothing was measured".to_owned(),
         )),
     }
 }
 
-/// Measures in a folder of its own, which is removed however it ends.
-fn measure_in(
-    directory: &Path,
-    flags: &StrategiesFlags,
-    stop: &AtomicBool,
-) -> Result<Report, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::Failed(format!(
-            "cannot make files in {}: {error}; give a directory that can be written to",
-            directory.display()
-        ))
-    };
-    let folder = tempfile::Builder::new()
-        .prefix("salver-bench-")
-        .tempdir_in(directory)
-        .map_err(failed)?;
-    let mut sizes = flags.sizes.clone();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let options = Options {
-        directory: folder.path(),
-        sizes: &sizes,
-        time: flags.seconds,
-        stop,
-    };
-    let watched = std::io::stderr().is_terminal();
-    let mut progress = |done: usize, all: usize| {
-        if watched {
-            // Nobody is left to tell if that fails. The line clears itself.
-            let line = if done < all {
-                format!("\rround {} of {all}", done + 1)
-            } else {
-                "\r\x1b[K".to_owned()
+/// The servers that are measured, and what they are asked for.
+struct Measurement<'a> {
+    sizes: Vec<u64>,
+    /// For all trials of one condition together.
+    time: Duration,
+    stop: &'a AtomicBool,
+    /// The way of each, its URL without a slash at the end, and its process.
+    servers: Vec<(Way, String, u32)>,
+    /// What all of them show.
+    folder: &'a Path,
+}
+
+impl Measurement<'_> {
+    /// Each border with each length: what is compared.
+    fn pairs(&self) -> impl Iterator<Item = (&'static Border, u64)> {
+        let of_border = |border| self.sizes.iter().map(move |size| (border, *size));
+        BORDERS.iter().flat_map(of_border)
+    }
+
+    /// Compares the two ways of each border at each length: A is the way below, B the one above.
+    /// `part` says which part of the whole run this is.
+    fn compare(
+        &self,
+        condition: &str,
+        part: (f64, f64),
+        watch: Watch<'_>,
+    ) -> Result<Vec<Compared>, Failure> {
+        let plan = Plan {
+            paths: self.pairs().map(|(_, size)| size.to_string()).collect(),
+            trials: FEWEST_TRIALS,
+            margin: MARGIN,
+            seed: 1,
+        };
+        let all = plan.paths.len() * FEWEST_TRIALS * 2;
+        let all = u32::try_from(all).unwrap_or(u32::MAX);
+        let of_each = (self.time / all).max(SHORTEST_TRIAL);
+        let mut made = 0_u32;
+        compare(&plan, |turn| {
+            let Some((border, size)) = self.pairs().nth(turn.index) else {
+                return Err(Failure::Failed("a trial of nothing: a defect".to_owned()));
             };
-            let _ = std::io::stderr().write_all(line.as_bytes());
-        }
-    };
-    let measured = measure(options, &mut progress);
-    if watched && measured.is_err() {
-        progress(0, 0);
+            let way = border.way(turn.side);
+            let done = part.0 + (part.1 - part.0) * f64::from(made) / f64::from(all);
+            let what = format!("{condition}: {size} bytes, {}", way.title());
+            made += 1;
+            let mut time = of_each;
+            loop {
+                unless_interrupted(watch(&what, done))?;
+                let measured = self.trial(way, size, time)?;
+                if cpu(&measured) >= LEAST_CPU || time >= LONGEST_TRIAL {
+                    return Ok(measured);
+                }
+                time *= 2;
+            }
+        })
     }
-    measured.map_err(|error| match error {
-        MeasureError::Files(error) => failed(error),
-        error => Failure::Failed(error.to_string()),
-    })
-}
 
-/// See the module.
-#[derive(Serialize)]
-struct Document {
-    schema: u32,
-    machine: Machine,
-    method: Method,
-    ways: Vec<Measured>,
-    residency: Vec<Asked>,
-    settings: Vec<Setting>,
-    invalid: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Machine {
-    kernel: String,
-    processor: String,
-    cores: usize,
-    congestion_control: String,
-    file_system: String,
-}
-
-#[derive(Serialize)]
-struct Method {
-    connections: usize,
-    rounds: usize,
-    pinned: bool,
-    interval: &'static str,
-}
-
-#[derive(Serialize)]
-struct Measured {
-    way: &'static str,
-    size: u64,
-    requests: u64,
-    cpu_us: Interval,
-    time_us: Interval,
-}
-
-#[derive(Serialize)]
-struct Asked {
-    call: &'static str,
-    window: u64,
-    state: &'static str,
-    ns: Interval,
-    resident: f64,
-}
-
-#[derive(Serialize)]
-struct Setting {
-    flag: &'static str,
-    value: String,
-    bytes: u64,
-    default_bytes: u64,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct Interval {
-    median: f64,
-    low: f64,
-    high: f64,
-}
-
-impl From<Figures> for Interval {
-    fn from(figures: Figures) -> Self {
-        // More digits than anything here has.
-        let short = |figure: f64| (figure * 1e4).round() / 1e4;
-        Interval {
-            median: short(figures.median),
-            low: short(figures.low),
-            high: short(figures.high),
+    /// One trial of one way at one length. Every answer is compared with its file.
+    fn trial(&self, way: Way, size: u64, time: Duration) -> Result<Measured, Failure> {
+        let Some((_, url, pid)) = self.servers.iter().find(|(of, ..)| *of == way) else {
+            return Err(Failure::Failed(
+                "a way without a server: a defect".to_owned(),
+            ));
+        };
+        let base = format!("{url}/{size}/");
+        let folder = self.folder.join(size.to_string());
+        let asked = Load {
+            connections: CONNECTIONS,
+            // The rest is for opening connections and for looking at every file once.
+            warm_up: time.mul_f64(0.1),
+            duration: time.mul_f64(0.7),
+            timeout: TIMEOUT,
+            server_pids: vec![*pid],
+            ..Load::new(Workload::of_directory(&base, &folder).map_err(failure)?)
+        };
+        let measured = load(&asked, &mut |_| match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+        .map_err(failure)?;
+        match measured.errors.total() {
+            0 => Ok(measured),
+            errors => Err(Failure::Failed(format!(
+                "{errors} requests for {size} bytes failed ({}): nothing can be said",
+                way.title()
+            ))),
         }
     }
-}
 
-impl Document {
-    fn of(report: &Report, invalid: Option<&str>) -> Self {
-        let machine = &report.machine;
-        Document {
-            schema: SCHEMA,
-            machine: Machine {
-                kernel: machine.kernel.clone(),
-                processor: machine.processor.clone(),
-                cores: machine.cores,
-                congestion_control: machine.congestion_control.clone(),
-                file_system: machine.file_system.clone(),
-            },
-            method: Method {
-                connections: CONNECTIONS,
-                rounds: report.rounds,
-                pinned: report.pinned,
-                interval: INTERVAL,
-            },
-            ways: report
-                .cells
-                .iter()
-                .map(|cell| Measured {
-                    way: cell.way.name(),
-                    size: cell.size,
-                    requests: cell.requests,
-                    cpu_us: cell.cpu.into(),
-                    time_us: cell.time.into(),
+    /// What was found, by border and length.
+    fn lengths(
+        &self,
+        quiet: &[Compared],
+        busy: Option<&[Compared]>,
+    ) -> Result<Vec<Vec<Length>>, Failure> {
+        let found = self.pairs().enumerate().map(|(index, (_, size))| {
+            let of = |all: &[Compared]| {
+                let found = all.get(index).and_then(costs);
+                found.ok_or_else(|| {
+                    Failure::Failed(format!(
+                        "the server was given no time for {size} bytes: run it again with nothing else running"
+                    ))
                 })
-                .collect(),
-            residency: report
-                .probed
-                .iter()
-                .map(|probed| Asked {
-                    call: probed.call.name(),
-                    window: probed.window,
-                    state: probed.state.name(),
-                    ns: probed.nanoseconds.into(),
-                    resident: probed.resident,
-                })
-                .collect(),
-            settings: report
-                .suggestions
-                .iter()
-                .map(|suggestion| Setting {
-                    flag: suggestion.flag,
-                    value: show(suggestion.value),
-                    bytes: suggestion.value,
-                    default_bytes: suggestion.default,
-                    reason: suggestion.reason.clone(),
-                })
-                .collect(),
-            invalid: invalid.map(str::to_owned).into_iter().collect(),
-        }
-    }
-}
-
-/// The report for people.
-fn in_words(report: &Report, invalid: Option<&str>) -> String {
-    let machine = &report.machine;
-    let cores = match (machine.cores, report.pinned) {
-        (1, _) => "1 core, which sender and client share".to_owned(),
-        (cores, true) => format!("{cores} cores, one for the sender and one for the client"),
-        (cores, false) => format!("{cores} cores, on which sender and client may move"),
-    };
-    let mut text = format!(
-        "Linux {}, {}\n{cores}; {}; congestion control {}\n\n\
-         CPU of the sending thread in us per request, medians of {} rounds; * is the cheapest\n",
-        machine.kernel,
-        machine.processor,
-        machine.file_system,
-        machine.congestion_control,
-        report.rounds
-    );
-    table(&mut text, report, |cell| cell.cpu);
-    let _ = writeln!(
-        text,
-        "\nTime in us per request while {CONNECTIONS} connections are busy; * is the least"
-    );
-    table(&mut text, report, |cell| cell.time);
-    text.push_str(
-        "\nAsking whether a window is in the page cache, in ns; r: said that it is, c: not, ?: both\n",
-    );
-    residency(&mut text, &report.probed);
-    if let Some(why) = invalid {
-        let _ = writeln!(text, "\nINVALID: {why}");
-        return text;
-    }
-    text.push_str("\nSettings of `salver serve` for this:\n");
-    for suggestion in &report.suggestions {
-        let setting = format!("{} {}", suggestion.flag, show(suggestion.value));
-        let _ = writeln!(text, "  {setting:26} {}", suggestion.reason);
-    }
-    text
-}
-
-/// The width of the first column.
-const TITLE: usize = 40;
-
-fn table(
-    text: &mut String,
-    report: &Report,
-    figures: impl Fn(&salver_server::strategies::Cell) -> Figures,
-) {
-    let mut sizes: Vec<u64> = report.cells.iter().map(|cell| cell.size).collect();
-    sizes.dedup();
-    row(text, "", sizes.iter().map(|&size| show(size) + " "));
-    let cost = |size: u64, way: Way| {
-        let mut cells = report.cells.iter();
-        let cell = cells.find(|cell| cell.size == size && cell.way == way);
-        cell.map_or(f64::NAN, |cell| figures(cell).median)
-    };
-    for way in Way::ALL {
-        let costs = sizes.iter().map(|&size| {
-            let cheapest = Way::ALL.into_iter().min_by(|a, b| {
-                let (a, b) = (cost(size, *a), cost(size, *b));
-                a.total_cmp(&b)
-            });
-            let mark = if cheapest == Some(way) { '*' } else { ' ' };
-            format!("{:.1}{mark}", cost(size, way))
+            };
+            Ok(Length {
+                size,
+                quiet: of(quiet)?,
+                busy: busy.map(of).transpose()?,
+            })
         });
-        row(text, way.title(), costs);
+        let found: Vec<Length> = found.collect::<Result<_, Failure>>()?;
+        let of_each = self.sizes.len().max(1);
+        Ok(found.chunks(of_each).map(<[Length]>::to_vec).collect())
     }
 }
 
-fn residency(text: &mut String, probed: &[Probed]) {
-    let mut windows: Vec<u64> = probed.iter().map(|probed| probed.window).collect();
-    windows.sort_unstable();
-    windows.dedup();
-    row(text, "", windows.iter().map(|&window| show(window) + " "));
-    for call in Call::ALL {
-        for state in State::ALL {
-            let title = match (call, state) {
-                (Call::Residency, State::Read) => "the server's question, of what was read",
-                (Call::Residency, State::Dropped) => "  of what was dropped",
-                (Call::Residency, State::DroppedInTheMiddle) => "  with one page dropped",
-                (Call::ReadByte, State::Read) => "reading one byte, of what was read",
-                (Call::ReadByte, State::Dropped) => "  of what was dropped",
-                (Call::ReadByte, State::DroppedInTheMiddle) => "  with one page dropped",
-            };
-            let cells = windows.iter().map(|&window| {
-                let mut probed = probed.iter();
-                let found = probed.find(|probed| {
-                    (probed.call, probed.state, probed.window) == (call, state, window)
-                });
-                found.map_or_else(
-                    || "- ".to_owned(),
-                    |probed| {
-                        let said = match probed.resident {
-                            share if share >= 1.0 => 'r',
-                            share if share <= 0.0 => 'c',
-                            _ => '?',
-                        };
-                        format!("{:.0}{said}", probed.nanoseconds.median)
-                    },
-                )
-            });
-            row(text, title, cells);
-        }
-    }
+/// What the server had in a trial.
+fn cpu(measured: &Measured) -> Duration {
+    let of_core = measured.server.map_or(0.0, |server| server.cores);
+    Duration::try_from_secs_f64(of_core * measured.seconds).unwrap_or_default()
 }
 
-fn row(text: &mut String, title: &str, cells: impl Iterator<Item = String>) {
-    let mut line = format!("{title:TITLE$}");
-    for cell in cells {
-        let _ = write!(line, "{cell:>8}");
-    }
-    let _ = writeln!(text, "{}", line.trim_end());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_times_have_bounds() {
-        assert_eq!(measured_size("1KiB"), Ok(1024));
-        assert_eq!(measured_size("64MiB"), Ok(LONGEST));
-        for wrong in ["0", "0KiB", "65MiB", "1PiB", "", "many"] {
-            assert!(measured_size(wrong).is_err(), "{wrong:?}");
-        }
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(seconds("3600"), Ok(Duration::from_secs(3600)));
-        for wrong in ["0", "0.09", "-1", "3601", "NaN", "inf", "1s", ""] {
-            assert!(seconds(wrong).is_err(), "{wrong:?}");
-        }
-    }
+/// The server's CPU per request both ways; nothing if it had none in some trial.
+fn costs(compared: &Compared) -> Option<Costs> {
+    let mut figures = compared.figures.iter();
+    let cpu = figures.find(|figure| figure.metric == Metric::ServerCpu)?;
+    Some(Costs {
+        below_us: cpu.a,
+        above_us: cpu.b,
+        ratio: cpu.ratio?,
+    })
 }

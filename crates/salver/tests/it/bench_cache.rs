@@ -43,7 +43,14 @@ fn the_document_has_both_ways_at_every_size() {
             assert_eq!(found.errors.total(), 0, "{found:?}");
             assert_eq!(found.verified, salver_bench::model::Verified::Content);
             assert_eq!(found.content_bytes, found.requests * length, "{found:?}");
-            assert!(found.requests > 0 && found.requests_per_second > 0.0);
+            assert!(found.requests > 0 && found.seconds > 0.0);
+            // All of one trial: the figures belong together.
+            let by_time = found.requests as f64 / found.seconds;
+            assert!(
+                (found.requests_per_second / by_time - 1.0).abs() < 1e-9,
+                "{found:?}"
+            );
+            assert_eq!(found.raw.count, found.requests, "{found:?}");
             assert!(found.raw.p50_us > 0.0 && found.raw.p50_us <= found.raw.p99_us);
             assert!(found.server.is_some());
             assert!(found.target.contains(&format!("/{}/", series.label)));
@@ -51,6 +58,10 @@ fn the_document_has_both_ways_at_every_size() {
         assert!(row.speed_up.is_none(), "two trials give no interval");
     }
     assert_eq!(entries(directory.path()), 0, "nothing is left");
+    let more = ["--duration", "50ms", "--sizes", "1KiB", "--markdown"];
+    let (_, out, said) = run(&arguments(directory.path(), &more));
+    let rows = out.lines().filter(|line| line.starts_with("| 1 KiB |"));
+    assert_eq!(rows.count(), 2, "{out}{said}");
 }
 
 #[test]

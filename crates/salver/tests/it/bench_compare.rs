@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::common::{PATIENCE, Running, run, salver, site};
 use rustix::process::{Pid, Signal, test_kill_process};
-use salver_bench::compare::contest::Comparison;
+use salver_bench::compare::comparison::Comparison;
 use salver_bench::compare::order::Side;
 
 /// As short as it can be.
@@ -236,6 +236,63 @@ fn what_cannot_be_meant_is_misused() {
     check(&[url, url, "--path=a"], "slash");
     check(&[url, url, "--root=.", "--path=/a"], "--path");
     check(&[url, url, "--server-core=100000"], "core 100000");
+}
+
+#[test]
+fn what_was_compared_until_an_interrupt_is_told() {
+    let root = site(&[("index.html", "<p>hello")]);
+    let pids = tempfile::NamedTempFile::new().unwrap();
+    let command = serve_with_pids(root.path(), pids.path());
+    let mut program = salver();
+    program
+        .args([
+            "bench",
+            "compare",
+            &command,
+            &command,
+            "--trials=100000",
+            "--json",
+        ])
+        .args(["--duration=20ms", "--warm-up=0s", "--connections=2"])
+        .stdout(std::process::Stdio::piped());
+    let mut compared = Running::spawn(program);
+    let begun = std::time::Instant::now();
+    // Servers are started anew for each block: the first two are over.
+    while std::fs::read_to_string(pids.path())
+        .unwrap()
+        .lines()
+        .count()
+        < 5
+    {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    let mut stdout = compared.stdout();
+    compared.signal(Signal::INT);
+    let mut out = String::new();
+    stdout.read_to_string(&mut out).unwrap();
+    let (status, said) = compared.wait();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let document: Comparison = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{said}"));
+    assert!(
+        document.interrupted && said.contains("until then"),
+        "{said}"
+    );
+    let trials = document.paths[0].trials.len();
+    assert!(trials >= 8 && trials.is_multiple_of(4), "{trials}");
+}
+
+#[test]
+fn a_comparison_is_printed_as_markdown() {
+    let root = site(&[("index.html", "<p>hello")]);
+    let server = Running::start(root.path(), &[]);
+    let url = format!("http://{}/", server.addr);
+    let (_, out, said) = compare(&url, &url, &["--markdown"]);
+    let rows: Vec<&str> = out.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(
+        rows.len() >= 3 && rows[2].starts_with("| / |"),
+        "{out}{said}"
+    );
 }
 
 #[test]

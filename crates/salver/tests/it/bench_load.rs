@@ -1,71 +1,13 @@
 //! `salver bench load` against servers of known behaviour, as a person and as a program meet it.
 
-#[path = "../../../salver-bench/tests/truth/stub.rs"]
-#[allow(dead_code, reason = "the tests of the library use the rest")]
-mod stub;
-
 use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::common::{Running, run, site, stop, went_well};
-use salver_test::Schema;
+use crate::loaded::{check_schema, load};
 use serde_json::Value;
-use stub::{CONTENT, Delay, Fault, Served, Stub};
-
-/// What the program said: exit code, document, standard error.
-struct Said {
-    code: i32,
-    document: Value,
-    error: String,
-}
-
-impl Said {
-    fn result(&self, path: &str) -> &Value {
-        let found = self.document["result"].pointer(path);
-        found.unwrap_or_else(|| panic!("no {path} in {:#}", self.document))
-    }
-
-    fn count(&self, path: &str) -> u64 {
-        self.result(path).as_u64().unwrap()
-    }
-
-    /// Errors by how, those that are.
-    fn errors(&self) -> Vec<(String, u64)> {
-        let errors = self.result("/errors").as_object().unwrap();
-        let count = |(name, count): (&String, &Value)| (name.clone(), count.as_u64().unwrap());
-        errors
-            .iter()
-            .map(count)
-            .filter(|(_, count)| *count > 0)
-            .collect()
-    }
-}
-
-/// Loads and reads the document, which must be as published.
-fn load(url: &str, flags: &[&str]) -> Said {
-    let arguments = [&["bench", "load", url, "--warm-up", "0s", "--json"], flags].concat();
-    let (code, out, error) = run(&arguments);
-    let document =
-        serde_json::from_str(&out).unwrap_or_else(|wrong| panic!("{wrong}: {out}{error}"));
-    check_schema(&document);
-    let said = Said {
-        code,
-        document,
-        error,
-    };
-    // A busy machine can make the client late, which is said, and is a failure as well.
-    let is_sound = said.errors().is_empty() && *said.result("/invalid") == Value::Array(Vec::new());
-    assert_eq!(said.code, i32::from(!is_sound), "{}", said.error);
-    said
-}
-
-fn check_schema(document: &Value) {
-    let schema = include_str!("../../../../docs/bench-schema.json");
-    let schema = Schema::new(serde_json::from_str(schema).unwrap());
-    let wrong = schema.errors(document);
-    assert!(wrong.is_empty(), "{wrong:#?}: {document:#}");
-}
+use crate::stub::{CONTENT, Delay, Fault, Served, Stub};
 
 /// How many requests were answered with a fault, and how many well.
 fn counts(served: &[Served]) -> (u64, u64) {
@@ -141,7 +83,7 @@ fn a_server_slower_than_the_rate_is_reported_and_a_failure() {
     assert_eq!(counts(&stub.end()), (0, 100));
     assert_eq!(said.code, 1);
     let reasons = said.result("/invalid").to_string();
-    assert!(reasons.contains("slower than the rate"), "{reasons}");
+    assert!(reasons.contains("the rate was not kept"), "{reasons}");
     // The last was due after 0.99 s, and answered after 2 s.
     assert!(said.result("/corrected/max_us").as_f64().unwrap() > 1_000_000.0);
     assert!(said.result("/raw/p50_us").as_f64().unwrap() < 500_000.0);
@@ -233,6 +175,16 @@ fn the_cpu_of_a_named_server_is_in_the_result() {
 struct Greedy(Vec<Child>);
 
 impl Greedy {
+    /// So many on one core, counted from 0.
+    fn on_core(core: usize, count: usize) -> Greedy {
+        let endless = || {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &core.to_string(), "sh", "-c", "while :; do :; done"]);
+            command.spawn().unwrap()
+        };
+        Greedy((0..count).map(|_| endless()).collect())
+    }
+
     fn on_all_cores() -> Greedy {
         let cores = std::thread::available_parallelism().unwrap().get();
         let endless = || {
@@ -275,6 +227,33 @@ fn figures_that_others_had_a_part_in_must_not_be_believed() {
                 > 0.2
         );
     }
+    stop(server);
+}
+
+#[test]
+fn a_client_that_was_kept_from_its_core_must_not_be_believed() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let is_allowed = |core: &usize| allowed.is_set(*core);
+    let core = (0..rustix::thread::CpuSet::MAX_CPU)
+        .rfind(is_allowed)
+        .unwrap();
+    let served = site(&[("index.html", "hello")]);
+    let server = Running::start(served.path(), &["--workers", "1"]);
+    let url = format!("http://{}/", server.addr);
+    let _greedy = Greedy::on_core(core, 3);
+    // The other cores may have nothing to do: the client's is full.
+    let output = Command::new("taskset")
+        .args(["-c", &core.to_string(), env!("CARGO_BIN_EXE_salver")])
+        .args(["bench", "load", &url, "-c", "2", "-d", "2s", "--json"])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    check_schema(&document);
+    let invalid = document["result"]["invalid"].to_string();
+    assert_eq!(output.status.code(), Some(1), "{invalid}");
+    assert!(invalid.contains("others took"), "{document:#}");
+    let waiting = document["result"]["client"]["waiting_thread"].as_f64();
+    assert!(waiting.is_none_or(|share| share > 0.1), "{document:#}");
     stop(server);
 }
 
@@ -380,6 +359,16 @@ fn who_cannot_be_asked_is_a_failure_of_one_line() {
         "4294967295",
     ]);
     assert_eq!((code, &*out, error.lines().count()), (1, "", 1), "{error}");
+    // A program is told in its own words.
+    let (code, out, error) = run(&["bench", "load", &url, "--json", "--timeout", "1s"]);
+    assert_eq!((code, error.lines().count()), (1, 1), "{error}");
+    let document: Value = serde_json::from_str(&out).unwrap();
+    check_schema(&document);
+    let said = document["error"].as_str().unwrap();
+    assert!(
+        error.contains(said) && said.contains(&port.to_string()),
+        "{said}"
+    );
 }
 
 #[test]
@@ -402,4 +391,12 @@ fn what_cannot_be_meant_is_misuse() {
     check(&[url, "--rate", "5", "--burst", "1s"], "--burst");
     check(&[url, "--header", "nonsense"], "nonsense");
     check(&[url, "--ranges", "60%", "--conditional", "60%"], "0.6");
+    check(
+        &[url, "--header", "Host: a", "--header", "host: b"],
+        "one Host",
+    );
+    check(&[url, "--method", "no such"], "no method");
+    check(&[url, "--body", "x", "--ranges", "10%"], "by GET");
+    check(&[url, "--body-file", "/nowhere/at/all"], "/nowhere/at/all");
+    check(&[url, "--requests", "/dev/null"], "lists no request");
 }

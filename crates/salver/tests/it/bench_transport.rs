@@ -1,4 +1,4 @@
-//! `salver bench load`, `compare` and `arena` over TLS and HTTP/2, as a person and as a program meet
+//! `salver bench load`, `compare` and `staleness` over TLS and HTTP/2, as a person and as a program meet
 //! them. What holds for each version of HTTP is shown in salver-bench.
 
 #[path = "../../../salver-bench/tests/protocols/server.rs"]
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{run, went_well};
-use salver_test::Schema;
+use crate::loaded::check_schema;
 use serde_json::Value;
 use server::{Reply, Server, Speaks};
 
@@ -32,10 +32,7 @@ fn load(url: &str, flags: &[&str]) -> (i32, Value, String) {
     let short = ["--json", "--quiet", "-c=2", "-d=300ms", "--warm-up=0s"];
     let (code, out, error) = run(&[&["bench", "load", url], &short[..], flags].concat());
     let document: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{error}"));
-    let schema = include_str!("../../../../docs/bench-schema.json");
-    let schema = Schema::new(serde_json::from_str(schema).unwrap());
-    let wrong = schema.errors(&document);
-    assert!(wrong.is_empty(), "{wrong:#?}: {document:#}");
+    check_schema(&document);
     (code, document["result"].clone(), error)
 }
 
@@ -179,7 +176,12 @@ fn two_versions_are_compared_if_they_send_the_same() {
     assert!(sides[0] >= 8 && sides[0] == sides[1], "{sides:?}");
     // One of them does not speak that.
     let (code, out, error) = compare(&["--http", "2"]);
-    assert_eq!((code, &*out, error.lines().count()), (1, "", 1), "{error}");
+    assert_eq!((code, error.lines().count()), (1, 1), "{error}");
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert!(
+        error.contains(document["error"].as_str().unwrap()),
+        "{out}{error}"
+    );
 }
 
 #[test]
@@ -203,30 +205,29 @@ fn versions_that_send_different_bytes_are_not_compared() {
 }
 
 #[test]
-fn the_arena_is_asked_over_http_2() {
+fn staleness_is_asked_over_http_2() {
+    // It never looks at its file again.
     let server = Server::start(Speaks::TwoSecurely, |_| Reply::Right);
     let root = root();
     let url = server.url();
-    let (_, out, error) = run(&[
-        "bench",
-        "arena",
-        "--target",
-        &url,
-        "--root",
-        text(root.path()),
+    let flags = [
         "--insecure",
         "--http=2",
         "--streams=4",
         "-c=2",
-        "-d=200ms",
+        "--limit=300ms",
         "--json",
-    ]);
+    ];
+    let arguments = ["bench", "staleness", &url, "--root", text(root.path())];
+    let (code, out, error) = run(&[&arguments, &flags[..]].concat());
     let document: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{error}"));
-    let measured = &document["rows"][0]["series"][0]["measured"];
+    let found = &document["staleness"][0];
+    assert_eq!((code, &found["target"]), (1, &"/file".into()), "{document}");
     assert_eq!(
-        (&measured["http"], &measured["streams"]),
-        (&"2".into(), &4.into())
+        (&found["still_stale"], &found["torn"]),
+        (&true.into(), &0.into())
     );
-    assert_eq!(measured["errors"]["status"], 0);
-    assert!(measured["requests"].as_u64().unwrap() > 0);
+    assert!(found["asked"].as_u64().unwrap() > 0);
+    let left = std::fs::read(root.path().join("file")).unwrap();
+    assert!(left == server::CONTENT, "it was put back");
 }

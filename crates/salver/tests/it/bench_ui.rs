@@ -1,12 +1,14 @@
 //! `salver bench ui` in a terminal: what it says, whom it answers, and how it ends. The page itself
 //! is tested with a browser in `crates/salver-bench/ui-tests`.
 
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::common::{Running, addr_in, run, salver, stop};
 use rustix::process::Signal;
+use serde_json::Value;
 
 /// Starts it with these flags; gives it with the token.
 fn start(runs: &Path, flags: &[&str]) -> (Running, String) {
@@ -38,33 +40,49 @@ fn it_listens_on_the_loopback_interface_and_wants_its_token() {
     assert!(said.contains(runs.to_str().unwrap()), "{said}");
 }
 
-#[test]
-fn an_interruption_ends_it_with_the_run_under_way() {
-    let runs = tempfile::tempdir().unwrap();
-    let (mut ui, token) = start(runs.path(), &[]);
-    let address = ui.addr;
-    let job = r#"{"kind":"load","directory":".","duration_seconds":3600,"connections":1}"#;
+/// Sends the page's server a request as the page does.
+fn ask(address: SocketAddr, request: &str, content: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    let length = job.len();
-    std::io::Write::write_all(
-        &mut stream,
-        format!(
-            "POST /api/run?token={token} HTTP/1.1\r\nHost: {address}\r\n\
-             Origin: http://{address}\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{job}"
-        )
-        .as_bytes(),
+    let length = content.len();
+    write!(
+        stream,
+        "{request} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n\
+         {content}"
     )
     .unwrap();
+    stream
+}
+
+#[test]
+fn an_interruption_ends_it_and_saves_what_the_run_has_measured() {
+    let runs = tempfile::tempdir().unwrap();
+    let (mut ui, token) = start(runs.path(), &[]);
+    let job = r#"{"kind":"load","directory":".","duration_seconds":"3600","connections":"1"}"#;
     let mut answer = String::new();
-    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    ask(ui.addr, &format!("POST /api/run?token={token}"), job)
+        .read_to_string(&mut answer)
+        .unwrap();
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    let events = ask(ui.addr, &format!("GET /api/events?token={token}"), "");
+    let mut measuring = BufReader::new(events).lines().filter_map(|line| {
+        let line = line.unwrap();
+        serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok()
+    });
+    let is_measuring = |event: &Value| event["progress"]["now"]["warming_up"] == false;
+    assert!(measuring.any(|event| is_measuring(&event)));
     ui.signal(Signal::INT);
     ui.wait_for_line("stopping the run");
     let (status, said) = ui.wait();
     assert_eq!(status.code(), Some(0), "{said}");
-    let saved = std::fs::read_dir(runs.path()).unwrap().count();
-    assert_eq!(saved, 0, "what was cut off is no result");
+    let mut saved = std::fs::read_dir(runs.path()).unwrap();
+    let text = std::fs::read(saved.next().unwrap().unwrap().path()).unwrap();
+    let run: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(run["report"]["interrupted"], true, "{run}");
+    let measured = &run["report"]["rows"][0]["series"][0]["measured"];
+    assert!(measured["requests"].as_u64() > Some(0), "{measured}");
+    assert!(measured["seconds"].as_f64() < Some(3600.0), "{measured}");
+    assert!(saved.next().is_none());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     (
         "salver",
         &["salver-server", "salver-assets", "salver-bench"],
@@ -14,6 +14,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
         "salver-server",
         &[
             "salver-assets",
+            "salver-fields",
             "salver-http1",
             "salver-http2",
             "salver-http3",
@@ -28,9 +29,9 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("salver-tower", &["salver-assets"]),
     ("salver-embed", &["salver-assets"]),
     ("salver-http1", &["salver-semantics"]),
-    ("salver-http2", &["salver-semantics"]),
-    // QPACK takes the Huffman code of HPACK (RFC 9204 section 4.1.2).
-    ("salver-http3", &["salver-semantics", "salver-http2"]),
+    ("salver-http2", &["salver-semantics", "salver-fields"]),
+    ("salver-http3", &["salver-semantics", "salver-fields"]),
+    ("salver-fields", &["salver-semantics"]),
     ("salver-semantics", &[]),
     ("salver-os", &[]),
     ("salver-coalesce", &[]),
@@ -132,6 +133,7 @@ fn pure_crates_touch_no_file_no_socket_and_no_clock() {
     let clocks = ["SystemTime", "Instant::now", "std::time"];
     for name in [
         "salver-semantics",
+        "salver-fields",
         "salver-http1",
         "salver-http2",
         "salver-http3",

@@ -5,19 +5,27 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     missing_docs
 )]
 
 #[path = "../common/mod.rs"]
 mod common;
+mod loaded;
+#[path = "../../../salver-bench/tests/truth/stub.rs"]
+#[allow(dead_code, reason = "the tests of the library use the rest")]
+mod stub;
 
 mod bench_cache;
 mod bench_coalesce;
 mod bench_compare;
 mod bench_load;
+mod bench_outcome;
 mod bench_transport;
 mod bench_ui;
+mod boundaries;
 mod cli;
 mod conformance;
 mod conformance_program;

@@ -1,148 +1,102 @@
 //! `salver bench strategies`, as a person and as a program meet it.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::common::{PATIENCE, Running, run, salver};
 use rustix::process::Signal;
+use salver_test::Schema;
 use serde_json::Value;
-
-const WAYS: [(&str, &str); 6] = [
-    ("memory-one-send", "memory, one send"),
-    ("memory-writev", "memory, writev"),
-    ("handle-sendfile", "open handle, sendfile"),
-    ("handle-pread", "open handle, pread + send"),
-    ("open-pread", "open, pread + send, close"),
-    ("open-sendfile", "open, sendfile, close"),
-];
-
-const SHORT: [&str; 4] = ["--seconds", "0.5", "--sizes", "1KiB,64KiB"];
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
 }
 
-/// Checks the figures at `name` and gives the median.
-fn median(value: &Value, name: &str) -> f64 {
-    let figure = |which: &str| value[name][which].as_f64().unwrap();
-    let (low, median, high) = (figure("low"), figure("median"), figure("high"));
-    assert!(
-        0.0 < low && low <= median && median <= high,
-        "{name}: {value}"
-    );
-    median
+/// The ratio lies in its interval and beside the quotient of the medians.
+fn check(costs: &Value, context: &Value) {
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (below, above) = (number(&costs["below_us"]), number(&costs["above_us"]));
+    let interval = ["low", "ratio", "high"].map(|name| number(&costs["ratio"][name]));
+    assert!(interval.is_sorted() && interval[0] > 0.0, "{context}");
+    // Nothing that sends 1 KiB over TCP takes a tenth of a microsecond, or a second.
+    for cost in [below, above] {
+        assert!((0.1..1e6).contains(&cost), "{context}");
+    }
+}
+
+/// The published schema of this document, with nothing allowed that it does not name.
+fn strict() -> Schema {
+    fn close(value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                object.values_mut().for_each(close);
+                if object.contains_key("properties") {
+                    object.insert("additionalProperties".to_owned(), false.into());
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(close),
+            _ => {}
+        }
+    }
+    let schema = include_str!("../../../../docs/bench-schema.json");
+    let mut schema: Value = serde_json::from_str(schema).unwrap();
+    close(&mut schema);
+    schema["oneOf"] = serde_json::json!([{ "$ref": "#/$defs/strategies" }]);
+    Schema::new(schema)
 }
 
 #[test]
-fn the_document_has_every_way_at_every_size() {
+fn the_document_has_both_ways_of_each_setting_quiet_and_busy() {
     let directory = tempfile::tempdir().unwrap();
-    let mut arguments = vec!["bench", "strategies", directory.path().to_str().unwrap()];
-    arguments.extend(SHORT);
-    arguments.push("--json");
-    let (code, out, said) = run(&arguments);
-    let document: Value = serde_json::from_str(&out).unwrap();
+    let here = directory.path().to_str().unwrap();
+    let more = ["--seconds", "1", "--sizes", "4KiB", "--busy", "--json"];
+    let (code, out, said) = run(&[&["bench", "strategies", here], &more[..]].concat());
+    let document: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{said}"));
     // Where others took the cores, nothing follows, and it says so.
     let is_invalid = !document["invalid"].as_array().unwrap().is_empty();
-    assert_eq!(
-        (code, said.is_empty()),
-        (i32::from(is_invalid), !is_invalid)
-    );
+    let expected = (i32::from(is_invalid), !is_invalid);
+    assert_eq!((code, said.is_empty()), expected, "{said}");
+    let wrong = strict().errors(&document);
+    assert!(wrong.is_empty(), "{wrong:#?}\n{document:#}");
     assert_eq!(document["schema"], 1);
-    for name in ["kernel", "processor", "congestion_control", "file_system"] {
-        assert_ne!(document["machine"][name].as_str().unwrap(), "", "{name}");
-    }
-    let rounds = document["method"]["rounds"].as_u64().unwrap();
-    assert!(rounds >= 5, "{rounds}");
+    assert_eq!(document["trials"], 16);
+    let load = &document["memory_load"];
+    assert!(load["threads"].as_u64().unwrap() > 0, "{load}");
+    assert!(load["mib_per_second"].as_f64().unwrap() > 0.0, "{load}");
 
-    let ways = document["ways"].as_array().unwrap();
-    let found: BTreeSet<_> = ways
+    let comparisons = document["comparisons"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let found: Vec<_> = comparisons
         .iter()
-        .map(|way| (way["way"].as_str().unwrap(), way["size"].as_u64().unwrap()))
+        .map(|one| ["flag", "below", "above"].map(|name| text(&one[name])))
         .collect();
-    let expected = WAYS.map(|(name, _)| [(name, 1024), (name, 65_536)]);
-    assert_eq!(found, expected.into_iter().flatten().collect());
-    assert_eq!(ways.len(), found.len());
-    for way in ways {
-        assert!(way["requests"].as_u64().unwrap() >= rounds, "{way}");
-        // A thread cannot work for longer than it takes, but for how the clocks are read.
-        let (cpu, time) = (median(way, "cpu_us"), median(way, "time_us"));
-        assert!(cpu <= time * 1.1, "{way}");
-        // Nothing that sends 1 KiB over TCP takes a tenth of a microsecond, or a second.
-        assert!((0.1..1e6).contains(&cpu), "{way}");
-    }
-
-    let residency = document["residency"].as_array().unwrap();
-    for call in ["residency", "read-byte"] {
-        for window in [4096, 65_536, 262_144, 1_048_576] {
-            let mut asked = residency.iter();
-            let resident = asked.find(|asked| {
-                asked["call"] == call && asked["window"] == window && asked["state"] == "read"
-            });
-            median(resident.unwrap(), "ns");
-        }
+    let flags = ["--cache-max-file", "--sendfile-from"];
+    assert_eq!(found[0], [flags[0], "memory", "open-handle"]);
+    assert_eq!(found[1], [flags[1], "read", "sendfile"]);
+    assert_eq!(found.len(), 2);
+    for comparison in comparisons {
+        let lengths = comparison["lengths"].as_array().unwrap();
+        assert_eq!(lengths.len(), 1, "{comparison}");
+        assert_eq!(lengths[0]["size"], 4096);
+        check(&lengths[0]["quiet"], comparison);
+        check(&lengths[0]["busy"], comparison);
     }
 
     let settings = document["settings"].as_array().unwrap();
-    let flags: Vec<_> = settings.iter().map(|setting| &setting["flag"]).collect();
+    let found: Vec<_> = settings
+        .iter()
+        .map(|setting| text(&setting["flag"]))
+        .collect();
     match is_invalid {
-        true => assert!(
-            document["invalid"][0]
-                .as_str()
-                .unwrap()
-                .contains("others took")
-        ),
-        false => assert_eq!(flags, ["--cache-max-file", "--sendfile-from"]),
+        true => assert!(text(&document["invalid"][0]).contains("others took")),
+        false => assert_eq!(found, flags),
     }
     for setting in settings {
         let value = salver::values::size(setting["value"].as_str().unwrap());
         assert_eq!(value.ok(), setting["bytes"].as_u64(), "{setting}");
-        let reason = setting["reason"].as_str().unwrap();
+        let reason = text(&setting["reason"]);
         assert!(!reason.is_empty() && !reason.contains('\n'), "{setting}");
     }
     assert_eq!(entries(directory.path()), 0, "nothing is left");
-}
-
-#[test]
-fn the_table_has_a_row_for_each_way_and_marks_the_cheapest() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = salver();
-    command
-        .args(["bench", "strategies"])
-        .arg(directory.path())
-        .args(["--seconds", "0.5", "--sizes", "64KiB,1KiB,1000"]);
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (_, tables) = text.split_once("us per request").unwrap();
-    let mut marks = [0; 3];
-    for (_, title) in WAYS {
-        let mut rows = tables.lines().filter(|line| line.starts_with(title));
-        let (cpu, _time) = (rows.next().unwrap(), rows.next().unwrap());
-        assert!(rows.next().is_none(), "{title} twice in a table:\n{text}");
-        let figures: Vec<_> = cpu
-            .strip_prefix(title)
-            .unwrap()
-            .split_whitespace()
-            .collect();
-        assert_eq!(figures.len(), marks.len(), "{cpu}");
-        for (figure, marks) in figures.iter().zip(&mut marks) {
-            let number: f64 = figure.trim_end_matches('*').parse().unwrap();
-            assert!(number > 0.0, "{cpu}");
-            *marks += usize::from(figure.ends_with('*'));
-        }
-    }
-    assert_eq!(marks, [1; 3], "{text}");
-    let head = tables.lines().nth(1).unwrap();
-    let sizes: Vec<_> = head.split_whitespace().collect();
-    assert_eq!(sizes, ["1000", "1KiB", "64KiB"], "{text}");
-    let is_invalid = text.contains("\nINVALID: others took");
-    assert_eq!(output.status.code(), Some(i32::from(is_invalid)), "{text}");
-    for flag in ["--cache-max-file ", "--sendfile-from "] {
-        assert_eq!(
-            text.matches(flag).count(),
-            usize::from(!is_invalid),
-            "{text}"
-        );
-    }
 }
 
 #[test]
@@ -178,7 +132,7 @@ fn nothing_to_measure_shows_what_there_is() {
     assert!(out.contains("strategies"), "{out}");
     let (code, out, _) = run(&["bench", "strategies", "--help"]);
     assert_eq!(code, 0);
-    for flag in ["--sizes", "--seconds", "--json", "[DIR]"] {
+    for flag in ["--sizes", "--seconds", "--busy", "--json", "[DIR]"] {
         assert!(out.contains(flag), "{flag}: {out}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use salver_semantics::ContentCoding;
 
 use super::{FILES, Rule, Violation, violates};
-use crate::digest;
+use crate::source::digest;
 use crate::source::{Kind, Opened, Patience, Reader, Source, View};
 
 const WAIT: Patience = Patience::MayWait;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::*;
 use crate::MemorySource;
-use crate::source::{Known, Metadata, Opened, Patience, Reader, Source, View};
+use crate::source::{KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
 
 /// Keeps all rules but one.
 #[derive(Debug)]
 struct Wrong {
     right: MemorySource,
-    /// What `sub/b.txt` is for a source that rewrites files in place.
+    /// The file `sub/b.txt` of a source that rewrites files in place.
     in_place: Arc<File>,
     breaks: Option<Rule>,
 }
@@ -145,7 +145,7 @@ impl View for WrongView {
         Ok(names)
     }
 
-    fn known(&self, path: &[u8]) -> Option<Known> {
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         let mut known = self.right.known(path)?;
         if self.breaks(Rule::Known) && path == b"sub/b.txt.gz" {
             known.decoded = Some(known.digest);

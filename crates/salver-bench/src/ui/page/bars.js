@@ -76,7 +76,7 @@ function drawBars(entries, metric, width, box) {
   }
 }
 
-// How the second way of a row compares with the first, for one run: several have it in the table.
+// The gain of the second way of a row over the first in words, for one run: several have it in the table.
 function gainInWords(of, metric) {
   const runs = new Set(of.map((entry) => entry.run));
   const { row } = of[0];

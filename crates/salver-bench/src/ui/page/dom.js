@@ -21,11 +21,24 @@ const html = (name, attributes = {}, ...children) =>
 const svg = (name, attributes = {}, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-// The token stays in the address, so that the page can be loaded again.
-const token = new URLSearchParams(location.search).get("token") ?? "";
+// The token comes in the address and leaves it at once: who sees the window, or is sent the address, must not
+// have it. This tab keeps it, so that the page can be loaded again.
+function takeToken() {
+  const given = new URLSearchParams(location.search).get("token");
+  if (given !== null) history.replaceState(null, "", location.pathname);
+  try {
+    if (given !== null) sessionStorage.setItem("token", given);
+    return sessionStorage.getItem("token") ?? "";
+  } catch {
+    // A browser may be told to keep nothing.
+    return given ?? "";
+  }
+}
+
+const token = data.mode === "live" ? takeToken() : "";
 const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
 
-// What the server answers: { ok, status, body }. Never throws: what is wrong is in body.message.
+// The server's answer: { ok, status, body }. Never throws: what is wrong is in body.message.
 async function ask(path, sent) {
   const options =
     sent === undefined

@@ -11,6 +11,7 @@ async function listRuns() {
     notes.replaceChildren(html("p", { class: "error" }, body.message));
     return;
   }
+  byId("foot").textContent = `${data.program} · runs are saved in ${body.directory}`;
   byId("runs").replaceChildren(...body.runs.map(runItem));
   byId("history-hint").textContent =
     body.runs.length === 0 ? "None yet." : `Check up to ${MOST_SHOWN} to lay them over each other.`;
@@ -35,10 +36,10 @@ async function listRuns() {
   markShown();
 }
 
-function runItem({ id, title, started_ms: started, sound }) {
+function runItem({ id, title, started_ms: started, interrupted, sound }) {
   const when = moment(started);
   const box = html("input", { type: "checkbox", value: id, on: { change: () => toggle(box) } });
-  const flaw = sound ? null : html("span", { class: "flaw" }, " with problems");
+  const flaws = [interrupted && " stopped", !sound && " with problems"].filter(Boolean).join(",");
   const link = html(
     "a",
     {
@@ -51,7 +52,7 @@ function runItem({ id, title, started_ms: started, sound }) {
   return html(
     "li",
     {},
-    html("label", {}, box, html("span", {}, title, flaw, html("span", { class: "when" }, when))),
+    html("label", {}, box, html("span", {}, title, flaws && html("span", { class: "flaw" }, flaws), html("span", { class: "when" }, when))),
     link,
   );
 }

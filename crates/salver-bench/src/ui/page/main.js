@@ -1,66 +1,10 @@
-// The form, the run under way, and how the page begins.
-
-const form = byId("form");
-const FIELDS = ["url", "directory", "duration_seconds", "connections"];
-const kind = () => form.elements.kind.value;
-
-const HINTS = {
-  cache: {
-    label: "Make files in",
-    directory:
-      "Where the files to measure with are made, and removed. Empty: the directory for temporary files.",
-    duration: "Each size is measured for so long each way, in turns; for intervals give 2 s or more.",
-  },
-  load: {
-    label: "Directory of the site",
-    directory: "What the server serves: every answer is then compared with its file.",
-    duration: "It is measured for so long after a warm-up.",
-  },
-};
-
-// What was typed for each kind: files are made in the one directory, and only read in the other.
-const directories = { cache: "", load: "" };
-let kindShown = kind();
-
-function showKind() {
-  directories[kindShown] = byId("directory").value;
-  byId("directory").value = directories[kind()];
-  kindShown = kind();
-  byId("directory-label").textContent = HINTS[kind()].label;
-  byId("url-field").hidden = kind() !== "load";
-  byId("directory-hint").textContent = HINTS[kind()].directory;
-  byId("duration-hint").textContent = HINTS[kind()].duration;
-}
-
-function showErrors(message, fields = {}) {
-  byId("form-error").textContent = message;
-  for (const name of FIELDS) {
-    byId(`${name}-error`).textContent = fields[name] ?? "";
-    if (fields[name]) byId(name).setAttribute("aria-invalid", "true");
-    else byId(name).removeAttribute("aria-invalid");
-  }
-  const first = FIELDS.find((name) => fields[name]);
-  if (first) byId(first).focus();
-}
-
-// What is no number is sent as none: the server says what it wants.
-function number(name) {
-  const text = byId(name).value.trim();
-  const value = text === "" ? NaN : Number(text);
-  return Number.isFinite(value) ? value : null;
-}
+// Runs: begun, under way, ended; and how the page begins.
 
 async function start(event) {
   event.preventDefault();
   showErrors("");
   if (byId("progress").hidden) byId("outcome").textContent = "";
-  const { ok, body } = await ask("api/run", {
-    kind: kind(),
-    url: byId("url").value,
-    directory: byId("directory").value,
-    duration_seconds: number("duration_seconds"),
-    connections: number("connections"),
-  });
+  const { ok, body } = await ask("api/run", Object.fromEntries(new FormData(form)));
   if (!ok) showErrors(body.message ?? "The run was refused.", body.fields);
 }
 
@@ -107,8 +51,12 @@ function showProgress({ phase, progress }, fresh) {
   let text = "";
   if (progress) {
     const now = progress.now;
-    const parts = [percent, now.warming_up ? "warming up" : perSecond(now.requests_per_second)];
-    parts.push(`${duration(now.elapsed_seconds)} of ${duration(now.of_seconds)}`);
+    const parts = [percent];
+    // Trials can be too short to tell anything of themselves.
+    if (now.of_seconds > 0) {
+      parts.push(now.warming_up ? "warming up" : perSecond(now.requests_per_second));
+      parts.push(`${duration(now.elapsed_seconds)} of ${duration(now.of_seconds)}`);
+    }
     if (now.errors > 0) parts.push(plural(now.errors, "error", "errors"));
     text = parts.join(" · ");
   }
@@ -117,16 +65,20 @@ function showProgress({ phase, progress }, fresh) {
 }
 
 async function showEnd({ phase, message, saved }, began) {
+  // What was measured and could not be saved has a message that says so.
+  const measured = phase === "done" || (phase === "stopped" && (saved ?? message) !== null);
   const texts = {
     idle: "",
     done: message ?? "Done and saved.",
-    stopped: "Stopped: what was measured until then is thrown away.",
+    stopped: measured
+      ? (message ?? "Stopped: what was measured until then is saved, with a mark.")
+      : "Stopped before there was anything to save.",
     failed: `Failed: ${message}`,
   };
   byId("outcome").textContent = texts[phase];
-  byId("outcome").toggleAttribute("data-bad", phase === "failed" || (phase === "done" && message !== null));
+  byId("outcome").toggleAttribute("data-bad", message !== null);
   if (!began || phase !== "idle") announce(texts[phase], true);
-  if (phase === "done") {
+  if (measured) {
     const { ok, body } = await ask("api/result");
     if (ok) showAlone(saved, body);
   }
@@ -136,41 +88,36 @@ async function showEnd({ phase, message, saved }, began) {
 function listen() {
   const events = new EventSource(address("api/events"));
   let job = false;
+  let lost = "";
   events.addEventListener("message", ({ data: text }) => {
     const status = JSON.parse(text);
     // After a reload the form is as it was.
     if (!job && status.job) fillForm(status.job);
     job = true;
-    if (byId("outcome").textContent === GONE) byId("outcome").textContent = "";
+    if (byId("outcome").textContent === lost) byId("outcome").textContent = "";
     showStatus(status);
   });
-  events.addEventListener("error", () => {
+  events.addEventListener("error", async () => {
     seen = { run: -1, phase: "" };
     byId("progress").hidden = true;
     byId("stop").disabled = true;
-    byId("outcome").textContent = GONE;
+    // The program has ended, or does not know the token.
+    const { ok, body } = await ask("api/runs");
+    if (ok) return;
+    lost = body.message;
+    byId("outcome").textContent = lost;
     byId("outcome").toggleAttribute("data-bad", true);
-    announce(GONE, false);
+    announce(lost, false);
   });
-}
-
-function fillForm(job) {
-  form.elements.kind.value = job.kind;
-  showKind();
-  byId("url").value = job.url ?? "";
-  byId("directory").value = job.directory ?? "";
-  byId("duration_seconds").value = job.duration_seconds;
-  byId("connections").value = job.connections;
 }
 
 if (data.mode === "live") {
   byId("new").hidden = false;
   byId("history").hidden = false;
-  byId("foot").textContent = `${data.program} · runs are saved in ${data.directory}`;
+  byId("foot").textContent = data.program;
   form.addEventListener("submit", start);
-  form.addEventListener("change", showKind);
   byId("stop").addEventListener("click", stop);
-  showKind();
+  beginForm();
   listen();
 } else {
   document.body.classList.add("alone");

@@ -2,7 +2,7 @@
 
 const choices = { metric: "requests", row: "" };
 
-// What must be read before any figure.
+// The problems, which must be read before any figure.
 function problems(entries) {
   const lines = entries.flatMap((entry) => {
     const where = `${entry.letter === "" ? "" : `Run ${entry.letter}, `}${entry.row.name}, ${entry.label}: `;
@@ -42,8 +42,19 @@ function othersInWords({ report }) {
     : html("span", { class: "hint others" }, `Others took ${figure(cores)} cores meanwhile.`);
 }
 
-const askedFor = ({ job }) =>
-  `${count(job.duration_seconds)} s, ${plural(job.connections, "connection", "connections")}`;
+function askedFor({ job }) {
+  const protocols = [job.protocol, job.kind === "compare" ? job.protocol_b : job.protocol].map((of) => PROTOCOLS[of]);
+  const parts = [
+    `${count(job.duration_seconds)} s`,
+    plural(job.connections, "connection", "connections") + (job.streams > 1 ? ` of ${job.streams} streams` : ""),
+    [...new Set(protocols)].join(" and "),
+    job.rate !== null && `${count(job.rate)} requests/s`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+const stoppedInWords = ({ report }) =>
+  report.interrupted ? html("span", { class: "flaw" }, "Stopped before its end: the figures are of the time until then.") : null;
 
 function shownList(shown) {
   return html(
@@ -61,7 +72,7 @@ function shownList(shown) {
             )
           : null;
       const when = html("span", { class: "hint" }, `${moment(saved.started_ms)} · ${askedFor(saved)}`);
-      return html("li", {}, letter, html("div", {}, html("span", { class: "title" }, saved.report.title), when, othersInWords(saved), link));
+      return html("li", {}, letter, html("div", {}, html("span", { class: "title" }, saved.report.title), when, stoppedInWords(saved), othersInWords(saved), link));
     }),
   );
 }

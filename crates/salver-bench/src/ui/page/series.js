@@ -1,4 +1,4 @@
-// What is shown, flat: one entry for each series of each row of each run.
+// The entries that are shown, flat: one for each series of each row of each run.
 
 const MOST_SHOWN = 6;
 
@@ -37,7 +37,7 @@ const rowNames = (entries) => [...new Set(entries.map((entry) => entry.row.name)
 // Milliseconds at this percentile, or NaN if no answer was right: none is not 0.
 const latencyAt = (entry, field) => (entry.latency.count > 0 ? entry.latency[field] / 1000 : NaN);
 
-// What bars can show.
+// The metrics that bars can show.
 const METRICS = {
   requests: {
     title: "Requests per second",

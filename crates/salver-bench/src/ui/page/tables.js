@@ -88,7 +88,7 @@ const GAINS = [
   ["Server CPU", "server_cpu"],
 ];
 
-// How many times better the second way of each row is; nothing if no run compares ways.
+// The gains: how many times better the second way of each row is; nothing if no run compares ways.
 function gainTable(entries) {
   const compared = groups(entries).filter(([{ row }, other]) => other && (row.speed_up || row.verdict));
   if (compared.length === 0) return null;
@@ -117,7 +117,7 @@ function gainTable(entries) {
   const caption = [
     html("strong", {}, `Times better: ${second.label} than ${first.label}.`),
     " Above 1 it is better; in brackets the confidence interval. The ratio is of neighbouring trials: it can",
-    " differ from that of the figures above, which are medians of all.",
+    " differ from that of the figures above.",
   ];
   return scrolling("Times better", tableOf(caption, columns, html("tbody", {}, rows), { id: "gains" }));
 }
@@ -163,7 +163,13 @@ function percentileTable(entries) {
   return html("details", {}, html("summary", {}, "Percentiles as figures"), scrolling("Percentiles", table));
 }
 
-// What came, how it was checked, and what measuring cost.
+// The protocol that the connections really spoke.
+function protocolOf({ http, tls }) {
+  const certificate = tls?.certificate === "any" ? ", any certificate" : "";
+  return `HTTP/${http}${tls ? `, ${tls.version}${certificate}` : ""}`;
+}
+
+// The answers: how they were checked, and what measuring cost.
 function answerTable(entries) {
   const list = (counts) =>
     Object.entries(counts)
@@ -175,6 +181,7 @@ function answerTable(entries) {
     ["Way", "words"],
     ["Right answers"],
     ["Seconds"],
+    ["Protocol", "words"],
     ["Connections"],
     ["Statuses", "words"],
     ["Codings", "words"],
@@ -195,6 +202,7 @@ function answerTable(entries) {
           html("td", { class: "words" }, label),
           html("td", {}, count(measured.requests)),
           html("td", {}, figure(measured.seconds)),
+          html("td", { class: "words protocol" }, protocolOf(measured)),
           html("td", {}, count(measured.connections)),
           html("td", { class: "words" }, list(measured.statuses)),
           html("td", { class: "words" }, list(measured.codings)),

@@ -5,6 +5,7 @@ use core::time::Duration;
 use salver_semantics::LeastRate;
 
 use super::*;
+use crate::connection::goodbye::LAST_PING;
 
 #[test]
 fn the_end_is_announced_first_and_its_stream_never_goes_up() {

@@ -109,18 +109,18 @@ impl Client {
                     request,
                     content,
                 } => {
-                    let refusal = request.refusal.map(|(status, _)| format!(" {status}"));
                     let path = String::from_utf8_lossy(&request.path).into_owned();
                     let more = match content {
                         [] => String::new(),
                         content => format!(" with {}", content.escape_ascii()),
                     };
-                    format!(
-                        "{:?} {path} on {stream}{}{more}",
-                        request.method,
-                        refusal.unwrap_or_default()
-                    )
+                    format!("{:?} {path} on {stream}{more}", request.method)
                 }
+                Event::Refused {
+                    stream,
+                    method,
+                    refusal,
+                } => format!("{} on {stream} {method:?}", refusal.status),
             });
         }
         events

@@ -1,7 +1,7 @@
 //! What ends a stream or a connection: mistakes, floods, and more than the limits allow.
 
 use super::*;
-use crate::frame::LONGEST;
+use crate::frame::{LONGEST, MOST};
 
 #[test]
 fn what_ends_the_connection() {
@@ -205,7 +205,28 @@ fn a_bomb_of_references_is_refused_and_the_next_request_is_read() {
     lines.extend(vec![0xbe; 10_000]);
     check(
         &[frame(kind::HEADERS, ALL, 1, &lines), get(3)],
-        &["Get / on 1 431", "Get / on 3"],
+        &["431 on 1 Some(Get)", "Get / on 3"],
         &[],
+    );
+}
+
+#[test]
+fn some_requests_are_answered_by_a_status() {
+    let head = |more: &[(&'static str, &'static str)]| [&GET[..], more].concat();
+    let ended = |lines: &[(&str, &str)]| frame(kind::HEADERS, ALL, 1, &block(lines));
+    let refused = |request, event| check(&[request, get(3)], &[event, "Get / on 3"], &[]);
+    refused(ended(&head(&[("expect", "tea")])), "417 on 1 Some(Get)");
+    // More than a client may send is told whether or not it sends it.
+    let huge = [("content-length", "99999999999999999999")];
+    refused(ended(&head(&huge)), "413 on 1 Some(Get)");
+    refused(post(1, &huge), "413 on 1 Some(Get)");
+    let large = "a".repeat(17 << 10);
+    let trailers = frame(kind::HEADERS, ALL, 1, &block(&[("x", &large)]));
+    refused([post(1, &[]), trailers].concat(), "431 on 1 Some(Get)");
+    // A length that is announced and does not come.
+    check(
+        &[ended(&head(&[("content-length", "5")]))],
+        &[],
+        &["RST_STREAM 1 1"],
     );
 }

@@ -10,8 +10,8 @@ use quinn::{VarInt, Written};
 use salver_assets::{Content, ResponsePlan};
 use salver_http3::write_data_header;
 
-use super::super::connection::Connection;
 use super::super::send_order::{Rank, TURN};
+use super::super::shared::Connection;
 use super::super::translate::push_head;
 use super::{Exchange, Failure};
 use crate::awaited::unavailable;
@@ -42,7 +42,7 @@ impl Exchange {
             Err(NoFile) => {
                 common.loader.discard(plan.content);
                 let plan = unavailable("Service Unavailable: too many files are being sent");
-                (self.without_content_for_head(plan), None)
+                (plan, None)
             }
         };
         self.stall_timer.renew();
@@ -114,7 +114,7 @@ impl Exchange {
     /// A place for an answer with so much content among those that are sent.
     fn take_place(&mut self, length: u64) {
         self.length = length;
-        let rank = Rank::new(self.urgency.value(), length);
+        let rank = Rank::new(self.priority.urgency, length);
         self.place = Some(self.connection.order.place(rank));
         self.prioritise();
     }
@@ -125,11 +125,11 @@ impl Exchange {
         if said != self.reprioritised {
             self.reprioritised = said;
             let stream = VarInt::from(self.send.id()).into_inner();
-            if let Some(urgency) = self.connection.urgency(stream) {
-                self.urgency = urgency;
+            if let Some(priority) = self.connection.priority(stream) {
+                self.priority = priority;
             }
         }
-        let rank = Rank::new(self.urgency.value(), self.length);
+        let rank = Rank::new(self.priority.urgency, self.length);
         if rank.quic_priority() != self.applied {
             self.applied = rank.quic_priority();
             if let Some(place) = &self.place {

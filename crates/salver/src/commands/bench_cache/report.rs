@@ -1,8 +1,8 @@
-//! What `salver bench cache` has found, as a value, as JSON and in words.
+//! The report of `salver bench cache`: as a value, in words and as Markdown.
 
 use std::fmt::Write as _;
 
-use salver_bench::compare::metric::{Metric, median};
+use salver_bench::compare::metric::Metric;
 use salver_bench::compare::order::{METHOD as ORDER, Side};
 use salver_bench::compare::verdict::Verdict;
 use salver_bench::compare::{Compared, FEWEST_TRIALS, MARGIN, Trial, interval};
@@ -49,19 +49,29 @@ pub(super) fn report(
         settings.trials,
         humantime::format_duration(settings.duration),
     );
-    let rows = compared.into_iter().map(row).collect();
+    let measured = compared.into_iter().filter(|one| !one.trials.is_empty());
+    let rows = measured.map(row).collect();
     Ok(Report::new(title, environment, rows))
 }
 
 fn row(compared: Compared) -> Row {
-    let series = |side| Series {
-        label: label(side).to_owned(),
-        measured: summary(&compared, side),
-    };
     Row {
         name: name(compared.path.parse().unwrap_or_default()),
-        series: vec![series(Side::A), series(Side::B)],
-        speed_up: speed_up(&compared),
+        ..row_of(&compared, [Side::A, Side::B].map(label))
+    }
+}
+
+/// A path that was compared, as a row: the series of A and of B under these names, and how many
+/// times better B is.
+pub(in crate::commands) fn row_of(compared: &Compared, [a, b]: [&str; 2]) -> Row {
+    let series = |side, label: &str| Series {
+        label: label.to_owned(),
+        measured: summary(compared, side),
+    };
+    Row {
+        name: compared.path.clone(),
+        series: vec![series(Side::A, a), series(Side::B, b)],
+        speed_up: speed_up(compared),
         verdict: compared.verdict.map(|verdict| {
             let by = match compared.by {
                 Some(Metric::ServerCpu) => " (by the server's CPU)",
@@ -99,8 +109,8 @@ fn speed_up(compared: &Compared) -> Option<SpeedUp> {
     })
 }
 
-/// All trials of one side as one: that in the middle by requests per second, its headline figures
-/// replaced by the medians of all, with the errors of all.
+/// The trial of one side that is in the middle by requests per second, as it was measured, with the
+/// errors of all trials and the reasons to doubt them.
 fn summary(compared: &Compared, side: Side) -> Measured {
     let mut trials: Vec<&Trial> = compared.trials.iter().collect();
     trials.retain(|trial| trial.side == side);
@@ -110,16 +120,6 @@ fn summary(compared: &Compared, side: Side) -> Measured {
         return Measured::default();
     };
     let mut whole = middle.measured.clone();
-    let of = |figure: fn(&Measured) -> f64| {
-        median(trials.iter().map(|trial| figure(&trial.measured))).unwrap_or_default()
-    };
-    whole.requests_per_second = of(|one| one.requests_per_second);
-    whole.raw.p50_us = of(|one| one.raw.p50_us);
-    whole.raw.p99_us = of(|one| one.raw.p99_us);
-    if let Some(server) = &mut whole.server {
-        server.cpu_us_per_request =
-            of(|one| one.server.map_or(0.0, |server| server.cpu_us_per_request));
-    }
     whole.errors = Errors::default();
     for trial in &trials {
         whole.errors.add(&trial.measured.errors);
@@ -137,14 +137,7 @@ fn summary(compared: &Compared, side: Side) -> Measured {
     whole
 }
 
-/// The document of `--json`.
-pub(super) fn document(report: &Report) -> Result<String, Failure> {
-    serde_json::to_string_pretty(report)
-        .map(|text| text + "\n")
-        .map_err(|error| Failure::Failed(format!("the JSON document: {error}")))
-}
-
-/// Whether the figures may be believed.
+/// Checks that the figures may be believed.
 ///
 /// # Errors
 /// How many requests failed, or that trials are doubtful.
@@ -155,6 +148,11 @@ pub(super) fn check(report: &Report) -> Result<(), Failure> {
         return Err(Failure::Failed(format!(
             "{errors} requests failed: the figures say nothing"
         )));
+    }
+    if report.interrupted {
+        return Err(Failure::Failed(
+            "interrupted: the table is of the trials until then".to_owned(),
+        ));
     }
     match report.is_sound() {
         true => Ok(()),
@@ -205,7 +203,7 @@ pub(super) fn in_words(report: &Report) -> String {
     }
     let _ = writeln!(
         text,
-        "\nMedians of trials; {ORDER}.\n{}.\nPlain: each request looks at the disk and reads the \
+        "\nFigures are those of the trial in the middle; ratios are of all, {ORDER}.\n{}.\nPlain: each request looks at the disk and reads the \
          file. Cached: by the default settings, so that\nfiles beyond 64 KiB are not held in memory \
          but open, and leave the page cache.",
         interval::METHOD
@@ -214,6 +212,35 @@ pub(super) fn in_words(report: &Report) -> String {
     let of_others = |name| others?.get(name)?.as_f64();
     if let (Some(cores), Some(stolen)) = (of_others("cores"), of_others("stolen_cores")) {
         let _ = writeln!(text, "Others took {:.2} cores meanwhile.", cores + stolen);
+    }
+    notes(&mut text, report);
+    text
+}
+
+/// The table as Markdown.
+pub(super) fn in_markdown(report: &Report) -> String {
+    let mut text = format!("{}\n\n", report.title);
+    text += "| size | | requests/s | p50, us | p99, us | CPU, us/req | requests/s | p50 | p99 | CPU | verdict |\n";
+    text += "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
+    for row in &report.rows {
+        let verdict = row.verdict.as_deref().unwrap_or("none");
+        let speed_up = format!("{} | {verdict}", ratios(row).join(" | "));
+        for Series { label, measured } in &row.series {
+            let cpu = measured.server.map_or("-".to_owned(), |server| {
+                format!("{:.1}", server.cpu_us_per_request)
+            });
+            // The ratios stand once, with the cached series.
+            let ratios = match label == CACHED {
+                true => &*speed_up,
+                false => " | | | |",
+            };
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "| {} | {label} | {:.0} | {:.0} | {:.0} | {cpu} | {ratios} |",
+                row.name, measured.requests_per_second, measured.raw.p50_us, measured.raw.p99_us
+            );
+        }
     }
     notes(&mut text, report);
     text
@@ -254,7 +281,7 @@ fn ratios(row: &Row) -> [String; 4] {
     })
 }
 
-/// What to mind.
+/// The notes below the table.
 fn notes(text: &mut String, report: &Report) {
     if report.rows.iter().any(|row| row.speed_up.is_none()) {
         let _ = writeln!(

@@ -13,26 +13,16 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::settings::size as size_for_people;
 
-/// Both forms. `--json` writes it as it is here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Both ways. `--json` writes it as it is here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coalesced {
     /// The schema of `salver-bench` that it was written in.
     pub schema: u32,
     /// Machine, versions and flags.
     pub environment: Environment,
-    /// How the ratios and their intervals were found, in words.
+    /// How the ratio and its interval were found, in words.
     pub method: String,
-    /// All requests are begun before any load is performed; answers are sent to nobody.
-    pub engine: Form,
-    /// A connection for each request, and a real server, which is held until all requests are
-    /// written, and keeps the file once it is loaded.
-    pub sockets: Form,
-}
-
-/// One form of the measurement.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Form {
-    /// Requests at the same moment.
+    /// Requests at the same moment, each on a connection of its own.
     pub requests: usize,
     /// The length of the file, in bytes.
     pub size: u64,
@@ -57,8 +47,8 @@ pub struct Way {
     pub trials: usize,
     /// Loads performed in a trial.
     pub loads: Spread,
-    /// Milliseconds to the last answer of a trial: in the engine from the first begin, over sockets
-    /// from the moment when all requests are written and the server, held until then, goes on.
+    /// Milliseconds to the last answer of a trial, from the moment when all requests are written and the
+    /// server, held until then, goes on.
     pub ms: Spread,
     /// Requests of all trials that failed, by how.
     pub errors: Errors,
@@ -106,14 +96,15 @@ impl Way {
     }
 }
 
-impl Form {
+impl Coalesced {
     /// What trials of `requests` each have found; `loads` of those without sharing, and with it.
     pub(super) fn new(
+        environment: Environment,
         requests: usize,
         size: u64,
         loads: [Vec<u64>; 2],
         found: Vec<Compared>,
-    ) -> Form {
+    ) -> Coalesced {
         let [alone, shared] = loads;
         let compared = found.into_iter().next();
         let trials = compared.as_ref().map_or(&[][..], |found| &found.trials);
@@ -125,7 +116,10 @@ impl Form {
             let mut figures = found.figures.iter();
             figures.find(|figure| figure.metric == metric::Metric::RequestsPerSecond)
         });
-        Form {
+        Coalesced {
+            schema: SCHEMA,
+            environment,
+            method: METHOD.to_owned(),
             requests,
             size,
             alone: Way::new(of(Side::A), alone),
@@ -140,20 +134,8 @@ impl Form {
         }
     }
 
-    fn errors(&self) -> u64 {
-        self.alone.errors.total() + self.shared.errors.total()
-    }
-}
-
-impl Coalesced {
-    pub(super) fn new(environment: Environment, engine: Form, sockets: Form) -> Self {
-        Coalesced {
-            schema: SCHEMA,
-            environment,
-            method: METHOD.to_owned(),
-            engine,
-            sockets,
-        }
+    fn ways(&self) -> [(&'static str, &Way); 2] {
+        [("each for itself", &self.alone), ("one load", &self.shared)]
     }
 
     /// Whether every request of every trial was answered, and rightly.
@@ -161,107 +143,87 @@ impl Coalesced {
     /// # Errors
     /// How many were not.
     pub fn check(&self) -> Result<(), Failure> {
-        match self.engine.errors() + self.sockets.errors() {
+        match self.alone.errors.total() + self.shared.errors.total() {
             0 => Ok(()),
             errors => Err(Failure::Failed(format!(
                 "{errors} requests were not answered, or not rightly: the figures say nothing"
             ))),
         }
     }
-}
 
-/// The document of `--json`.
-pub(super) fn document(found: &Coalesced) -> Result<String, Failure> {
-    serde_json::to_string_pretty(found)
-        .map(|text| text + "\n")
-        .map_err(|error| Failure::Failed(format!("the JSON document: {error}")))
-}
-
-/// The tables for people.
-pub(super) fn in_words(found: &Coalesced) -> String {
-    let mut text = String::new();
-    form(
-        &mut text,
-        &found.engine,
-        "in the engine: all begin before any load is performed, answers are sent to nobody",
-    );
-    text.push('\n');
-    form(
-        &mut text,
-        &found.sockets,
-        "over sockets: a real server, held until all requests are written; it keeps what it has loaded, so\n\
-         that only those that come before the first load has ended could have a load each",
-    );
-    let _ = writeln!(
-        text,
-        "\nTime is from the first begin, or from the moment when all requests are written, to the \
-         last\nanswer. {METHOD}."
-    );
-    if let Some(others) = found.environment.others {
-        let _ = writeln!(
-            text,
-            "Others took {:.2} cores meanwhile.",
-            others.cores + others.stolen_cores
-        );
+    /// The table for people.
+    pub(super) fn in_words(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
     }
-    text
-}
 
-fn form(text: &mut String, form: &Form, what: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "{} requests at once for one cold file of {},\n{what}\n\n{:18}{:>8}{:>10}{:>22}{:>12}{:>22}",
-        form.requests,
-        size_for_people(form.size),
-        "",
-        "trials",
-        "loads",
-        "least to most",
-        "ms",
-        "least to most"
-    );
-    for (title, way) in [("each for itself", &form.alone), ("one load", &form.shared)] {
-        let range = |low: f64, high: f64, digits| format!("{low:.digits$} to {high:.digits$}");
-        let (loads, ms) = (way.loads, way.ms);
-        let _ = writeln!(
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(
             text,
-            "{title:18}{:>8}{:>10.0}{:>22}{:>12.2}{:>22}",
-            way.trials,
-            loads.median,
-            range(loads.least, loads.most, 0),
-            ms.median,
-            range(ms.least, ms.most, 2),
-        );
-    }
-    let _ = match (&form.speed_up, &form.verdict) {
-        (Some(found), verdict) => writeln!(
-            text,
-            "ratio {:.2} ({:.2} to {:.2}): sharing is {}",
-            found.ratio,
-            found.low,
-            found.high,
-            verdict.as_deref().unwrap_or("not judged"),
-        ),
-        (None, _) => writeln!(
-            text,
-            "ratio of the medians {:.2}, without an interval",
-            form.alone.ms.median / form.shared.ms.median
-        ),
-    };
-    for (title, way) in [("each for itself", &form.alone), ("one load", &form.shared)] {
-        if way.errors.total() > 0 {
-            let _ = writeln!(text, "errors, {title}: {:?}", way.errors);
+            "{} requests at once for one cold file of {}, over sockets: a server that is held until all\n\
+             are written, and keeps what it has loaded\n\n{:18}{:>8}{:>10}{:>22}{:>12}{:>22}",
+            self.requests,
+            size_for_people(self.size),
+            "",
+            "trials",
+            "loads",
+            "least to most",
+            "ms",
+            "least to most"
+        )?;
+        for (title, way) in self.ways() {
+            let range = |low: f64, high: f64, digits| format!("{low:.digits$} to {high:.digits$}");
+            let (loads, ms) = (way.loads, way.ms);
+            writeln!(
+                text,
+                "{title:18}{:>8}{:>10.0}{:>22}{:>12.2}{:>22}",
+                way.trials,
+                loads.median,
+                range(loads.least, loads.most, 0),
+                ms.median,
+                range(ms.least, ms.most, 2),
+            )?;
         }
-    }
-    for note in &form.notes {
-        let _ = writeln!(text, "note: {note}");
+        match &self.speed_up {
+            Some(found) => writeln!(
+                text,
+                "ratio {:.2} ({:.2} to {:.2}): sharing is {}",
+                found.ratio,
+                found.low,
+                found.high,
+                self.verdict.as_deref().unwrap_or("not judged"),
+            )?,
+            None => writeln!(
+                text,
+                "ratio of the medians {:.2}, without an interval",
+                self.alone.ms.median / self.shared.ms.median
+            )?,
+        }
+        for (title, way) in self.ways() {
+            if way.errors.total() > 0 {
+                writeln!(text, "errors, {title}: {:?}", way.errors)?;
+            }
+        }
+        for note in &self.notes {
+            writeln!(text, "note: {note}")?;
+        }
+        writeln!(
+            text,
+            "\nTime is from the moment when all requests are written to the last answer. {METHOD}."
+        )?;
+        if let Some(others) = self.environment.others {
+            let taken = others.cores + others.stolen_cores;
+            writeln!(text, "Others took {taken:.2} cores meanwhile.")?;
+        }
+        Ok(())
     }
 }
 
 /// A count as a figure.
 #[expect(clippy::cast_precision_loss, reason = "nobody counts to 2^53 here")]
-pub(super) fn float(count: u64) -> f64 {
+fn float(count: u64) -> f64 {
     count as f64
 }
 
@@ -286,13 +248,11 @@ mod tests {
 
     #[test]
     fn an_error_fails_the_whole_and_stands_in_the_text() {
-        let environment = Environment::default();
-        let form = Form::default();
-        let mut found = Coalesced::new(environment, form.clone(), form);
+        let mut found = Coalesced::default();
         assert_eq!(found.check(), Ok(()));
-        found.sockets.shared.errors.timeout = 3;
+        found.shared.errors.timeout = 3;
         let failure = found.check().unwrap_err().to_string();
         assert!(failure.starts_with("3 requests"), "{failure}");
-        assert!(in_words(&found).contains("timeout: 3"));
+        assert!(found.in_words().contains("timeout: 3"));
     }
 }

@@ -1,0 +1,296 @@
+//! Plans of answers: status, fields and content as a value. Carrying it out is the driver's part.
+
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+
+use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::request::Method;
+use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
+use crate::source::{Opened, Reader};
+use crate::strategy::Situation;
+
+/// The plan of an answer. `Date` and the connection's own fields are the driver's to add.
+#[derive(Debug)]
+pub struct ResponsePlan {
+    /// The status code.
+    pub status: u16,
+    head: PlannedHead,
+    /// The fields that a program adds to the head.
+    more: Box<[OwnField]>,
+    /// The content; already left out for HEAD.
+    pub content: Content,
+}
+
+#[derive(Debug)]
+enum PlannedHead {
+    /// The head of a 200 for the representation as it is.
+    Whole(Arc<Representation>),
+    /// The head of a 304 for it.
+    NotModified(Arc<Representation>),
+    /// A head made for this answer.
+    Made(Vec<Field>),
+}
+
+/// A field that a program adds: name and value, both valid as they stand.
+pub type OwnField = (Box<str>, Bytes);
+
+/// The content of an answer. Its length is what the head's `Content-Length` says.
+#[derive(Debug)]
+pub enum Content {
+    /// No content.
+    Empty,
+    /// In memory.
+    Memory(Bytes),
+    /// In a file.
+    File(FileContent),
+    /// Pieces one after the other (`multipart/byteranges`).
+    Parts(Vec<Piece>),
+}
+
+impl Content {
+    /// True if dropping it may wait: closing a file can, where a file server has to be told.
+    pub fn may_wait_when_closed(&self) -> bool {
+        let waits = |file: &FileContent| !file.local;
+        match self {
+            Content::File(file) => waits(file),
+            Content::Parts(pieces) => pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::File(file) if waits(file))),
+            Content::Empty | Content::Memory(_) => false,
+        }
+    }
+}
+
+/// A piece of content.
+#[derive(Debug)]
+pub enum Piece {
+    /// In memory.
+    Memory(Bytes),
+    /// In a file.
+    File(FileContent),
+}
+
+impl ResponsePlan {
+    /// An answer with fields of its own.
+    pub(crate) fn made(status: u16, fields: Vec<Field>, content: Content) -> Self {
+        ResponsePlan {
+            status,
+            head: PlannedHead::Made(fields),
+            more: Box::default(),
+            content,
+        }
+    }
+
+    /// An answer that a program makes itself. The length of `content` and what belongs to the
+    /// connection are not among `fields`.
+    pub fn own(status: u16, fields: Vec<OwnField>, content: Bytes) -> Self {
+        // RFC 9110 section 8.6: neither says how long something is that isn't there.
+        let length = match status {
+            204 | 304 => vec![],
+            _ => vec![("Content-Length", content.len().to_string().into())],
+        };
+        let content = match content.is_empty() || length.is_empty() {
+            true => Content::Empty,
+            false => Content::Memory(content),
+        };
+        Self::made(status, length, content).with_fields(fields)
+    }
+
+    /// The same answer with further fields, each instead of those of its name; `Vary` in addition
+    /// to what is there.
+    pub fn with_fields(mut self, more: Vec<OwnField>) -> Self {
+        self.more = self.more.into_iter().chain(more).collect();
+        self
+    }
+
+    pub(crate) fn whole(representation: &Arc<Representation>, content: Content) -> Self {
+        let head = PlannedHead::Whole(Arc::clone(representation));
+        ResponsePlan {
+            status: 200,
+            head,
+            more: Box::default(),
+            content,
+        }
+    }
+
+    pub(crate) fn not_modified(representation: &Arc<Representation>) -> Self {
+        let head = PlannedHead::NotModified(Arc::clone(representation));
+        ResponsePlan {
+            status: 304,
+            head,
+            more: Box::default(),
+            content: Content::Empty,
+        }
+    }
+
+    /// An error: an answer with a short text. It is not to be stored. `more` are fields besides
+    /// those of the text.
+    pub fn error(status: u16, text: &str, more: Vec<Field>) -> Self {
+        let text = Bytes::from(format!("{status} {text}\n"));
+        let mut fields: Vec<Field> = vec![
+            (
+                "Content-Type",
+                Bytes::from_static(b"text/plain; charset=utf-8"),
+            ),
+            ("Content-Length", text.len().to_string().into()),
+            ("Cache-Control", Bytes::from_static(b"no-cache")),
+        ];
+        fields.extend(more);
+        Self::made(status, fields, Content::Memory(text))
+    }
+
+    /// An [`error`](Self::error) where another `Accept-Encoding` might have had another answer.
+    pub(crate) fn negotiated_error(status: u16, text: &str, mut more: Vec<Field>) -> Self {
+        more.push(vary());
+        Self::error(status, text, more)
+    }
+
+    /// The answer to a request with this method: that to HEAD is the one to GET without its content (RFC 9110
+    /// section 9.3.2).
+    #[must_use]
+    pub fn for_method(mut self, method: Method) -> Self {
+        if method == Method::Head {
+            self.content = Content::Empty;
+        }
+        self
+    }
+
+    /// The representation, if it is answered whole from memory and with its own head.
+    pub fn served_whole(&self) -> Option<ServedWhole<'_>> {
+        match (&self.head, &self.content) {
+            (PlannedHead::Whole(representation), Content::Memory(content))
+                if self.more.is_empty() =>
+            {
+                Some(ServedWhole {
+                    representation,
+                    content,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The fields of the head.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Bytes)> {
+        let fields = match &self.head {
+            PlannedHead::Whole(representation) => &*representation.head.fields,
+            PlannedHead::NotModified(representation) => &representation.not_modified.fields,
+            PlannedHead::Made(fields) => fields,
+        };
+        let made = fields.iter().map(|(name, value)| (*name, value));
+        let more = self.more.iter().map(|(name, value)| (&**name, value));
+        made.filter(|(name, _)| !self.replaces(name)).chain(more)
+    }
+
+    /// True if a program replaces this field. `Vary` only becomes longer.
+    fn replaces(&self, name: &str) -> bool {
+        let mut more = self.more.iter();
+        !name.eq_ignore_ascii_case("Vary") && more.any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// The rendered forms of the head; `None` for a head made for this answer alone.
+    pub fn rendered_heads(&self) -> Option<&RenderedHeads> {
+        if !self.more.is_empty() {
+            return None;
+        }
+        let head: &Head = match &self.head {
+            PlannedHead::Whole(representation) => &representation.head,
+            PlannedHead::NotModified(representation) => &representation.not_modified,
+            PlannedHead::Made(_) => return None,
+        };
+        Some(&head.rendered)
+    }
+}
+
+/// A whole representation from memory: head and content are the same in every such answer, but for
+/// the date and the fields of the connection.
+pub struct ServedWhole<'a> {
+    representation: &'a Arc<Representation>,
+    content: &'a Bytes,
+}
+
+impl ServedWhole<'_> {
+    /// The content.
+    pub fn content(&self) -> &Bytes {
+        self.content
+    }
+
+    /// A number that no other representation has as long as this is [remembered](Self::remember).
+    pub fn number(&self) -> usize {
+        Arc::as_ptr(self.representation).addr()
+    }
+
+    /// A weak reference to it, which does not keep its content in memory.
+    pub fn remember(&self) -> Remembered {
+        Remembered(Arc::downgrade(self.representation))
+    }
+}
+
+/// A weak reference to a representation that was served whole.
+#[derive(Debug)]
+pub struct Remembered(Weak<Representation>);
+
+impl Remembered {
+    /// True if it is the representation of `whole`.
+    pub fn is(&self, whole: &ServedWhole<'_>) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(whole.representation))
+    }
+}
+
+/// An open file that content is to be sent from.
+pub(crate) struct OpenedContent {
+    pub(crate) opened: Opened,
+    pub(crate) situation: Situation,
+    pub(crate) tag_basis: TagBasis,
+}
+
+/// The source of a representation's bytes, for one answer.
+pub(crate) enum ContentSource<'a> {
+    Memory(&'a Bytes),
+    Opened(OpenedContent),
+}
+
+impl ContentSource<'_> {
+    /// The bytes of `range`.
+    pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
+        let bytes = match self {
+            ContentSource::Memory(bytes) => bytes,
+            ContentSource::Opened(OpenedContent {
+                opened,
+                situation,
+                tag_basis,
+            }) => match &opened.reader {
+                Reader::Memory(bytes) => bytes,
+                Reader::Static(bytes) => &Bytes::from_static(bytes),
+                Reader::File(_) if range.is_empty() => &const { Bytes::new() },
+                Reader::File(file) => {
+                    return Piece::File(FileContent {
+                        file: Arc::clone(file),
+                        range,
+                        identity: opened.metadata.identity,
+                        local: opened.local,
+                        situation: *situation,
+                        transfer: TransferCheck::new(*tag_basis, &opened.metadata.identity),
+                    });
+                }
+            },
+        };
+        let start = usize::try_from(range.start)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
+        let end = usize::try_from(range.end)
+            .unwrap_or(usize::MAX)
+            .clamp(start, bytes.len());
+        Piece::Memory(bytes.slice(start..end))
+    }
+
+    pub(crate) fn content(&self, range: Range<u64>) -> Content {
+        match self.piece(range) {
+            Piece::Memory(bytes) if bytes.is_empty() => Content::Empty,
+            Piece::Memory(bytes) => Content::Memory(bytes),
+            Piece::File(file) => Content::File(file),
+        }
+    }
+}

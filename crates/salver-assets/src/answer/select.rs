@@ -1,0 +1,234 @@
+//! Selecting the answer among the representations of a resource: negotiation, preconditions, ranges, in the
+//! order of RFC 9110 section 13.2.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use salver_semantics::{
+    HttpDate, Preconditions, RangeLimits, RangeOutcome, Verdict, content_range,
+    content_range_unsatisfied, evaluate_range, if_range,
+};
+
+use crate::answer::accept::accept_encoding;
+use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
+use crate::request::{Method, Request};
+use crate::resource::entry::Representations;
+use crate::resource::representation::{Field, Representation};
+
+/// The decision before the content is at hand.
+pub(crate) enum Decision<'a> {
+    /// The answer; no content is needed, or it is in memory.
+    Respond(ResponsePlan),
+    /// The content of this, the selected representation, is needed.
+    NeedContent(&'a Representation),
+}
+
+/// Decides on a file's representations. `open` gives the open file of a representation whose
+/// content is not in memory, if there is one.
+pub(crate) fn answer<'a>(
+    request: &Request<'_>,
+    representations: &'a Representations,
+    open: impl FnOnce(&Representation) -> Option<OpenedContent>,
+    now: HttpDate,
+) -> Decision<'a> {
+    let accept = accept_encoding(request);
+    let Some((_, representation)) = representations.select(&accept) else {
+        // RFC 9110 section 15.5.7.
+        let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
+        return Decision::Respond(plan.for_method(request.method));
+    };
+    let fields = &request.fields;
+    let preconditions = Preconditions {
+        if_match: fields.if_match.as_deref(),
+        if_none_match: fields.if_none_match.as_deref(),
+        if_modified_since: fields.if_modified_since.as_deref(),
+        if_unmodified_since: fields.if_unmodified_since.as_deref(),
+    };
+    if !preconditions.is_empty() {
+        match preconditions.evaluate(&representation.validators(), now) {
+            Verdict::Proceed => {}
+            Verdict::NotModified => {
+                return Decision::Respond(ResponsePlan::not_modified(representation));
+            }
+            Verdict::Failed => {
+                let plan = error_about(representations, 412, "Precondition Failed", vec![]);
+                return Decision::Respond(plan.for_method(request.method));
+            }
+        }
+    }
+    let length = representation.length();
+    if request.method == Method::Head {
+        // Before ranges: Range is defined for GET alone (RFC 9110 section 14.2).
+        return Decision::Respond(whole(representation, Content::Empty, now));
+    }
+    let ranges = requested_ranges(request, representation, now);
+    if let RangeOutcome::Unsatisfiable = ranges {
+        let content_range = content_range_unsatisfied(length).into();
+        let more = vec![("Content-Range", content_range)];
+        return Decision::Respond(error_about(
+            representations,
+            416,
+            "Range Not Satisfiable",
+            more,
+        ));
+    }
+    let stream = match &representation.content {
+        Some(content) => ContentSource::Memory(&content.bytes),
+        None => match open(representation) {
+            Some(opened) => ContentSource::Opened(opened),
+            None => return Decision::NeedContent(representation),
+        },
+    };
+    Decision::Respond(match ranges {
+        RangeOutcome::Ignore | RangeOutcome::Unsatisfiable => {
+            whole(representation, stream.content(0..length), now)
+        }
+        RangeOutcome::Single(range) => single(representation, &stream, range, now),
+        RangeOutcome::Multiple(ranges) => multiple(representation, &stream, &ranges, now),
+    })
+}
+
+/// The plan of an error whose cause may be the representation that was selected.
+fn error_about(
+    representations: &Representations,
+    status: u16,
+    text: &str,
+    more: Vec<Field>,
+) -> ResponsePlan {
+    if representations.is_negotiable() {
+        ResponsePlan::negotiated_error(status, text, more)
+    } else {
+        ResponsePlan::error(status, text, more)
+    }
+}
+
+fn requested_ranges(
+    request: &Request<'_>,
+    representation: &Representation,
+    now: HttpDate,
+) -> RangeOutcome {
+    let Some(range) = request.fields.range.as_deref() else {
+        return RangeOutcome::Ignore;
+    };
+    // RFC 9110 section 13.1.5: without a match the whole representation is sent.
+    let honoured = request
+        .fields
+        .if_range
+        .as_deref()
+        .is_none_or(|value| if_range(value, &representation.validators(), now));
+    if !honoured {
+        return RangeOutcome::Ignore;
+    }
+    evaluate_range(range, representation.length(), &RangeLimits::default())
+}
+
+/// The whole representation. Its rendered head can stand unless the file was modified in the future: then
+/// `Last-Modified` must be the time of the answer instead (RFC 9110 section 8.8.2.1).
+fn whole(representation: &Arc<Representation>, content: Content, now: HttpDate) -> ResponsePlan {
+    if representation.last_modified <= now {
+        return ResponsePlan::whole(representation, content);
+    }
+    ResponsePlan::made(200, fields_now(representation, now).collect(), content)
+}
+
+fn fields_now(
+    representation: &Representation,
+    now: HttpDate,
+) -> impl Iterator<Item = Field> + use<'_> {
+    representation.head.fields.iter().map(move |(name, value)| {
+        if *name == "Last-Modified" && representation.last_modified > now {
+            (*name, Bytes::copy_from_slice(&now.format()))
+        } else {
+            (*name, value.clone())
+        }
+    })
+}
+
+/// The fields of a 200 with other values for the length, and for the type if it is given.
+fn partial_fields(
+    representation: &Representation,
+    length: u64,
+    media_type: Option<Bytes>,
+    now: HttpDate,
+) -> Vec<Field> {
+    // With room for Content-Range.
+    let mut fields = Vec::with_capacity(representation.head.fields.len() + 1);
+    fields.extend(fields_now(representation, now));
+    for (name, value) in &mut fields {
+        match *name {
+            "Content-Length" => *value = length.to_string().into(),
+            "Content-Type" => {
+                if let Some(media_type) = &media_type {
+                    value.clone_from(media_type);
+                }
+            }
+            _ => {}
+        }
+    }
+    fields
+}
+
+/// A single part (RFC 9110 section 15.3.7.1).
+fn single(
+    representation: &Representation,
+    stream: &ContentSource<'_>,
+    range: Range<u64>,
+    now: HttpDate,
+) -> ResponsePlan {
+    let length = range.end - range.start;
+    let mut fields = partial_fields(representation, length, None, now);
+    fields.push((
+        "Content-Range",
+        content_range(&range, representation.length()).into(),
+    ));
+    ResponsePlan::made(206, fields, stream.content(range))
+}
+
+/// Several parts (RFC 9110 sections 15.3.7.2 and 14.6).
+fn multiple(
+    representation: &Representation,
+    stream: &ContentSource<'_>,
+    ranges: &[Range<u64>],
+    now: HttpDate,
+) -> ResponsePlan {
+    // Any text that the content does not hold at the start of a line would do; a parser that goes
+    // by Content-Range never looks for it. The entity tag is as good as random; a weak one gives what the strong
+    // one will that it becomes, so that answers to HEAD and GET stay alike.
+    let tag = &*representation.entity_tag;
+    let opaque = tag.strip_prefix(b"W/").unwrap_or(tag).iter();
+    let opaque = opaque.filter(|byte| byte.is_ascii_alphanumeric());
+    let boundary: String = opaque.take(32).map(|&byte| char::from(byte)).collect();
+    let media_type = representation
+        .head
+        .fields
+        .iter()
+        .find(|(name, _)| *name == "Content-Type");
+    let media_type = media_type.map(|(_, value)| String::from_utf8_lossy(value));
+    let mut pieces = Vec::with_capacity(2 * ranges.len() + 1);
+    let mut length = 0;
+    let mut delimiter = format!("--{boundary}\r\n");
+    for range in ranges {
+        if let Some(media_type) = &media_type {
+            // Writing to a String cannot fail.
+            let _ = write!(delimiter, "Content-Type: {media_type}\r\n");
+        }
+        let content_range = content_range(range, representation.length());
+        let _ = write!(delimiter, "Content-Range: {content_range}\r\n\r\n");
+        length += usize_to_u64(delimiter.len()) + (range.end - range.start);
+        pieces.push(Piece::Memory(delimiter.into()));
+        pieces.push(stream.piece(range.clone()));
+        delimiter = format!("\r\n--{boundary}\r\n");
+    }
+    let end = format!("\r\n--{boundary}--\r\n");
+    length += usize_to_u64(end.len());
+    pieces.push(Piece::Memory(end.into()));
+    let media_type = format!("multipart/byteranges; boundary={boundary}");
+    let fields = partial_fields(representation, length, Some(media_type.into()), now);
+    ResponsePlan::made(206, fields, Content::Parts(pieces))
+}
+
+fn usize_to_u64(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,42 @@
+//! Dispatching a request by its method and its path: to a file, or to an answer in which no file takes part.
+
+use crate::answer::plan::ResponsePlan;
+use crate::answer::status_responses;
+use crate::config::MountMatch;
+use crate::engine::Engine;
+use crate::path::{RequestPath, is_hidden};
+use crate::request::{Method, Request};
+
+impl Engine {
+    /// The result of `ask` for the path of a request, or of `respond` for an answer in which no file takes part.
+    #[inline]
+    pub(crate) fn at_path<T>(
+        &self,
+        request: &Request<'_>,
+        respond: impl FnOnce(ResponsePlan) -> T,
+        ask: impl FnOnce(&RequestPath<'_>) -> T,
+    ) -> T {
+        let plan = match request.method {
+            Method::Get | Method::Head => match RequestPath::parse(&request.path) {
+                Ok(path) if self.hides(&path) => status_responses::not_found(),
+                Ok(path) => return ask(&path),
+                Err(error) => status_responses::malformed(error),
+            },
+            Method::Options => status_responses::options(),
+            Method::NotAllowed => status_responses::not_allowed(),
+            Method::NotImplemented => status_responses::not_implemented(),
+        };
+        respond(plan.for_method(request.method))
+    }
+
+    /// True if what is at a path is not served because its name, or that of a directory before it, begins
+    /// with a dot.
+    fn hides(&self, path: &RequestPath<'_>) -> bool {
+        path.has_dot_segment()
+            && !self.shared.config.dotfiles
+            && match self.shared.mounts.find_mount(path.as_bytes()) {
+                MountMatch::Within(_, relative) => is_hidden(&relative),
+                MountMatch::Redirect | MountMatch::Nowhere => false,
+            }
+    }
+}

@@ -1,0 +1,116 @@
+//! Taking the outcome of a load: caching it, and telling observers and waiting requests.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::engine::Engine;
+use crate::events::{self, Event};
+use crate::resource::entry::CacheEntry;
+use crate::resource::in_flight::LoadResult;
+use crate::resource::load::{Load, Outcome, RetryLater, RunAgain};
+use crate::source::Opened;
+
+impl Engine {
+    /// Takes the outcome of a load: caches what may be cached, and wakes the requests that wait.
+    pub fn finish(&self, load: Load, outcome: Outcome) {
+        let shared = &*self.shared;
+        let Outcome {
+            result,
+            began,
+            cause,
+        } = outcome;
+        shared.counters.loads.add(1);
+        match &result {
+            LoadResult::Ready { entry, opened } => {
+                entry.set_slow_to_check(load.slow_to_check);
+                self.keep(&load, entry, opened.as_ref(), began);
+            }
+            // Nothing was confirmed: the next one looks again.
+            LoadResult::Stale(_) => {}
+            LoadResult::Failed(error) => shared.tell(|| Event::Failed {
+                path: events::path(&load.key),
+                error: *error,
+                cause,
+            }),
+        }
+        // The look is over before anybody is told of it.
+        drop(load.previous);
+        load.leader.complete(result);
+    }
+
+    /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.
+    fn keep(&self, load: &Load, entry: &Arc<CacheEntry>, opened: Option<&Opened>, began: Duration) {
+        let shared = &*self.shared;
+        let previous = load.previous.as_ref().map(|previous| &previous.entry);
+        let confirmed = previous.is_some_and(|previous| Arc::ptr_eq(previous, entry));
+        let cached = shared.is_cached(&load.key);
+        let is_wanted = || !load.leader.is_outdated();
+        let mut leaving = Vec::new();
+        if confirmed {
+            entry.confirm(began);
+            shared.counters.revalidations.add(1);
+        } else {
+            if cached {
+                let kept = entry.without_content_beyond(shared.keep_up_to());
+                leaving = shared.memory.insert_if(kept, is_wanted);
+                let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
+                shared.counters.evictions.add(count);
+            }
+            if let Some(previous) = previous {
+                shared.close_replaced(previous, entry);
+            }
+        }
+        if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
+            shared.open_files.keep(opened, began);
+        }
+        shared.tell(|| {
+            let path = events::path(&load.key);
+            let kind = entry.resource.kind();
+            match previous {
+                Some(_) if confirmed => Event::Confirmed { path },
+                Some(previous) if !previous.resource.is_of(&entry.resource) => {
+                    Event::Changed { path, kind }
+                }
+                _ => Event::Loaded { path, kind },
+            }
+        });
+        for key in leaving {
+            shared.tell(|| Event::Evicted {
+                path: events::path(&key),
+            });
+        }
+    }
+}
+
+impl Load {
+    /// Performs the load as [`perform_without_sleeping`](Self::perform_without_sleeping) does, and has the
+    /// engine that began it [finish](Engine::finish) it.
+    ///
+    /// # Errors
+    /// [`RunAgain`] if a file has not been at rest for long enough.
+    pub fn run(self: Box<Self>, now: Instant) -> Result<(), RunAgain> {
+        match self.perform_without_sleeping(now) {
+            Ok(outcome) => {
+                self.finish(outcome);
+                Ok(())
+            }
+            Err(RetryLater { after }) => Err(RunAgain { load: self, after }),
+        }
+    }
+
+    /// Has the engine finish the load unperformed, because there is no room in a queue, say: it fails as
+    /// overloaded.
+    pub fn refuse(self) {
+        self.finish(Outcome::overloaded());
+    }
+
+    /// Has the engine that began the load finish it.
+    fn finish(self, outcome: Outcome) {
+        let shared = Arc::clone(&self.shared);
+        let engine = Engine {
+            shared,
+            exact: false,
+        };
+        engine.finish(self, outcome);
+    }
+}

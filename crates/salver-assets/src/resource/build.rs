@@ -1,0 +1,151 @@
+//! Building the representations of a file: its digest, those of its siblings, and the entity tags.
+
+use std::sync::Arc;
+
+use salver_semantics::coding::ContentCoding;
+
+use crate::error::Stop;
+use crate::resource::cached_content::CachedContent;
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::Representations;
+use crate::resource::handles::{Handles, hash, read};
+use crate::resource::locate::FoundFile;
+use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::siblings::{SiblingVerdict, Siblings};
+use crate::source::Patience;
+use crate::source::digest::{self, Digest, Hashed};
+use crate::source::identity::{changed_within, may_change_unseen};
+use crate::source::snapshot::ReadContext;
+use crate::strategy::{Way, way};
+
+/// An original that was read or looked up: its digest, if it is short enough to be hashed at once, and its
+/// content if that was read and may be kept.
+#[derive(Debug, Default)]
+pub(crate) struct Original {
+    digest: Option<Digest>,
+    content: Option<CachedContent>,
+}
+
+impl Original {
+    /// Reads the file, of the mount of this number, if its digest is not known.
+    pub(crate) fn read(
+        shared: &EngineState,
+        mount: usize,
+        files: &Handles<'_>,
+        file: &FoundFile,
+        cached: bool,
+        context: ReadContext<'_>,
+    ) -> Result<Self, Stop> {
+        // Before anything is read, so that nothing is read twice, and the program's rule asked once.
+        if context.patience == Patience::MustNotWait
+            && shared.is_in_doubt(mount, files.name_of(file))
+        {
+            return Err(Stop::WouldWait);
+        }
+        let known = |digest| Original {
+            digest: Some(digest),
+            content: None,
+        };
+        if let Some(hashed) = files.view().known(&file.path) {
+            return Ok(known(hashed.digest));
+        }
+        if file.identity.length > shared.config.hash_up_to {
+            return Ok(Original::default());
+        }
+        let coding = ContentCoding::Identity;
+        if !may_change_unseen(&file.identity)
+            && let Some(hashed) = shared.digests.get(&file.identity, coding)
+        {
+            return Ok(known(hashed.digest));
+        }
+        let opened = files.open(&file.path, &file.identity, context)?;
+        // What will be sent from memory is read once, for that and for its hash.
+        let (digest, content) = if way(&shared.situation(&file.identity, cached)) == Way::Read {
+            let content = read(shared, &opened, context)?;
+            (digest::of_bytes(&content.bytes), Some(content))
+        } else {
+            (hash(shared, &opened, context)?, None)
+        };
+        let hashed = Hashed::plain(digest);
+        shared.digests.remember(&file.identity, coding, hashed);
+        let digest = Some(digest);
+        Ok(Original { digest, content })
+    }
+}
+
+/// Builds the representations of `file`, of the mount of this number. Content that happened to be read, or
+/// that `previous` holds and that is still right, comes with it.
+pub(crate) fn build(
+    siblings: &mut Siblings<'_>,
+    mount: usize,
+    files: &Handles<'_>,
+    file: FoundFile,
+    original: Original,
+    previous: Option<&Representations>,
+    context: ReadContext<'_>,
+) -> Result<Representations, Stop> {
+    let look_again = may_change_unseen(&file.identity)
+        || file
+            .siblings
+            .iter()
+            .any(|(_, identity)| may_change_unseen(identity));
+    let Original { digest, content } = original;
+    let verdicts = siblings.judge(files, &file, digest)?;
+    let undecided = verdicts.contains(&SiblingVerdict::Unknown);
+    let fits = file.siblings.iter().zip(verdicts);
+    let fits = fits.filter_map(|(&(coding, identity), verdict)| match verdict {
+        SiblingVerdict::Fits(digest) => Some((coding, identity, digest)),
+        SiblingVerdict::Differs | SiblingVerdict::Unknown => None,
+    });
+    let shared = siblings.shared();
+    let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(fits);
+    let all: Vec<_> = all.collect();
+    let is_alone = all.len() == 1;
+    // Who may get another one tomorrow has a choice, too.
+    let negotiable = !is_alone || undecided;
+    let now = shared.since_epoch(context.since);
+    let cache_control = shared.cache_control(mount, files.name_of(&file), now);
+    let mut list = Vec::with_capacity(all.len());
+    for (coding, identity, digest) in all {
+        let path = file.path_of(coding);
+        // What is not hashed and changed a moment ago may change again, or grow, under one identity.
+        let may_change = || {
+            changed_within(&identity, shared.config.settle_time)
+                || may_change_unseen(&identity)
+                || (context.grows && coding == ContentCoding::Identity)
+        };
+        let tag_basis = match digest {
+            Some(digest) => TagBasis::Digest(digest),
+            None if may_change() => TagBasis::WeakPrefix,
+            None => TagBasis::Identity,
+        };
+        let representation = Representation::new(
+            coding,
+            path,
+            &file.path,
+            identity,
+            tag_basis,
+            negotiable,
+            cache_control.clone(),
+        );
+        let kept = previous
+            .and_then(|representations| {
+                representations.list.iter().find(|old| old.coding == coding)
+            })
+            .filter(|old| old.identity == identity && !look_again)
+            .and_then(|old| old.content.clone());
+        let content = kept.or_else(|| content.clone().filter(|_| is_alone));
+        list.push(Arc::new(match content {
+            None => representation,
+            content => representation.with_content(content),
+        }));
+    }
+    let look_again = look_again || list.iter().any(|r| r.tag_basis == TagBasis::WeakPrefix);
+    Ok(Representations::new(
+        file,
+        list,
+        look_again,
+        undecided,
+        context.grows,
+    ))
+}

@@ -1,0 +1,350 @@
+//! Loads: the part of an answer that touches files. They look, compare with what is known, and read or open.
+//!
+//! A [`Load`] is a value that any thread may perform: a loop that must not wait tries first, a thread that
+//! may wait does the rest.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use salver_semantics::AcceptEncoding;
+
+use crate::cache::policy::CacheKey;
+use crate::error::{LoadError, Stop};
+use crate::log::{PATHS, quoted};
+use crate::resource::engine_state::EngineState;
+use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::in_flight::{LoadLeader, LoadResult};
+use crate::resource::locate::FoundFile;
+use crate::source::growth::Growth;
+use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
+use crate::source::{Identity, Opened, Patience, View};
+
+/// The attempts at a file that changes between looking and reading that follow at once; further ones follow
+/// after pauses.
+const ATTEMPTS: usize = 5;
+
+/// The pause between further attempts, so that a storage which contradicts itself keeps no core busy.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The time beyond `revalidate` for which an old answer is given while a file never rests: one look takes as
+/// long.
+const UNSETTLED_FOR: Duration = SETTLE_LIMIT.saturating_add(Duration::from_secs(1));
+
+/// The time beyond `revalidate` for which an old answer is given while looking fails.
+const FAILING_FOR: Duration = Duration::from_secs(10);
+
+/// The work that has to be done before a request can be answered. Perform it and give the outcome to
+/// [`Engine::finish`](crate::Engine::finish); a load that is dropped instead fails for all who wait for it.
+pub struct Load {
+    pub(crate) shared: Arc<EngineState>,
+    pub(crate) leader: LoadLeader,
+    pub(crate) key: CacheKey,
+    pub(crate) mount: usize,
+    pub(crate) relative: Vec<u8>,
+    /// The entry that the cache has; `None` if nothing.
+    pub(crate) previous: Option<Previous>,
+    /// The codings of which one's content is needed; `None` if none is.
+    pub(crate) wanted: Option<AcceptEncoding>,
+    /// True if it was begun because a sibling has become known: it begins no other.
+    pub(crate) again: bool,
+    pub(crate) retry: Box<RetryState>,
+    /// True if looking would have had to wait.
+    pub(crate) slow_to_check: bool,
+}
+
+/// The entry that a load is to confirm or replace. While this exists other requests know that a look is under
+/// way.
+pub(crate) struct Previous {
+    pub(crate) entry: Arc<CacheEntry>,
+    /// True if this look was announced at the entry.
+    pub(crate) announced: bool,
+}
+
+impl Drop for Previous {
+    fn drop(&mut self) {
+        if self.announced {
+            self.entry.end_check();
+        }
+    }
+}
+
+/// The outcome of performing a load. Give it to [`Engine::finish`](crate::Engine::finish).
+pub struct Outcome {
+    pub(crate) result: LoadResult,
+    /// The moment at which the look at the disk began.
+    pub(crate) began: Duration,
+    /// The error of the storage, if that is why it failed.
+    pub(crate) cause: Option<Arc<io::Error>>,
+}
+
+impl Outcome {
+    /// The outcome of a load that cannot be performed, because there is no room in a queue, say.
+    pub fn overloaded() -> Self {
+        Outcome {
+            result: LoadResult::Failed(LoadError::Overloaded),
+            began: Duration::ZERO,
+            cause: None,
+        }
+    }
+}
+
+/// The refusal of a load that would have to wait and must not. Nothing is lost: perform it again
+/// where it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WouldWait {
+    /// True if it is known what is at the path, so that only the content is missing.
+    pub(crate) looked: bool,
+}
+
+/// The refusal of a load whose file has to rest before it can be read, or keeps changing: perform it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryLater {
+    /// The time after which to perform it again.
+    pub after: Duration,
+}
+
+/// The refusal of a load that has to be [run](Load::run) again: its file has to rest first, or keeps changing.
+pub struct RunAgain {
+    /// The load.
+    pub load: Box<Load>,
+    /// The time after which to run it again.
+    pub after: Duration,
+}
+
+/// The state of a load between two attempts.
+#[derive(Debug, Default)]
+pub(crate) struct RetryState {
+    /// The moment of the first attempt that may wait, also as time since the engine's epoch.
+    since: Cell<Option<(Instant, Duration)>>,
+    first_seen: FirstSeen,
+    /// The growth of the file, as the attempts have seen it.
+    pub(super) growth: RefCell<Growth>,
+    pub(super) paused: RefCell<Option<PausedAttempt>>,
+}
+
+/// The findings of an attempt that stopped because a file had not rested for long enough. The next goes on
+/// with them, unless the file has been written to: one that is replaced again and again would else never be
+/// found at rest.
+pub(super) struct PausedAttempt {
+    /// The moment of the look.
+    pub(super) began: Duration,
+    pub(super) view: Arc<dyn View>,
+    pub(super) file: FoundFile,
+    pub(super) opened: Vec<(Vec<u8>, Opened)>,
+}
+
+impl PausedAttempt {
+    /// True if the files have not been written to meanwhile, whatever has their names by now.
+    pub(super) fn is_still(&self) -> bool {
+        let mut opened = self.opened.iter();
+        opened.all(|(_, opened)| is_still(opened).unwrap_or(false))
+    }
+}
+
+impl fmt::Debug for PausedAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PausedAttempt").field(&self.file).finish()
+    }
+}
+
+impl Load {
+    /// Looks at the files and reads or opens what is needed.
+    ///
+    /// # Errors
+    /// [`WouldWait`] if it must not wait and would have to, or if it would take so long
+    /// (decompressing a sibling to compare it, hashing a large file) that others would.
+    pub fn perform(&self, patience: Patience, now: Instant) -> Result<Outcome, WouldWait> {
+        if patience == Patience::MustNotWait {
+            let looked = Cell::new(false);
+            let performed = self.attempts(patience, now, &looked);
+            let looked = looked.get();
+            return performed.map_err(|_| WouldWait { looked });
+        }
+        loop {
+            // A look may be dated before it was, and never after.
+            match self.perform_without_sleeping(now) {
+                Ok(outcome) => return Ok(outcome),
+                Err(RetryLater { after }) => std::thread::sleep(after),
+            }
+        }
+    }
+
+    /// Performs the load where it may wait for a disk, but not for a file to rest: as long as that
+    /// may take, other loads need the thread.
+    ///
+    /// # Errors
+    /// [`RetryLater`] if a file has not been at rest for long enough.
+    pub fn perform_without_sleeping(&self, now: Instant) -> Result<Outcome, RetryLater> {
+        self.attempts(Patience::MayWait, now, &Cell::new(false))
+    }
+
+    /// Gives the load up if no request waits for its result; else it stays.
+    pub(crate) fn give_up(mut self) -> Option<Self> {
+        self.leader = self.leader.give_up()?;
+        Some(self)
+    }
+
+    /// Attempts the load again and again, as long as that makes sense without a pause. `looked` is set once
+    /// it is known what is at the path.
+    fn attempts(
+        &self,
+        patience: Patience,
+        now: Instant,
+        looked: &Cell<bool>,
+    ) -> Result<Outcome, RetryLater> {
+        let first = self.shared.since_epoch(now);
+        let begun = Instant::now();
+        let (since, waited_from) = match patience {
+            Patience::MustNotWait => (begun, first),
+            Patience::MayWait => {
+                let since = self.retry.since.get().unwrap_or((begun, first));
+                self.retry.since.set(Some(since));
+                since
+            }
+        };
+        let first_seen = &self.retry.first_seen;
+        let context = ReadContext {
+            patience,
+            since,
+            first_seen,
+            grows: false,
+        };
+        let paused = self.retry.paused.borrow();
+        // What an earlier attempt found was looked at then.
+        let mut began = paused.as_ref().map_or(first, |paused| paused.began);
+        drop(paused);
+        let mut attempts = 0;
+        let mut cause = None;
+        let result = loop {
+            attempts += 1;
+            let after = match self.attempt(context, began, looked) {
+                Ok(ready) => break ready,
+                Err(Stop::WouldWait) if patience == Patience::MustNotWait => Duration::ZERO,
+                Err(Stop::Changed | Stop::WouldWait) if attempts < ATTEMPTS => {
+                    began = first.saturating_add(begun.elapsed());
+                    continue;
+                }
+                Err(Stop::Changed | Stop::WouldWait) => PAUSE,
+                Err(Stop::RetryAfter(after)) => after,
+                Err(Stop::Io(error)) => {
+                    let failure = LoadError::from(&error);
+                    let previous = match failure {
+                        // A disk that fails for a moment, and the want of a descriptor to look with.
+                        LoadError::Failed | LoadError::Overloaded => {
+                            self.answer_within(FAILING_FOR, began)
+                        }
+                        LoadError::Forbidden | LoadError::Unsettled => None,
+                    };
+                    self.say_failure(failure, previous.is_some(), began, &error);
+                    if let Some(entry) = previous {
+                        break LoadResult::Stale(entry);
+                    }
+                    cause = Some(Arc::new(error));
+                    break LoadResult::Failed(failure);
+                }
+            };
+            if patience == Patience::MustNotWait || !context.is_spent() {
+                return Err(RetryLater { after });
+            }
+            break self.unsettled(waited_from.saturating_add(since.elapsed()));
+        };
+        Ok(Outcome {
+            result,
+            began,
+            cause,
+        })
+    }
+
+    /// Logs why a request is answered by an error, for the operator.
+    fn say_failure(&self, failure: LoadError, kept: bool, now: Duration, error: &io::Error) {
+        let (log, (status, _)) = (&self.shared.log, failure.status());
+        let what = match kept {
+            true => "sending the last version for a while".to_owned(),
+            false => format!("answering {status}"),
+        };
+        let kind = match failure {
+            LoadError::Forbidden => &log.forbidden,
+            LoadError::Overloaded => &log.overloaded,
+            LoadError::Unsettled => &log.unsettled,
+            LoadError::Failed => &log.failed,
+        };
+        if log.first(kind, now, (&self.key, status, kept)) {
+            tracing::warn!(
+                "{}: {what}: {} (at most {PATHS} such lines a minute)",
+                quoted(&self.key),
+                // A source may name the path in it.
+                error.to_string().escape_debug()
+            );
+        }
+    }
+
+    /// The result for a file that is written without a pause and has no state that could be sent. The last
+    /// whole one is better than none, until that would be older than one look explains.
+    fn unsettled(&self, now: Duration) -> LoadResult {
+        let log = &self.shared.log;
+        let is_first = |what: &str| log.first(&log.unsettled, now, (&self.key, what));
+        match self.answer_within(UNSETTLED_FOR, now) {
+            Some(entry) => {
+                if is_first("kept") {
+                    tracing::warn!(
+                        "{}: is being rewritten all the time; the last whole version is sent",
+                        quoted(&self.key)
+                    );
+                }
+                LoadResult::Stale(entry)
+            }
+            None => {
+                if is_first("unsettled") {
+                    tracing::warn!(
+                        "{}: is being rewritten all the time; answering 503",
+                        quoted(&self.key)
+                    );
+                }
+                LoadResult::Failed(LoadError::Unsettled)
+            }
+        }
+    }
+
+    /// The old answer, if there is one that could be given again and `revalidate` is over for no longer than
+    /// `time`.
+    fn answer_within(&self, time: Duration, now: Duration) -> Option<Arc<CacheEntry>> {
+        let entry = &self.previous.as_ref()?.entry;
+        let most = self.shared.config.revalidate.saturating_add(time);
+        let may_be_given = self.is_served_by(entry) && !entry.is_older_than(now, most);
+        may_be_given.then(|| Arc::clone(entry))
+    }
+
+    /// The identity of the cached version, if that was seen growing.
+    pub(super) fn known_to_grow(&self) -> Option<&Identity> {
+        match &self.previous.as_ref()?.entry.resource {
+            Resource::File(representations) => representations
+                .grows
+                .then_some(&representations.found.identity),
+            Resource::Directory | Resource::Missing => None,
+        }
+    }
+
+    /// True if `entry` is a file and has in memory what is wanted of it.
+    fn is_served_by(&self, entry: &CacheEntry) -> bool {
+        let Resource::File(representations) = &entry.resource else {
+            return false;
+        };
+        let selected = self
+            .wanted
+            .and_then(|accept| representations.select(&accept));
+        selected.is_none_or(|(_, representation)| representation.content.is_some())
+    }
+
+    /// The number of the mount whose files it touches, in the order of the configuration.
+    pub fn mount(&self) -> usize {
+        self.mount
+    }
+
+    /// True if the load is to confirm an entry that may be used meanwhile.
+    pub fn confirms(&self) -> bool {
+        self.previous.is_some()
+    }
+}

@@ -1,0 +1,314 @@
+//! A representation of a resource: its path, its length, its coding, its validators and the fields
+//! that go with it, as one value.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use salver_semantics::coding::ContentCoding;
+use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
+
+use crate::path::file_name;
+use crate::resource::cached_content::CachedContent;
+use crate::source::Identity;
+use crate::source::digest::Digest;
+
+/// A field name and value, as they go into an answer.
+pub type Field = (&'static str, Bytes);
+
+/// The transports for which heads are rendered ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.x, whose heads are bytes.
+    Http1,
+    /// HTTP/2.
+    Http2,
+    /// HTTP/3.
+    Http3,
+    /// A library's own types, for a program that embeds the engine.
+    Library,
+}
+
+/// A head that is rendered at first use, once per protocol, and then kept with the fields. The type
+/// of a rendered head is the driver's.
+#[derive(Debug, Default)]
+pub struct RenderedHeads([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
+
+impl RenderedHeads {
+    /// The head for `protocol`, made by `render` if it has not been yet.
+    ///
+    /// `None` only if two drivers of one protocol render into different types.
+    pub fn head<T: Any + Send + Sync>(
+        &self,
+        protocol: Protocol,
+        render: impl FnOnce() -> T,
+    ) -> Option<&T> {
+        let [http1, http2, http3, library] = &self.0;
+        let slot = match protocol {
+            Protocol::Http1 => http1,
+            Protocol::Http2 => http2,
+            Protocol::Http3 => http3,
+            Protocol::Library => library,
+        };
+        slot.get_or_init(|| Box::new(render())).downcast_ref()
+    }
+}
+
+/// A set of fields with its rendered forms.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The fields, without `Date` and those of the connection.
+    pub(crate) fields: Vec<Field>,
+    /// The rendered forms of the fields.
+    pub(crate) rendered: RenderedHeads,
+}
+
+impl Head {
+    fn new(fields: Vec<Field>) -> Self {
+        Head {
+            fields,
+            rendered: RenderedHeads::default(),
+        }
+    }
+
+    /// The bytes of memory that it takes, with room for a rendered form.
+    fn weight(&self) -> usize {
+        let field = |(name, value): &Field| 2 * (name.len() + value.len() + 4) + 40;
+        std::mem::size_of::<Self>() + self.fields.iter().map(field).sum::<usize>() + 64
+    }
+}
+
+/// The basis of an entity tag, and so what the tag promises of the bytes that are sent under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TagBasis {
+    /// The digest of the content: the bytes are of content with this digest.
+    Digest(Digest),
+    /// The identity of the version, its length and times. Nothing could prove that the bytes are of it once
+    /// the file has changed.
+    Identity,
+    /// The identity of a file that is being written: the tag is weak. The file may grow meanwhile, so that
+    /// what has left is hashed, to be compared with what is in the file at the end.
+    WeakPrefix,
+}
+
+/// A representation (RFC 9110 section 3.2).
+#[derive(Debug)]
+pub(crate) struct Representation {
+    pub(crate) coding: ContentCoding,
+    pub(crate) path: Vec<u8>,
+    pub(crate) identity: Identity,
+    /// The entity tag with its quotes.
+    pub(crate) entity_tag: Bytes,
+    /// The basis of the entity tag.
+    pub(crate) tag_basis: TagBasis,
+    pub(crate) last_modified: HttpDate,
+    /// The head of a 200, and of a 206 but for the length.
+    pub(crate) head: Head,
+    /// The head of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
+    pub(crate) not_modified: Head,
+    /// Invariant: exactly `identity.length` bytes whose validators are these.
+    pub(crate) content: Option<CachedContent>,
+}
+
+impl Representation {
+    /// A representation without its content. `original` is the path of the file whose name decides the type.
+    pub(crate) fn new(
+        coding: ContentCoding,
+        path: Vec<u8>,
+        original: &[u8],
+        identity: Identity,
+        tag_basis: TagBasis,
+        negotiable: bool,
+        cache_control: Bytes,
+    ) -> Self {
+        let name = file_name(original);
+        let entity_tag = entity_tag(coding, &identity, tag_basis);
+        let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
+        let mut fields: Vec<Field> = vec![
+            (
+                "Content-Type",
+                Bytes::from_static(content_type(name).as_bytes()),
+            ),
+            ("Content-Length", identity.length.to_string().into()),
+            (
+                "Last-Modified",
+                Bytes::copy_from_slice(&last_modified.format()),
+            ),
+            ("ETag", entity_tag.clone()),
+            ("Accept-Ranges", Bytes::from_static(b"bytes")),
+            ("Cache-Control", cache_control.clone()),
+        ];
+        let mut not_modified: Vec<Field> = vec![
+            ("ETag", entity_tag.clone()),
+            ("Cache-Control", cache_control),
+        ];
+        if coding != ContentCoding::Identity {
+            fields.push((
+                "Content-Encoding",
+                Bytes::from_static(coding.name().as_bytes()),
+            ));
+        }
+        if negotiable {
+            fields.push(vary());
+            not_modified.push(vary());
+        }
+        Representation {
+            coding,
+            path,
+            identity,
+            entity_tag,
+            tag_basis,
+            last_modified,
+            head: Head::new(fields),
+            not_modified: Head::new(not_modified),
+            // Nothing is at hand already.
+            content: (identity.length == 0).then(CachedContent::default),
+        }
+    }
+
+    /// The same representation with this content, or none. Rendered heads are rendered again.
+    pub(crate) fn with_content(&self, content: Option<CachedContent>) -> Self {
+        Representation {
+            coding: self.coding,
+            path: self.path.clone(),
+            identity: self.identity,
+            entity_tag: self.entity_tag.clone(),
+            tag_basis: self.tag_basis,
+            last_modified: self.last_modified,
+            head: Head::new(self.head.fields.clone()),
+            not_modified: Head::new(self.not_modified.fields.clone()),
+            content,
+        }
+    }
+
+    /// The length in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.identity.length
+    }
+
+    pub(crate) fn validators(&self) -> Validators<'_> {
+        Validators {
+            entity_tag: EntityTag::parse(&self.entity_tag),
+            last_modified: Some(self.last_modified),
+        }
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.path.len()
+            + self.entity_tag.len()
+            + self.head.weight()
+            + self.not_modified.weight()
+            + self.content.as_ref().map_or(0, |content| content.cost)
+    }
+}
+
+/// The `Vary` field of every answer that depends on `Accept-Encoding` (RFC 9110 section 12.5.5).
+pub(crate) fn vary() -> Field {
+    ("Vary", Bytes::from_static(b"Accept-Encoding"))
+}
+
+/// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
+/// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
+/// 8.8.1). Each coding has its own (section 8.8.3.3).
+fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
+    let core = match tag_basis {
+        TagBasis::Digest(digest) => format!("{digest:032x}"),
+        TagBasis::Identity | TagBasis::WeakPrefix => {
+            let Identity {
+                length,
+                modified,
+                changed,
+                ..
+            } = identity;
+            format!(
+                "{length:x}-{:x}.{:x}-{:x}.{:x}",
+                modified.seconds, modified.nanoseconds, changed.seconds, changed.nanoseconds
+            )
+        }
+    };
+    let weak = match tag_basis {
+        TagBasis::WeakPrefix => "W/",
+        TagBasis::Digest(_) | TagBasis::Identity => "",
+    };
+    match coding {
+        ContentCoding::Identity => format!("{weak}\"{core}\"").into(),
+        coded => format!("{weak}\"{core}-{}\"", coded.name()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Timestamp;
+
+    fn identity(seconds: i64) -> Identity {
+        let at = Timestamp {
+            seconds,
+            nanoseconds: 0,
+        };
+        Identity {
+            device: 1,
+            inode: 2,
+            length: 5,
+            modified: at,
+            changed: at,
+        }
+    }
+
+    fn lines(head: &Head) -> Vec<String> {
+        let line = |(name, value): &Field| format!("{name}: {}", String::from_utf8_lossy(value));
+        head.fields.iter().map(line).collect()
+    }
+
+    #[test]
+    fn fields_of_a_coded_representation() {
+        let representation = Representation::new(
+            ContentCoding::Brotli,
+            b"d/app.3f9a1c2b.js.br".to_vec(),
+            b"d/app.3f9a1c2b.js",
+            identity(-1),
+            TagBasis::Digest(255),
+            true,
+            Bytes::from_static(b"max-age=7"),
+        );
+        let tag = "ETag: \"000000000000000000000000000000ff-br\"";
+        let cache_control = "Cache-Control: max-age=7";
+        assert_eq!(
+            lines(&representation.head),
+            [
+                "Content-Type: text/javascript; charset=utf-8",
+                "Content-Length: 5",
+                "Last-Modified: Wed, 31 Dec 1969 23:59:59 GMT",
+                tag,
+                "Accept-Ranges: bytes",
+                cache_control,
+                "Content-Encoding: br",
+                "Vary: Accept-Encoding",
+            ]
+        );
+        assert_eq!(
+            lines(&representation.not_modified),
+            [tag, cache_control, "Vary: Accept-Encoding"]
+        );
+    }
+
+    #[test]
+    fn large_files_are_told_apart_by_length_and_times() {
+        let tag =
+            |seconds, tag_basis| entity_tag(ContentCoding::Identity, &identity(seconds), tag_basis);
+        assert_ne!(tag(1, TagBasis::Identity), tag(2, TagBasis::Identity));
+        for (tag_basis, weak) in [(TagBasis::Identity, false), (TagBasis::WeakPrefix, true)] {
+            assert!(EntityTag::parse(&tag(-5, tag_basis)).is_some_and(|tag| tag.weak() == weak));
+        }
+    }
+
+    #[test]
+    fn a_head_is_rendered_once_per_protocol() {
+        let rendered = RenderedHeads::default();
+        assert_eq!(rendered.head(Protocol::Http1, || 1u8), Some(&1));
+        assert_eq!(rendered.head(Protocol::Http1, || 2u8), Some(&1));
+        assert_eq!(rendered.head(Protocol::Http2, || 3u8), Some(&3));
+        assert_eq!(rendered.head(Protocol::Http1, || "other"), None);
+    }
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! [`FieldSection`] takes the lines that a decoder of HPACK or QPACK finds and gives the [`RequestHead`].
+//! [`Priority`] is how urgent the answer is. [`integer`] and [`string`] read and write what both ways of
+//! compression are made of. The limits are those of [`salver_semantics::RequestLimits`], in bytes.
+#![forbid(unsafe_code)]
+
+mod huffman;
+pub mod integer;
+mod line;
+mod priority;
+mod request;
+mod section;
+pub mod string;
+
+pub use line::FieldLine;
+pub use priority::{Priority, URGENCIES};
+pub use request::{Lines, Rejection, RequestHead};
+pub use section::{FieldSection, Scratch};

@@ -1,0 +1,279 @@
+//! A UDP socket whose datagrams are taken by turns of clients while many wait.
+//!
+//! What thousands of connections send at the same moment stands in one queue of the kernel, and whoever comes behind
+//! waits until QUIC has answered all of it. So where more waits than a few hundred connections send, all of it is
+//! taken from the kernel, and given on client by client. Where less waits, nothing is copied.
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+use super::datagram::{Datagram, fill};
+use crate::fair_queue::FairQueue;
+use crate::seats::Client;
+
+/// Bytes of datagrams that wait, about; beyond, those of clients that have more of them than others are lost.
+const MOST_WAITING: usize = 4 * 1024 * 1024;
+
+/// Times in a row that the kernel fills all buffers before more is said to wait than is taken as it comes.
+const FULL: usize = 4;
+
+/// Times that the kernel is asked for more before some are given on.
+const ROUNDS: usize = 16;
+
+/// The socket: see the module.
+pub(super) struct FairSocket {
+    inner: Arc<dyn AsyncUdpSocket>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    datagrams: FairQueue<Client, Datagram>,
+    count: usize,
+    bytes: usize,
+    /// Times in a row that the kernel has filled all buffers.
+    full: usize,
+}
+
+impl FairSocket {
+    pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Self {
+        FairSocket {
+            inner,
+            waiting: Mutex::default(),
+        }
+    }
+}
+
+impl Waiting {
+    fn put(&mut self, received: &[u8], meta: &RecvMeta) {
+        let client = Client::of(meta.addr.ip());
+        if self.bytes >= MOST_WAITING {
+            let fair = self.count / self.datagrams.keys().max(1);
+            if self.bytes >= 2 * MOST_WAITING || self.datagrams.items_of(&client) >= fair {
+                return;
+            }
+        }
+        self.count += 1;
+        self.bytes += received.len();
+        let (meta, bytes) = (*meta, received.into());
+        self.datagrams.push(client, Datagram { meta, bytes });
+    }
+
+    /// Gives as many as fit; how many.
+    fn take(&mut self, buffers: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]) -> usize {
+        fill(buffers, metas, || {
+            let datagram = self.datagrams.pop()?;
+            self.count = self.count.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(datagram.bytes.len());
+            Some(datagram)
+        })
+    }
+}
+
+impl fmt::Debug for FairSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairSocket").finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for FairSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.inner).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        // Nothing in there can be half done.
+        let waiting = &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..ROUNDS {
+            let count = match self.inner.poll_recv(context, buffers, metas) {
+                Poll::Ready(Ok(count)) => count,
+                // What is wrong is said again when nothing else waits.
+                end if waiting.count == 0 => return end,
+                _ => break,
+            };
+            waiting.full = match count < buffers.len() {
+                true => 0,
+                false => waiting.full.saturating_add(1),
+            };
+            if waiting.count == 0 && waiting.full < FULL {
+                return Poll::Ready(Ok(count));
+            }
+            for (buffer, meta) in buffers.iter().zip(&*metas).take(count) {
+                waiting.put(buffer.get(..meta.len).unwrap_or_default(), meta);
+            }
+            if count < buffers.len() {
+                break;
+            }
+        }
+        Poll::Ready(Ok(waiting.take(buffers, metas)))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// What the kernel is going to give: the last byte of the address, and how long it is.
+    #[derive(Debug, Default)]
+    struct Kernel(Mutex<VecDeque<(u8, usize)>>);
+
+    impl AsyncUdpSocket for Kernel {
+        fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+            panic!("nothing is sent")
+        }
+
+        fn try_send(&self, _: &Transmit<'_>) -> io::Result<()> {
+            panic!("nothing is sent")
+        }
+
+        fn poll_recv(
+            &self,
+            _: &mut Context<'_>,
+            buffers: &mut [IoSliceMut<'_>],
+            metas: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            let mut given = 0;
+            for (buffer, meta) in buffers.iter_mut().zip(metas) {
+                let Some((client, length)) = self.0.lock().unwrap().pop_front() else {
+                    break;
+                };
+                buffer[..length].fill(client);
+                meta.addr = ([192, 0, 2, client], 5).into();
+                (meta.len, meta.stride) = (length, length);
+                given += 1;
+            }
+            match given {
+                0 => Poll::Pending,
+                given => Poll::Ready(Ok(given)),
+            }
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            panic!("nobody asks")
+        }
+
+        fn may_fragment(&self) -> bool {
+            false
+        }
+    }
+
+    fn socket(arrived: &[(u8, usize, usize)]) -> (Arc<Kernel>, FairSocket) {
+        let kernel = Arc::new(Kernel::default());
+        arrive(&kernel, arrived);
+        (Arc::clone(&kernel), FairSocket::new(kernel))
+    }
+
+    /// Datagrams arrive: of which client, how many, how long.
+    fn arrive(kernel: &Kernel, all: &[(u8, usize, usize)]) {
+        for &(client, count, length) in all {
+            let one = std::iter::repeat_n((client, length), count);
+            kernel.0.lock().unwrap().extend(one);
+        }
+    }
+
+    /// Whose datagrams come next, a few at a time.
+    fn next(socket: &FairSocket) -> Vec<u8> {
+        let mut bytes = vec![[0; 2000]; 8];
+        let mut buffers: Vec<_> = bytes
+            .iter_mut()
+            .map(|buffer| IoSliceMut::new(buffer))
+            .collect();
+        let mut metas = [RecvMeta::default(); 8];
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(count) = socket.poll_recv(&mut context, &mut buffers, &mut metas) else {
+            return Vec::new();
+        };
+        let all = buffers.iter().zip(&metas).take(count.unwrap());
+        all.map(|(buffer, meta)| {
+            assert_eq!(
+                meta.addr.ip(),
+                std::net::IpAddr::from([192, 0, 2, buffer[0]])
+            );
+            assert!(buffer[..meta.len].iter().all(|byte| *byte == buffer[0]));
+            buffer[0]
+        })
+        .collect()
+    }
+
+    fn rest(socket: &FairSocket) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            match &*next(socket) {
+                [] => return all,
+                some => all.extend_from_slice(some),
+            }
+        }
+    }
+
+    #[test]
+    fn who_comes_behind_a_thousand_of_another_is_among_the_next() {
+        let (kernel, socket) = socket(&[(1, 100, 1200), (2, 1, 1200)]);
+        for _ in 1..FULL {
+            assert_eq!(next(&socket), [1; 8]);
+        }
+        assert!(next(&socket).contains(&2));
+        arrive(&kernel, &[(3, 2, 90)]);
+        let next = next(&socket);
+        assert_eq!(next.iter().filter(|client| **client == 3).count(), 2);
+        assert_eq!(rest(&socket), [1; 103 - (FULL + 1) * 8]);
+        assert_eq!(socket.waiting.lock().unwrap().bytes, 0);
+    }
+
+    #[test]
+    fn what_is_little_stays_in_its_order_and_is_not_kept() {
+        let (_, socket) = socket(&[(1, 3, 9), (2, 1, 9), (1, 3, 9)]);
+        assert_eq!(next(&socket), [1, 1, 1, 2, 1, 1, 1]);
+        assert!(next(&socket).is_empty());
+    }
+
+    #[test]
+    fn a_flood_is_bounded_and_loses_its_own() {
+        let (kernel, socket) = socket(&[(1, 9000, 1500)]);
+        for _ in 0..100 {
+            next(&socket);
+            let waiting = socket.waiting.lock().unwrap();
+            assert!(waiting.bytes <= MOST_WAITING + 8 * 1500);
+            drop(waiting);
+            arrive(&kernel, &[(1, 500, 1500)]);
+        }
+        arrive(&kernel, &[(2, 20, 1500)]);
+        let rest = rest(&socket);
+        assert!((1000..20_000).contains(&rest.len()), "{}", rest.len());
+        assert_eq!(rest.iter().filter(|client| **client == 2).count(), 20);
+    }
+}

@@ -1,0 +1,27 @@
+//! Lines in the log about answers that were cut short, in every version of HTTP.
+
+use std::io;
+
+use crate::context::Common;
+
+/// Says in the log why an answer was cut short, if the operator could do something about it.
+pub(crate) fn report(common: &Common, error: &io::Error) {
+    match error.kind() {
+        io::ErrorKind::TimedOut if common.said.peers_stall.permits(common.uptime()) => {
+            tracing::info!(
+                "a client took nothing of its answer for {:?} and was dropped \
+                 (said at most once a minute)",
+                common.settings.send_timeout
+            );
+        }
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            if common.said.files_change.permits(common.uptime()) =>
+        {
+            tracing::warn!(
+                "a file changed in place while it was sent, and the answer was cut short: \
+                 replace files by renaming (said at most once a minute)"
+            );
+        }
+        _ => tracing::debug!("a connection ended: {error}"),
+    }
+}

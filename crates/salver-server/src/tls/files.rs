@@ -1,0 +1,30 @@
+//! The files of a certificate: where they are, and which version of them is there.
+
+use std::path::{Path, PathBuf};
+
+use salver_os::{Identity, Kind, Metadata};
+
+/// A certificate chain and its private key, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The server's own certificate first, then those that lead to its issuer (RFC 8446 section
+    /// 4.4.2).
+    pub certificate: PathBuf,
+    /// PKCS #8, PKCS #1 or SEC 1, without a passphrase. May be the same file.
+    pub key: PathBuf,
+}
+
+/// The version of both files that is there; `None` for one that is missing, or that is a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State([Option<Identity>; 2]);
+
+impl State {
+    pub(super) fn of(files: &CertificateFiles) -> Self {
+        let identity = |path: &Path| {
+            let found = Metadata::at(path).ok();
+            let found = found.filter(|metadata| metadata.kind == Kind::File);
+            found.map(|metadata| metadata.identity)
+        };
+        State([identity(&files.certificate), identity(&files.key)])
+    }
+}

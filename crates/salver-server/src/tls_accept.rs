@@ -1,0 +1,101 @@
+//! From a TCP connection to a TLS connection, within bounds.
+
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustls::server::Acceptor;
+use salver_http1::{Method, request_method};
+use tokio::net::TcpStream;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::asking::error;
+use crate::closing::answer_and_close;
+use crate::context::Context;
+use crate::deadlines::Deadline;
+use crate::seats::Client;
+use crate::tls::OverTcp;
+
+/// How long a client that speaks without TLS may take to read that.
+const READING: Duration = Duration::from_secs(2);
+
+/// Enough of the first bytes to see what is spoken.
+const PEEKED: usize = 5;
+
+/// Makes the handshake; `None` if it fails, takes longer than the head of a request may, or the
+/// server is about to end. A failed one is the client's affair: it is told by an alert (RFC 8446
+/// section 6.2).
+pub(crate) async fn accept(
+    context: &Rc<Context>,
+    stream: TcpStream,
+    configs: &OverTcp,
+    client: Client,
+) -> Option<TlsStream<TcpStream>> {
+    let time = context.common.settings.header_timeout;
+    let now = Instant::now();
+    let deadline = context.deadlines.add(now + time);
+    deadline.set_waiting(now + time, now);
+    let goes_on = || !context.draining.get();
+    let mut first = [0; PEEKED];
+    let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
+    let first = first.get(..count.ok()?)?;
+    if is_http(first) {
+        send_elsewhere(context, &deadline, stream, request_method(first)).await;
+        return None;
+    }
+    let handshake = async {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        // What comes now is the most costly part.
+        context.turns.wait(client).await;
+        let config = configs.of(&start.client_hello());
+        start.into_stream(config).await
+    };
+    match deadline.bound(Box::pin(handshake), goes_on).await {
+        Some(Ok(stream)) => Some(stream),
+        Some(Err(error)) => {
+            tracing::debug!("a TLS handshake failed: {error}");
+            None
+        }
+        None => {
+            tracing::debug!("a TLS handshake took too long: {}", io::ErrorKind::TimedOut);
+            None
+        }
+    }
+}
+
+/// Whether that is the beginning of a method; a TLS record begins with a number below 32 (RFC 8446
+/// section 5.1).
+fn is_http(first: &[u8]) -> bool {
+    first.first().is_some_and(u8::is_ascii_uppercase)
+}
+
+async fn send_elsewhere(
+    context: &Context,
+    deadline: &Deadline,
+    stream: TcpStream,
+    method: Option<Method>,
+) {
+    let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
+    let plan = error(400, text, method);
+    let date = context.clock.now().date.format();
+    deadline.set(Instant::now() + READING);
+    let sending = Box::pin(answer_and_close(stream, &plan, &date));
+    deadline.bound(sending, || true).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_told_from_records() {
+        let check = |first: &[u8], expected| assert_eq!(is_http(first), expected, "{first:?}");
+        check(b"GET /", true);
+        check(b"H", true);
+        check(b"PRI *", true);
+        check(b"\x16\x03\x01\x00\xc8", false);
+        check(b"\x80\x2e\x01", false);
+        check(b"", false);
+    }
+}

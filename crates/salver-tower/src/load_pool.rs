@@ -1,0 +1,141 @@
+//! The pool for loads: work that may wait for a disk, on Tokio's threads for blocking work.
+
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use salver_assets::reading::Disk;
+use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::delayed_tasks::DelayedTasks;
+
+/// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
+/// bound.
+const FOR_REQUESTS: usize = 1024;
+
+/// Loads for the program's own reads that may wait at once; further ones wait for their turn, which
+/// takes no thread. More than so many at once make no disk faster.
+const FOR_READS: usize = 64;
+
+/// A pool that performs a bounded number of loads at once.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadPool {
+    places: Arc<Semaphore>,
+    when_full: WhenFull,
+    delayed: Arc<DelayedTasks>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WhenFull {
+    Refuse,
+    Queue,
+}
+
+impl LoadPool {
+    /// The pool for requests. A client that is told to come back is better than a queue without end.
+    pub(crate) fn for_requests() -> Self {
+        LoadPool {
+            places: Arc::new(Semaphore::new(FOR_REQUESTS)),
+            when_full: WhenFull::Refuse,
+            delayed: Arc::default(),
+        }
+    }
+
+    /// The pool for a program's own reads, whose number it knows itself.
+    pub(crate) fn for_reads() -> Self {
+        LoadPool {
+            places: Arc::new(Semaphore::new(FOR_READS)),
+            when_full: WhenFull::Queue,
+            delayed: Arc::default(),
+        }
+    }
+
+    /// Performs a load where it may wait, and finishes it.
+    pub(crate) fn load(&self, load: Load) {
+        let places = Arc::clone(&self.places);
+        match (Arc::clone(&places).try_acquire_owned(), self.when_full) {
+            (Ok(place), _) => self.place(load, place),
+            (Err(_), WhenFull::Refuse) => load.refuse(),
+            (Err(_), WhenFull::Queue) => {
+                let this = self.clone();
+                tokio::spawn(async move {
+                    if let Ok(place) = places.acquire_owned().await {
+                        this.place(load, place);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Runs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait.
+    /// The place is free again whatever became of the load.
+    fn place(&self, load: Load, place: OwnedSemaphorePermit) {
+        let delayed = Arc::clone(&self.delayed);
+        tokio::task::spawn_blocking(move || run(&delayed, Box::new(load), place));
+    }
+}
+
+/// Runs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
+fn run(delayed: &Arc<DelayedTasks>, load: Box<Load>, place: OwnedSemaphorePermit) {
+    match load.run(Instant::now()) {
+        Ok(()) => drop(place),
+        Err(RunAgain { load, after }) => {
+            let again = Arc::clone(delayed);
+            delayed.until(Instant::now() + after, move || run(&again, load, place));
+        }
+    }
+}
+
+/// Performs the check of a precompressed sibling in the same pool; the engine has few of them at once.
+pub(crate) fn check_sibling(check: SiblingCheck) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || check.perform())),
+        // Whoever loads without a runtime may wait.
+        Err(_) => check.perform(),
+    }
+}
+
+/// Reads content in the same pool.
+pub(crate) struct Blocking;
+
+impl Disk for Blocking {
+    fn read(
+        &self,
+        file: &FileContent,
+        window: Range<u64>,
+    ) -> (u64, Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>) {
+        let file = file.clone();
+        let length = window.end - window.start;
+        let read = tokio::task::spawn_blocking(move || file.read(&window));
+        (
+            length,
+            Box::pin(async { read.await.map_err(io::Error::other)? }),
+        )
+    }
+
+    fn discard(&self, content: Content) {
+        if content.may_wait_when_closed()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn_blocking(move || drop(content));
+        }
+    }
+}
+
+/// The time.
+pub(crate) fn now() -> Now {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // A clock before 1970 is wrong anyway.
+    let seconds = since.map_or(0, |since| {
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    });
+    Now {
+        instant: Instant::now(),
+        date: HttpDate::from_unix_seconds(seconds),
+    }
+}

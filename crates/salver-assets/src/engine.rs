@@ -105,7 +105,7 @@ impl Engine {
         let progress = RequestProgress {
             fallback: false,
             loads: 0,
-            asked: self.shared.since_epoch(now.instant),
+            asked: now.instant,
         };
         self.look_up(request, path, now, progress)
     }
@@ -124,7 +124,8 @@ impl Engine {
             LoadResult::Ready { entry, opened } => {
                 // A load that was under way for long may have looked long before.
                 let most = self.config().revalidate.max(JOINED_WITHIN);
-                if entry.is_older_than(progress.asked, most) {
+                let asked = self.shared.since_epoch(progress.asked);
+                if entry.is_older_than(asked, most) {
                     return self.look_up(request, path, now, progress);
                 }
                 self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
@@ -460,7 +461,7 @@ mod tests {
             let progress = RequestProgress {
                 fallback: false,
                 loads: 0,
-                asked: Duration::ZERO,
+                asked: now.instant,
             };
             let step = engine.load(&request, &path, wanted, now, progress);
             assert_eq!(matches!(step, Step::Respond(_)), enough);

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::resource::in_flight::{LoadFollower, LoadKey, LoadResult};
 use crate::resource::load::Previous;
@@ -28,8 +28,8 @@ pub(crate) struct RequestProgress {
     /// True if the fallback is asked for instead of the path, which is unknown.
     pub(crate) fallback: bool,
     pub(crate) loads: u8,
-    /// The moment at which the request came, as a time since the engine's epoch.
-    pub(crate) asked: Duration,
+    /// The moment at which the request came.
+    pub(crate) asked: Instant,
 }
 
 /// The need for a load.

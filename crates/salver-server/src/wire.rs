@@ -115,6 +115,9 @@ impl<S: Stream> Wire<S> {
     /// Carries what was not consumed. In the common case there is nothing, and nothing is held.
     #[inline]
     pub(crate) fn carry_over(&mut self, rest: &[u8]) {
+        if rest.is_empty() && self.carried.is_none() {
+            return;
+        }
         self.carry = rest.to_vec();
         self.count_carry();
     }

@@ -151,12 +151,13 @@ impl ConnectionTask {
                     self.used
                         .set(self.connection.shared.context.clock.now().instant);
                     let active = Active(Rc::clone(&self));
-                    let exchange =
+                    let mut exchange =
                         Exchange::new(Rc::clone(&self.connection), send, receive, charge);
-                    spawn_local(async move {
+                    // In a box: the runtime moves a task several times, and this one takes kilobytes.
+                    spawn_local(Box::pin(async move {
                         exchange.serve().await;
                         drop(active);
-                    });
+                    }));
                 }
                 Next::Look if self.connection.drains() => {
                     let now = Instant::now();
@@ -231,7 +232,8 @@ impl ConnectionTask {
             let drains = self.connection.drains();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;
             let due = due.as_mut().as_pin_mut();
-            if self.connection.deadline.has_passed(Instant::now())
+            let now = self.connection.shared.context.clock.now().instant;
+            if self.connection.deadline.has_passed(now)
                 || self.connection.deadline.makes_room()
                 || (drains && !going.has_begun())
                 || due.is_some_and(|due| due.poll(context).is_ready())

@@ -2,7 +2,7 @@
 //! lost, as it may be on any network, and QUIC sends it again when it has heard from there.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use foldhash::quality::RandomState;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 
@@ -38,7 +39,7 @@ impl LimitedSocket {
             limit: Mutex::new(AmplificationLimit::new(Instant::now())),
             watches_paths: AtomicBool::new(false),
             confirmed: (0..CONFIRMED).map(|_| AtomicU64::new(0)).collect(),
-            hashes: RandomState::new(),
+            hashes: RandomState::default(),
         }
     }
 

@@ -121,26 +121,29 @@ impl Exchange {
     }
 
     /// Reads the request and answers it.
-    pub(super) async fn serve(mut self) {
+    pub(super) async fn serve(&mut self) {
         let answer = self.answer().await;
         let led_to_nothing = answer.as_ref().is_err_and(Failure::is_fruitless);
         // A client that reads nothing of its answer keeps no room from others.
         self.held = None;
-        let sent = match answer {
-            Ok(plan) => self.send(plan).await,
+        let error = |status, text| error(status, text, self.method);
+        // The plan, and why the request is not read any further.
+        let planned = match answer {
+            Ok(plan) => Ok((plan, None)),
             Err(Failure::Request(StreamFailure::Refused(refusal))) => {
-                let plan = error(refusal.status, refusal.reason, self.method);
-                let sent = self.send(plan).await;
-                let _ = self.receive.stop(code(Code::of(&refusal)));
-                sent
+                let plan = error(refusal.status, refusal.reason);
+                Ok((plan, Some(Code::of(&refusal))))
             }
-            Err(failure @ (Failure::Late | Failure::Full)) => {
-                let plan = match failure {
-                    Failure::Late => error(408, "Request Timeout", self.method),
-                    _ => error(503, "Service Unavailable", self.method),
-                };
+            Err(Failure::Late) => Ok((error(408, "Request Timeout"), Some(Code::NoError))),
+            Err(Failure::Full) => Ok((error(503, "Service Unavailable"), Some(Code::NoError))),
+            Err(failure) => Err(failure),
+        };
+        let sent = match planned {
+            Ok((plan, stop)) => {
                 let sent = self.send(plan).await;
-                let _ = self.receive.stop(code(Code::NoError));
+                if let Some(stop) = stop {
+                    let _ = self.receive.stop(code(stop));
+                }
                 sent
             }
             Err(failure) => Err(failure),

@@ -93,7 +93,7 @@ impl Connection {
         if self.drains() {
             return;
         }
-        let now = Instant::now();
+        let now = self.shared.context.clock.now().instant;
         let idle = self.shared.context.common.settings.idle_timeout;
         self.deadline.set_waiting(now + idle, now);
     }

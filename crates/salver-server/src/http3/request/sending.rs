@@ -16,6 +16,7 @@ use super::super::translate::push_head;
 use super::{Exchange, Failure};
 use crate::awaited::unavailable;
 use crate::context::NoFile;
+use crate::memory_budget::OpenFile;
 use crate::transmit::reading::Reading;
 
 /// What is read from a file at a time: what is handed over in one turn.
@@ -33,11 +34,14 @@ const HEAD: usize = 512;
 
 impl Exchange {
     /// Sends the answer, all of it.
-    pub(super) async fn send(&mut self, plan: ResponsePlan) -> Result<(), Failure> {
+    pub(super) fn send(
+        &mut self,
+        plan: ResponsePlan,
+    ) -> impl Future<Output = Result<(), Failure>> {
         let connection = Rc::clone(&self.connection);
         let shared = &connection.shared;
         let common = &shared.context.common;
-        let (plan, _file) = match common.open_file(&connection.seat.account, &plan.content) {
+        let (plan, file) = match common.open_file(&connection.seat.account, &plan.content) {
             Ok(file) => (plan, file),
             Err(NoFile) => {
                 common.loader.discard(plan.content);
@@ -53,7 +57,18 @@ impl Exchange {
             &shared.context.clock.date(),
             &shared.front,
         );
-        let length = match plan.content {
+        // Without the plan, so that it is not kept as long as this takes.
+        self.send_content(connection, head, plan.content, file)
+    }
+
+    async fn send_content(
+        &mut self,
+        connection: Rc<Connection>,
+        mut head: Vec<u8>,
+        content: Content,
+        _file: Option<OpenFile>,
+    ) -> Result<(), Failure> {
+        let length = match content {
             Content::Empty => {
                 self.take_place(0);
                 self.write(&mut [head.into()]).await?;

@@ -16,6 +16,7 @@ mod certificate;
 pub mod machine;
 mod memory;
 pub mod program;
+mod refusing;
 mod schema;
 mod skip;
 mod wakes;
@@ -24,6 +25,7 @@ pub use alone::alone;
 #[cfg(feature = "certificate")]
 pub use certificate::Certificate;
 pub use memory::status_kib;
+pub use refusing::Refusing;
 pub use schema::Schema;
-pub use skip::cannot_be_shown;
+pub use skip::{cannot_be_shown, not_judged};
 pub use wakes::Wakes;

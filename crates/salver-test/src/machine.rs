@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::Write;
 use std::time::{Duration, Instant};
+
+use crate::not_judged;
 
 /// A share of all cores with which others may disturb a measurement, so that its failure is not held against
 /// who is measured.
@@ -20,7 +21,7 @@ const ATTEMPTS: usize = 6;
 #[derive(Debug)]
 pub struct Others {
     since: Instant,
-    before: Duration,
+    before: Taken,
 }
 
 impl Others {
@@ -31,7 +32,7 @@ impl Others {
     pub fn watch() -> Self {
         Others {
             since: Instant::now(),
-            before: time_of_others(),
+            before: Taken::until_now(),
         }
     }
 
@@ -41,7 +42,7 @@ impl Others {
     /// Where there is no `/proc`.
     pub fn share(&self) -> f64 {
         let cores = std::thread::available_parallelism().unwrap().get() as f64;
-        let taken = time_of_others().saturating_sub(self.before);
+        let taken = Taken::until_now().since(&self.before);
         taken.as_secs_f64() / (self.since.elapsed().as_secs_f64() * cores)
     }
 }
@@ -60,12 +61,7 @@ pub fn judge(what: impl Display, mut measure: impl FnMut() -> Result<(), String>
     match verdict {
         Verdict::Right => {}
         Verdict::Wrong(why) => panic!("{what}: {why}"),
-        Verdict::Busy(why) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "BUSY MACHINE, so not judged: {what}: {why}"
-            );
-        }
+        Verdict::Busy(why) => not_judged(what, why),
     }
 }
 
@@ -96,19 +92,51 @@ fn decide(mut attempt: impl FnMut() -> (Result<(), String>, f64)) -> Verdict {
     Verdict::Busy(last)
 }
 
-/// The processor time of all processes that are no part of this test, of those that can be seen: neither this one nor
-/// its children, nor the kernel's threads, which work for whoever asks them. And the time that another machine took
-/// from this one.
-fn time_of_others() -> Duration {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap();
-    let stolen: u64 = stat.split_whitespace().nth(8).unwrap().parse().unwrap();
-    let processes = processes();
-    let theirs = processes
-        .iter()
-        .filter(|(pid, _)| !is_ours(&processes, **pid));
-    let taken: u64 = theirs.map(|(_, process)| process.ticks).sum();
-    let per_second = rustix::param::clock_ticks_per_second();
-    Duration::from_secs_f64((stolen + taken) as f64 / per_second as f64)
+/// The processor time that others have taken, in ticks of the clock, of which each figure sees what the other does
+/// not.
+#[derive(Debug)]
+struct Taken {
+    /// Of the processes that can be seen: neither this one nor its children, nor the kernel's threads, which work for
+    /// whoever asks them.
+    by_processes: u64,
+    /// In user mode, by whomever, a neighbour in another container included; and the part of it that is ours.
+    in_user_mode: u64,
+    ours_in_user_mode: u64,
+    /// By another machine on the same cores.
+    stolen: u64,
+}
+
+impl Taken {
+    fn until_now() -> Self {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap();
+        // The line of all cores: user, nice, system, idle, iowait, irq, softirq, steal.
+        let columns: Vec<u64> = stat
+            .split_whitespace()
+            .skip(1)
+            .map_while(|column| column.parse().ok())
+            .collect();
+        let processes = processes();
+        let (ours, theirs): (Vec<_>, Vec<_>) = processes
+            .iter()
+            .partition(|(pid, _)| is_ours(&processes, **pid));
+        Taken {
+            by_processes: theirs.iter().map(|(_, process)| process.ticks).sum(),
+            in_user_mode: columns[0] + columns[1],
+            ours_in_user_mode: ours.iter().map(|(_, process)| process.user_ticks).sum(),
+            stolen: columns[7],
+        }
+    }
+
+    fn since(&self, before: &Self) -> Duration {
+        let taken = |of: fn(&Taken) -> u64| of(self).saturating_sub(of(before));
+        let ours = taken(|it| it.ours_in_user_mode);
+        // The kernel counts all cores by sampling and a process by the clock: they differ by some hundredths.
+        let in_user_mode = taken(|it| it.in_user_mode).saturating_sub(ours + ours / 10);
+        let by_processes = taken(|it| it.by_processes);
+        let ticks = by_processes.max(in_user_mode) + taken(|it| it.stolen);
+        let per_second = rustix::param::clock_ticks_per_second();
+        Duration::from_secs_f64(ticks as f64 / per_second as f64)
+    }
 }
 
 #[derive(Debug)]
@@ -116,6 +144,8 @@ struct Process {
     parent: u32,
     /// Its own time and that of its children that have ended.
     ticks: u64,
+    /// The part of it that was spent in user mode.
+    user_ticks: u64,
 }
 
 /// The kernel's thread that starts all others of its threads.
@@ -147,14 +177,14 @@ fn processes() -> BTreeMap<u32, Process> {
 /// The name is in parentheses and may have any byte; state and parent follow.
 fn process(stat: &str) -> Option<Process> {
     let columns: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    // utime, stime, cutime, cstime.
-    let ticks = columns
-        .get(11..15)?
-        .iter()
-        .map(|ticks| ticks.parse::<u64>());
+    let ticks = |column: usize| columns.get(column)?.parse::<u64>().ok();
+    let [user, system, user_of_children, system_of_children] =
+        [ticks(11)?, ticks(12)?, ticks(13)?, ticks(14)?];
+    let user_ticks = user + user_of_children;
     Some(Process {
         parent: columns.get(1)?.parse().ok()?,
-        ticks: ticks.sum::<Result<_, _>>().ok()?,
+        ticks: user_ticks + system + system_of_children,
+        user_ticks,
     })
 }
 
@@ -199,6 +229,7 @@ mod tests {
         let line = "17 (a) 1 (b) S 5 17 17 0 -1 0 0 0 0 0 100 20 3 4 20 0 1 0 9 0 0";
         let process = process(line).unwrap();
         assert_eq!((process.parent, process.ticks), (5, 127));
+        assert_eq!(process.user_ticks, 103);
         assert!(super::process("17 (a) S").is_none());
     }
 
@@ -213,11 +244,17 @@ mod tests {
 
     #[test]
     fn what_a_stranger_takes_is_of_others() {
-        let before = time_of_others();
+        let before = Taken::until_now();
         // Whose parent has ended is nobody's child.
         shell(&format!("({WORK}) &"));
         let end = Instant::now() + Duration::from_secs(60);
-        while time_of_others() < before + Duration::from_millis(100) {
+        let seen = || {
+            let now = Taken::until_now();
+            // A tenth of a second, by either figure.
+            let by_processes = now.by_processes >= before.by_processes + 10;
+            by_processes && now.in_user_mode >= before.in_user_mode + 10
+        };
+        while !seen() {
             assert!(Instant::now() < end, "it is not seen");
             std::thread::sleep(Duration::from_millis(10));
         }

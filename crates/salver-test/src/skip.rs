@@ -1,4 +1,4 @@
-//! What cannot be shown on this machine.
+//! What cannot be shown on this machine, or not now.
 
 use std::io::Write;
 
@@ -13,4 +13,12 @@ pub fn cannot_be_shown(what: impl std::fmt::Display, why: impl std::fmt::Display
     let must_be_shown = std::env::var_os(SKIP_NOTHING).is_some();
     assert!(!must_be_shown, "{SKIP_NOTHING} is set: {what}: {why}");
     let _ = writeln!(std::io::stderr(), "SKIPPED, so not shown: {what}: {why}");
+}
+
+/// Says past the test harness that `what` is not judged, as others use the machine: `scripts/steps.sh` tells it.
+pub fn not_judged(what: impl std::fmt::Display, why: impl std::fmt::Display) {
+    let _ = writeln!(
+        std::io::stderr(),
+        "BUSY MACHINE, so not judged: {what}: {why}"
+    );
 }

@@ -12,7 +12,7 @@ use disk::{Call, Disk, State, Trouble};
 use salver_assets::{Config, ContentCoding, Mount, SiblingCheck};
 
 /// Longer than what is waited for, however slow the machine is; only a test that fails takes so long.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(120);
 
 /// Beyond this, files of these tests are too long to be hashed at once.
 const HASHED: u64 = 5000;

@@ -99,12 +99,13 @@ fn right_answers_are_counted_and_the_transport_is_in_the_result() {
 
 #[test]
 fn all_streams_of_a_connection_are_used_at_once() {
-    const DELAY: Duration = Duration::from_millis(100);
+    const DELAY: Duration = Duration::from_millis(700);
     for speaks in [Speaks::Two, Speaks::TwoSecurely, Speaks::Three] {
         let server = Server::start(speaks, |_| Reply::Late(DELAY));
         let mut load = load(&server, speaks, 5);
         load.connections = 1;
-        load.schedule = Schedule::Burst { every_ms: 250 };
+        load.schedule = Schedule::Burst { every_ms: 1000 };
+        load.duration = Duration::from_secs(2);
         let found = measure(&load);
         // Two bursts of five.
         assert_eq!((found.requests, found.errors.total()), (10, 0));
@@ -317,7 +318,7 @@ fn a_server_of_another_version_is_said() {
         let server = Server::start(speaks, |_| Reply::Right);
         let mut load = load(&server, speaks, 1);
         load.workload.transport.http = http;
-        load.timeout = Duration::from_secs(1);
+        load.timeout = Duration::from_secs(3);
         let error = run(&load, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     };
@@ -400,7 +401,7 @@ fn a_server_that_speaks_another_version_is_said_in_a_line() {
         let server = Server::start(speaks, |_| Reply::Right);
         let mut load = load(&server, speaks, 1);
         load.workload.transport.http = http;
-        load.timeout = Duration::from_secs(2);
+        load.timeout = Duration::from_secs(5);
         let error = run(&load, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(error.to_string().contains(expected), "{speaks:?}: {error}");
         assert_eq!(error.to_string().lines().count(), 1, "{error}");

@@ -14,16 +14,24 @@ use salver_bench::workload::Workload;
 /// What a server answers, by the file on disk and what it has kept with the time of it.
 type Serving = fn(&Path, &mut Option<(Instant, Vec<u8>)>) -> Vec<u8>;
 
-fn probed(serving: Serving) -> (Vec<u8>, Result<Vec<Staleness>, BenchError>) {
+/// How long old bytes are waited for that never go.
+const LIMIT: Duration = Duration::from_secs(2);
+
+fn probed(limit: Duration, serving: Serving) -> (Vec<u8>, Result<Vec<Staleness>, BenchError>) {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a.bin");
     fs::write(&path, "old content").unwrap();
-    let found = probed_in(root.path(), &path, serving);
+    let found = probed_in(root.path(), &path, limit, serving);
     (fs::read(&path).unwrap(), found)
 }
 
 /// Probes the one file of `root`.
-fn probed_in(root: &Path, path: &Path, serving: Serving) -> Result<Vec<Staleness>, BenchError> {
+fn probed_in(
+    root: &Path,
+    path: &Path,
+    limit: Duration,
+    serving: Serving,
+) -> Result<Vec<Staleness>, BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/", listener.local_addr().unwrap());
     let file = path.to_owned();
@@ -44,7 +52,7 @@ fn probed_in(root: &Path, path: &Path, serving: Serving) -> Result<Vec<Staleness
     let wanted = Probe {
         workload: &workload,
         files: 1,
-        limit: Duration::from_secs(2),
+        limit,
         timeout: Duration::from_secs(5),
     };
     probe(&wanted, &mut |_| ControlFlow::Continue(()))
@@ -56,7 +64,8 @@ fn what_was_replaced_comes_back_as_it_was() {
     let (path, target) = (root.path().join("a.bin"), elsewhere.path().join("target"));
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_577_836_800);
     let check = |is_link: bool| {
-        let found = probed_in(root.path(), &path, |path, _| fs::read(path).unwrap()).unwrap();
+        let found =
+            probed_in(root.path(), &path, LIMIT, |path, _| fs::read(path).unwrap()).unwrap();
         assert!(found[0].asked > 0, "{found:?}");
         let metadata = fs::symlink_metadata(&path).unwrap();
         assert_eq!(metadata.is_symlink(), is_link);
@@ -78,7 +87,7 @@ fn what_was_replaced_comes_back_as_it_was() {
 
 #[test]
 fn a_server_that_reads_each_time_is_never_stale() {
-    let (left, found) = probed(|path, _| fs::read(path).unwrap());
+    let (left, found) = probed(LIMIT, |path, _| fs::read(path).unwrap());
     let found = found.unwrap();
     assert_eq!(left, b"old content", "it was put back");
     assert_eq!(found.len(), 1);
@@ -88,8 +97,8 @@ fn a_server_that_reads_each_time_is_never_stale() {
 
 #[test]
 fn a_server_that_keeps_is_stale_for_as_long() {
-    const KEPT: Duration = Duration::from_millis(700);
-    let (_, found) = probed(|path, kept| {
+    const KEPT: Duration = Duration::from_secs(2);
+    let (_, found) = probed(Duration::from_secs(60), |path, kept| {
         let fresh = kept.take().filter(|(since, _)| since.elapsed() < KEPT);
         let (since, content) = fresh.unwrap_or_else(|| (Instant::now(), fs::read(path).unwrap()));
         *kept = Some((since, content.clone()));
@@ -97,14 +106,14 @@ fn a_server_that_keeps_is_stale_for_as_long() {
     });
     let found = found.unwrap();
     let (stale, torn) = (found[0].stale_ms, found[0].torn);
-    // It read just before the file was replaced, and at least once again after that time.
-    assert!(stale > 0.0 && stale < 700.0, "{found:?}");
+    // It read before the file was replaced, and at least once again after that time.
+    assert!(stale > 0.0 && stale < 2000.0, "{found:?}");
     assert!(torn == 0 && !found[0].still_stale);
 }
 
 #[test]
 fn a_server_that_never_looks_again_and_one_that_tears_are_said_to() {
-    let (left, found) = probed(|path, kept| {
+    let (left, found) = probed(LIMIT, |path, kept| {
         let content = kept
             .take()
             .map_or_else(|| fs::read(path).unwrap(), |(_, old)| old);
@@ -113,7 +122,7 @@ fn a_server_that_never_looks_again_and_one_that_tears_are_said_to() {
     });
     assert!(found.unwrap()[0].still_stale);
     assert_eq!(left, b"old content");
-    let (_, found) = probed(|path, _| {
+    let (_, found) = probed(LIMIT, |path, _| {
         let mut content = fs::read(path).unwrap();
         if content != b"old content" {
             content[..4].copy_from_slice(b"old ");
@@ -129,7 +138,7 @@ fn a_server_that_never_looks_again_and_one_that_tears_are_said_to() {
 
 #[test]
 fn a_server_of_other_files_is_not_probed() {
-    let (left, found) = probed(|_, _| b"something!!".to_vec());
+    let (left, found) = probed(LIMIT, |_, _| b"something!!".to_vec());
     assert!(found.unwrap_err().to_string().contains("is not served as"));
     assert_eq!(left, b"old content");
 }

@@ -18,7 +18,7 @@ use salver_assets::{Config, DirectorySource, Engine, Mount, Source, Symlinks};
 use salver_server::{Handle, Server, Settings};
 
 /// No test waits longer for anything; far more than a slow machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory to serve.
 pub(crate) struct Site(tempfile::TempDir);

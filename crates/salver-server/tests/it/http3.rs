@@ -358,7 +358,7 @@ fn what_is_urgent_comes_first() {
 fn idle_connections_are_closed_whatever_keeps_them_alive() {
     let site = site();
     let settings = Settings {
-        idle_timeout: Duration::from_millis(600),
+        idle_timeout: Duration::from_secs(2),
         ..settings()
     };
     let server = Served::with(&site, settings, trusting());

@@ -32,7 +32,7 @@ fn site() -> Site {
 fn an_answer_that_nobody_takes_is_given_up() {
     let site = site();
     let settings = Settings {
-        send_timeout: Duration::from_millis(500),
+        send_timeout: Duration::from_secs(2),
         ..settings()
     };
     let server = Served::with(&site, settings, uncached());
@@ -51,7 +51,7 @@ fn an_answer_that_nobody_takes_is_given_up() {
 fn an_answer_that_nobody_takes_is_given_up_though_others_are_taken() {
     let site = site();
     let settings = Settings {
-        send_timeout: Duration::from_millis(500),
+        send_timeout: Duration::from_secs(2),
         ..settings()
     };
     let server = Served::with(&site, settings, uncached());

@@ -82,7 +82,7 @@ fn whoever_has_only_ended_its_own_side_is_still_answered() {
 
 #[test]
 fn an_answer_is_awaited_for_so_long() {
-    let (server, gate) = half_stuck(8, Duration::from_millis(200));
+    let (server, gate) = half_stuck(8, Duration::from_secs(1));
     let mut client = Client::new(server.address);
     for method in ["GET", "HEAD"] {
         client.send(crate::common::client::request(method, "/hung/cold1", ""));
@@ -214,10 +214,10 @@ fn the_longest_idle_makes_room() {
 
 #[test]
 fn half_a_request_makes_room_too_and_half_a_head_has_its_time_from_the_beginning() {
-    let short = Duration::from_millis(300);
+    // So long that no time-out ends what is to be pushed out, and yet not for ever.
     let settings = Settings {
         max_connections: 2,
-        header_timeout: short,
+        header_timeout: Duration::from_secs(3),
         idle_timeout: Duration::from_secs(3600),
         ..settings()
     };

@@ -17,7 +17,8 @@ use salver_assets::Config;
 use salver_server::{Settings, TlsSettings};
 use socket2::{Domain, Socket, Type};
 
-const SHORT: Duration = Duration::from_millis(300);
+/// Shorter than what is waited for, and longer than a busy machine keeps a client from what it does at once.
+const SHORT: Duration = Duration::from_secs(1);
 
 const BOTH: [&rustls::SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 

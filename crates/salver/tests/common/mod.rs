@@ -17,7 +17,7 @@ use salver_test::Certificate;
 use tempfile::TempDir;
 
 /// Longer than anything takes; a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program under test, with nothing of this process's environment that it would obey.
 pub fn salver() -> Command {

@@ -1,13 +1,13 @@
 //! `salver bench load` against servers of known behaviour, as a person and as a program meet it.
 
-use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::common::{Running, run, site, stop, went_well};
 use crate::loaded::{check_schema, load};
-use serde_json::Value;
 use crate::stub::{CONTENT, Delay, Fault, Served, Stub};
+use salver_test::Refusing;
+use serde_json::Value;
 
 /// How many requests were answered with a fault, and how many well.
 fn counts(served: &[Served]) -> (u64, u64) {
@@ -18,7 +18,8 @@ fn counts(served: &[Served]) -> (u64, u64) {
 /// Each hundredth request goes wrong in this way: it is reported so often, and the command fails.
 fn check_fault(fault: Fault, error: &str) {
     let stub = Stub::faulty(100, fault);
-    let said = load(&stub.url(), &["-c", "8", "-d", "1s", "--timeout", "500ms"]);
+    // Longer than a busy machine makes any answer that comes, and so long one that does not is waited for.
+    let said = load(&stub.url(), &["-c", "8", "-d", "1s", "--timeout", "3s"]);
     let (faults, right) = counts(&stub.end());
     assert!(faults > 0);
     assert_eq!(said.errors(), [(error.to_owned(), faults)]);
@@ -84,9 +85,13 @@ fn a_server_slower_than_the_rate_is_reported_and_a_failure() {
     assert_eq!(said.code, 1);
     let reasons = said.result("/invalid").to_string();
     assert!(reasons.contains("the rate was not kept"), "{reasons}");
-    // The last was due after 0.99 s, and answered after 2 s.
-    assert!(said.result("/corrected/max_us").as_f64().unwrap() > 1_000_000.0);
-    assert!(said.result("/raw/p50_us").as_f64().unwrap() < 500_000.0);
+    // The last was due after 0.99 s, and answered after 2 s; four at a time wait for each other, 80 ms.
+    let figure = |path| said.result(path).as_f64().unwrap();
+    let (corrected, raw) = (figure("/corrected/max_us"), figure("/raw/p50_us"));
+    assert!(
+        corrected > 1_000_000.0 && raw < corrected / 4.0,
+        "{corrected} {raw}"
+    );
 }
 
 #[test]
@@ -124,7 +129,8 @@ fn what_is_exported_comes_line_by_line_and_ends_with_the_result() {
         .collect();
     let (last, progress) = lines.split_last().unwrap();
     assert_eq!(*last, said.document);
-    assert_eq!(progress.len(), 2, "{text}");
+    // About one a second: a busy machine may be late with one.
+    assert!((1..=3).contains(&progress.len()), "{text}");
     for line in progress {
         check_schema(line);
         assert_eq!(line["progress"]["of_seconds"], 2.5);
@@ -340,12 +346,8 @@ fn a_server_that_has_nothing_of_it_is_said_soon() {
 
 #[test]
 fn who_cannot_be_asked_is_a_failure_of_one_line() {
-    // A port of which nobody listens: it was just given back.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let refusing = Refusing::new();
+    let port = refusing.address.port();
     let url = format!("http://127.0.0.1:{port}/");
     let (code, out, error) = run(&["bench", "load", &url, "-d", "1s", "--timeout", "1s"]);
     assert_eq!((code, &*out), (1, ""));

@@ -152,14 +152,16 @@ fn fill(mut pipe: &PipeWriter) {
     }
 }
 
-/// A server at a port that was free a moment ago: it says nowhere which one it has.
+/// A server at a port that was free a moment ago: it says nowhere which one it has. At its address of this machine
+/// nobody else takes ports.
 fn mute(root: &TempDir, stderr: PipeWriter) -> (Child, SocketAddr) {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = TcpListener::bind("127.83.76.86:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
     let child = salver()
         .arg("serve")
         .arg(root.path())
+        .args(["--host", &address.ip().to_string()])
         .args(["--port", &address.port().to_string()])
         .stderr(stderr)
         .spawn()

@@ -18,6 +18,11 @@ pub(crate) const BOUND: u64 = 16 * 1024;
 pub(crate) const LARGE: usize = 8 << 20;
 /// Another client waits no longer than this for a small file. Nothing here is about speed.
 pub(crate) const OTHERS_WAIT: Duration = Duration::from_secs(20);
+/// For what is there already, and for a server that is not expected to take more.
+const A_MOMENT: Duration = Duration::from_millis(1);
+const SOON: Duration = Duration::from_secs(2);
+/// For a server that goes on: longer than a busy machine keeps it from that.
+const LONG: Duration = Duration::from_secs(30);
 /// Frames of one kind that no honest client sends one after the other.
 pub(crate) const MANY: u32 = 100_000;
 /// Frames in one write.
@@ -72,9 +77,13 @@ impl Target {
 
     pub(crate) fn open(&self, settings: &[(u16, u32)]) -> Flood {
         let socket = FrameSocket::start(&self.endpoint, settings).unwrap();
-        let read = Duration::from_millis(1);
-        socket.set_patience(read, Duration::from_secs(2)).unwrap();
-        Flood { socket, seen: None }
+        socket.set_patience(A_MOMENT, SOON).unwrap();
+        Flood {
+            socket,
+            seen: None,
+            served: 0,
+            refused: 0,
+        }
     }
 }
 
@@ -87,7 +96,14 @@ pub(crate) fn resident(pid: u32) -> u64 {
 pub(crate) struct Flood {
     pub(crate) socket: FrameSocket,
     seen: Option<Ending>,
+    /// Answers with status 200.
+    pub(crate) served: usize,
+    /// All others, and streams that were reset.
+    pub(crate) refused: usize,
 }
+
+/// The first byte of a section whose first field is `:status: 200` (RFC 7541 appendix A).
+const STATUS_200: u8 = 0x88;
 
 impl Flood {
     /// Sends frames and looks whether the server has had enough; `true` if it has.
@@ -95,6 +111,7 @@ impl Flood {
         if self.seen.is_some() {
             return true;
         }
+        self.socket.set_patience(A_MOMENT, LONG).unwrap();
         match self.socket.send_frames(frames) {
             Ok(()) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -106,6 +123,14 @@ impl Flood {
         self.look()
     }
 
+    fn note(&mut self, frame: &Frame) {
+        match frame.kind {
+            kind::HEADERS if frame.payload.first() == Some(&STATUS_200) => self.served += 1,
+            kind::HEADERS | kind::RST_STREAM => self.refused += 1,
+            _ => {}
+        }
+    }
+
     /// Reads what is there; `true` if the connection is at its end.
     pub(crate) fn look(&mut self) -> bool {
         while self.seen.is_none() {
@@ -113,7 +138,7 @@ impl Flood {
                 Ok(Some(frame)) if frame.kind == kind::GOAWAY => {
                     self.seen = frame.number(4).map(Ending::Goaway);
                 }
-                Ok(Some(_)) => {}
+                Ok(Some(frame)) => self.note(&frame),
                 Err(error) if error.contains("nothing came") => return false,
                 Ok(None) | Err(_) => self.seen = Some(Ending::Closed),
             }
@@ -123,6 +148,7 @@ impl Flood {
 
     /// The same without reading first: what the server says piles up.
     pub(crate) fn send_blindly(&mut self, frames: &[Frame]) -> bool {
+        self.socket.set_patience(A_MOMENT, SOON).unwrap();
         match self.socket.send_frames(frames) {
             Ok(()) => false,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -135,8 +161,7 @@ impl Flood {
 
     /// Reads until so many answers have begun.
     pub(crate) fn wait_for_heads(&mut self, count: usize) {
-        let patience = Duration::from_secs(10);
-        self.socket.set_patience(patience, patience).unwrap();
+        self.socket.set_patience(LONG, LONG).unwrap();
         let mut heads = 0;
         while heads < count {
             let frame = self.socket.read().unwrap().unwrap();
@@ -150,8 +175,7 @@ impl Flood {
         if let Some(seen) = self.seen {
             return seen;
         }
-        let patience = Duration::from_secs(10);
-        self.socket.set_patience(patience, patience).unwrap();
+        self.socket.set_patience(LONG, LONG).unwrap();
         let ping = Frame::new(kind::PING, 0, 0, *b"alive??\0");
         let _ = self.socket.send_frames(std::slice::from_ref(&ping));
         loop {
@@ -162,7 +186,7 @@ impl Flood {
                 Ok(Some(frame)) if frame.kind == kind::PING && frame.payload == ping.payload => {
                     return Ending::Alive;
                 }
-                Ok(Some(_)) => {}
+                Ok(Some(frame)) => self.note(&frame),
                 Err(error) if error.contains("nothing came") => return Ending::Stalled,
                 Ok(None) | Err(_) => return Ending::Closed,
             }
@@ -263,10 +287,4 @@ pub(crate) fn ends(name: &str, make: impl Fn(u32) -> Vec<Frame>) {
     let ending = under(name, |target| target.open(&[]).repeat(make));
     println!("{name}: {ending:?}");
     assert!(ending.is_end(), "{name}: {ending:?}");
-}
-
-/// One that it may also bear, since it costs nothing.
-pub(crate) fn is_borne(name: &str, make: impl Fn(u32) -> Vec<Frame>) {
-    let ending = under(name, |target| target.open(&[]).repeat(make));
-    println!("{name}: {ending:?}");
 }

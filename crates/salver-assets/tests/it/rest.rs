@@ -71,10 +71,17 @@ fn prewarming_goes_on_with_others_and_waits_for_all_together() {
     let tree = Tree::new();
     (0..50).for_each(|number| tree.write(&format!("empty/{number}"), ""));
     tree.write("z", "at rest");
+    let config = || config_of(Mount::tree("/", directory(&tree.path(""))));
+    let Step::Load(load, _) = Site::new(config()).begin(&Request::get(b"/z")) else {
+        panic!("nothing is known yet")
+    };
+    while load.perform_without_sleeping(Instant::now()).is_err() {
+        std::thread::yield_now();
+    }
     let ended = Arc::new(Ended::default());
     let site = Site::new(Config {
         observer: Some(Arc::clone(&ended) as Arc<dyn Observer>),
-        ..config_of(Mount::tree("/", directory(&tree.path(""))))
+        ..config()
     });
     let mut prewarmed = None;
     let logs = ["log-1", "log-2", "log-3"];

@@ -34,10 +34,7 @@ const HEAD: usize = 512;
 
 impl Exchange {
     /// Sends the answer, all of it.
-    pub(super) fn send(
-        &mut self,
-        plan: ResponsePlan,
-    ) -> impl Future<Output = Result<(), Failure>> {
+    pub(super) fn send(&mut self, plan: ResponsePlan) -> impl Future<Output = Result<(), Failure>> {
         let connection = Rc::clone(&self.connection);
         let shared = &connection.shared;
         let common = &shared.context.common;

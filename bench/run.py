@@ -72,6 +72,7 @@ def arguments(words=None):
         parser.error("--write publishes whole studies: leave out --server and --path")
     options.own_build = options.salver is None
     options.salver = pathlib.Path(options.salver).resolve() if options.salver else built
+    options.own_build = options.salver.is_relative_to(built.parent.parent)
     if options.quick:
         options.write = False
         options.seconds = min(options.seconds, 0.1)

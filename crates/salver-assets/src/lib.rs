@@ -15,7 +15,6 @@
 mod answer;
 mod cache;
 mod cache_control;
-mod coalesce;
 mod config;
 mod control;
 mod counters;

@@ -236,7 +236,9 @@ impl Log {
                     log = open();
                 }
                 // In one write: a line in pieces could be met half written.
-                (&log).write_all(format!("{number:015}\n").as_bytes()).unwrap();
+                (&log)
+                    .write_all(format!("{number:015}\n").as_bytes())
+                    .unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

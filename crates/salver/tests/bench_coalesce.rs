@@ -11,7 +11,7 @@ mod common;
 use std::path::Path;
 
 use common::run;
-use salver::commands::bench_coalesce::Coalesced;
+use salver::commands::bench::coalesce::Coalesced;
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()

@@ -13,9 +13,10 @@ use crate::listener::Kind;
 use crate::seats::{Carrier, Seat};
 use crate::settings::TlsSettings;
 use crate::stream::Stream;
-use crate::tls::{OverTcp, Versions};
+use crate::tls::OverTcp;
+use crate::versions::Versions;
 use crate::wire::Wire;
-use crate::{http1, http2, redirect, tls_accept};
+use crate::{http1, http2, redirect};
 
 /// What is added to each answer over TLS, whatever carries it.
 pub(crate) fn fields_over_tls(tls: &TlsSettings) -> Vec<Field> {
@@ -44,7 +45,7 @@ impl Entrance {
     /// If there are no settings for it.
     pub(crate) fn new(kind: Kind, common: &Common, quic_port: Option<u16>) -> io::Result<Self> {
         let tls = || {
-            let tls = common.settings.tls.as_ref();
+            let tls = common.settings.tls();
             tls.ok_or_else(|| io::Error::other("a listener for TLS without settings for it"))
         };
         Ok(match kind {
@@ -69,20 +70,17 @@ impl Entrance {
     pub(crate) fn admit(&self, context: &Rc<Context>, stream: TcpStream, seat: Seat) {
         let context = Rc::clone(context);
         match self {
-            Entrance::Plain(front) => serve_any(context, stream, Rc::clone(front), seat),
+            Entrance::Plain(front) => {
+                let versions = context.common.settings.versions();
+                serve(context, stream, Rc::clone(front), seat, versions);
+            }
             Entrance::Tls(front, config) => {
                 let (front, config) = (Rc::clone(front), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) =
-                        tls_accept::accept(&context, stream, &config, seat.client).await
-                    {
+                    let accepted = config.accept(&context, stream, seat.client).await;
+                    if let Some((stream, versions)) = accepted {
                         // A task of its own, which holds nothing of the handshake.
-                        match stream.get_ref().1.alpn_protocol() {
-                            Some(b"h2") => serve_http2(context, stream, front, seat),
-                            Some(_) => serve_http1(context, stream, front, seat, false),
-                            // What was not agreed on is what is spoken here at all.
-                            None => serve_any(context, stream, front, seat),
-                        }
+                        serve(context, stream, front, seat, versions);
                     }
                 });
             }
@@ -109,28 +107,20 @@ impl Entrance {
     }
 }
 
-/// Serves a client that has not said what it speaks.
-fn serve_any<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    match context.common.settings.versions() {
-        Versions::Http1 => serve_http1(context, stream, front, seat, false),
-        Versions::Both => serve_http1(context, stream, front, seat, true),
-        Versions::Http2 => serve_http2(context, stream, front, seat),
-    }
-}
-
-/// Serves HTTP/1.1, and HTTP/2 to a client that begins with it, if it `may_switch`.
-fn serve_http1<S: Stream>(
+/// Serves a client that may speak these versions. One that may speak both says which: HTTP/2 by the
+/// preface that it begins with.
+fn serve<S: Stream>(
     context: Rc<Context>,
     stream: S,
     front: Rc<Front>,
     seat: Seat,
-    may_switch: bool,
+    versions: Versions,
 ) {
-    let connection = http1::Connection::new(Wire::new(context, stream, seat), front);
-    spawn_local(connection.or_http2(may_switch).serve());
-}
-
-fn serve_http2<S: Stream>(context: Rc<Context>, stream: S, front: Rc<Front>, seat: Seat) {
-    let connection = http2::Connection::new(Wire::new(context, stream, seat), front);
-    spawn_local(connection.serve());
+    let wire = Wire::new(context, stream, seat);
+    if versions == Versions::Http2 {
+        spawn_local(http2::Connection::new(wire, front).serve());
+        return;
+    }
+    let connection = http1::Connection::new(wire, front);
+    spawn_local(connection.or_http2(versions == Versions::Both).serve());
 }

@@ -93,7 +93,7 @@ impl Serving {
     /// # Errors
     /// If the sockets cannot be used from this loop.
     pub(crate) fn start(sockets: Sockets, context: &Rc<Context>) -> io::Result<Self> {
-        let tls = context.common.settings.tls.as_ref();
+        let tls = context.common.settings.tls();
         let fields = tls.map(fields_over_tls).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
         let mut scratch = Scratch::default();

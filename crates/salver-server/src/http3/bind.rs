@@ -35,7 +35,7 @@ impl Sockets {
         addresses: &[SocketAddr],
         settings: &Settings,
     ) -> Result<Vec<Option<Self>>, BindError> {
-        let tls = settings.tls.as_ref().filter(|_| settings.http3);
+        let tls = settings.tls().filter(|_| settings.http3);
         let (Some(tls), Some(first)) = (tls, addresses.first()) else {
             return Ok((0..settings.workers).map(|_| None).collect());
         };

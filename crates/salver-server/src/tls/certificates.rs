@@ -10,7 +10,6 @@ use super::error::CertificateError;
 use super::files::{CertificateFiles, State};
 use super::pair::Pair;
 use super::resolver::{Resolver, Set};
-use super::self_signed;
 
 /// The certificates of a server; copies are the same ones. A running server looks at their files
 /// once a second, and uses what is new and right for handshakes from then on.
@@ -46,8 +45,9 @@ impl Certificates {
     ///
     /// # Errors
     /// If a name is none, or the system has no randomness.
+    #[cfg(any(feature = "self-signed", test))]
     pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
-        let pair = self_signed::pair(names)?;
+        let pair = super::self_signed::pair(names)?;
         Ok(Certificates::of(vec![Arc::new(pair)], Vec::new()))
     }
 

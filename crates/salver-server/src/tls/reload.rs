@@ -10,6 +10,7 @@ use std::{io, thread};
 
 use super::certificates::Certificates;
 use super::files::{CertificateFiles, State};
+use super::handshakes::Handshakes;
 use super::pair::Pair;
 
 /// How often the files are looked at.
@@ -20,11 +21,12 @@ pub(crate) struct Watch {
     _ends: Sender<()>,
 }
 
-/// Looks at the files of `certificates` on a thread of its own, if they have any.
+/// Looks at the files of the certificates of `handshakes` on a thread of its own, if they have any.
 ///
 /// # Errors
 /// If there can be no further thread.
-pub(crate) fn watch(certificates: Certificates) -> io::Result<Option<Watch>> {
+pub(crate) fn watch(handshakes: &Handshakes) -> io::Result<Option<Watch>> {
+    let certificates = handshakes.certificates().clone();
     if certificates.files().is_empty() {
         return Ok(None);
     }

@@ -13,7 +13,7 @@ pub(crate) fn bare(host: &str) -> &str {
 
 /// All addresses that hosts stand for, each once; one that stands for every interface takes the
 /// place of those that it covers.
-pub(crate) fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
+fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for host in hosts {
         let unknown = || {
@@ -42,6 +42,12 @@ pub(crate) fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, 
         }
     }
     Ok(each)
+}
+
+/// The addresses that hosts stand for, at each of these ports.
+pub(crate) fn addresses_at(hosts: &[String], ports: &[u16]) -> Result<Vec<SocketAddr>, Failure> {
+    let all = ports.iter().map(|&port| addresses(hosts, port));
+    Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 #[cfg(test)]

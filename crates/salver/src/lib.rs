@@ -13,12 +13,16 @@ pub mod commands;
 pub mod failure;
 pub mod flags;
 mod hosts;
+#[cfg(feature = "tls")]
+pub mod hsts;
+mod listening;
 pub mod log;
 pub mod mount_flag;
 pub mod serve_flags;
 pub mod settings;
 pub mod signal;
 pub mod tls_flags;
+#[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
 pub mod variables;

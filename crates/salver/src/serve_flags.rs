@@ -131,7 +131,7 @@ pub struct ServeFlags {
     /// Precompressed siblings (.br, .zst, .gz) to look for; none for none
     #[arg(long,
         value_name = "CODINGS",
-        default_value = "br,zstd,gzip",
+        default_value_t,
         value_parser = codings)]
     pub precompressed: Codings,
 

@@ -11,9 +11,9 @@ use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
 use salver_bench::environment::Environment;
 
 use crate::failure::Failure;
+use crate::listening::{Listening, listen};
 use crate::mount_flag::MountFlag;
 use crate::serve_flags::ServeFlags;
-use crate::tls_settings::listening;
 use crate::values::Spa;
 
 /// Everything that `salver serve` needs to know.
@@ -25,6 +25,8 @@ pub struct Settings {
     pub server: salver_server::Settings,
     /// What is served where, for people; the root first.
     pub shown: Vec<Shown>,
+    /// The certificates, for people, one line each.
+    pub certificates: Vec<String>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
     /// Whether the cache is filled at the start.
@@ -58,14 +60,15 @@ impl Settings {
     /// The first thing that cannot work, and what to do.
     pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
         let mut engine = engine(flags)?;
-        let (server, warnings) = server(flags)?;
+        let (server, listening) = server(flags)?;
         let default = server.cache_max_file();
         engine.cache_max_file = flags.cache_max_file.unwrap_or(default);
         let mut settings = Settings {
             engine,
             server,
             shown: Vec::new(),
-            warnings,
+            certificates: listening.certificates,
+            warnings: listening.warnings,
             prewarm: flags.prewarm && !flags.no_cache,
             statistics: flags.statistics,
             quiet: flags.quiet,
@@ -277,19 +280,17 @@ fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
     })
 }
 
-/// The server's settings, and what a person should know about them.
-fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), Failure> {
+/// The server's settings, and what a person is told of the addresses.
+fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Listening), Failure> {
     let defaults = salver_server::Settings::default();
     if flags.tls.no_http1 && flags.tls.no_http2 {
         let text = "--no-http1 and --no-http2 leave nothing to speak over TCP: drop one of them";
         return Err(Failure::Misused(text.to_owned()));
     }
-    let listening = listening(flags)?;
-    let settings = salver_server::Settings {
-        addresses: listening.plain,
-        tls: listening.tls,
+    let mut settings = salver_server::Settings {
         http1: !flags.tls.no_http1,
         http2: !flags.tls.no_http2,
+        #[cfg(feature = "http3")]
         http3: !flags.tls.no_http3,
         workers: flags.workers.map_or(defaults.workers, usize::from),
         max_connections: usize::try_from(flags.max_connections).unwrap_or(usize::MAX),
@@ -305,7 +306,8 @@ fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Vec<String>), 
         grace: flags.drain,
         ..defaults
     };
-    Ok((settings, listening.warnings))
+    let listening = listen(flags, &mut settings)?;
+    Ok((settings, listening))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
@@ -392,6 +394,7 @@ mod tests {
         assert_eq!(server.answer_timeout.as_secs(), 11);
     }
 
+    #[cfg(feature = "self-signed")]
     #[test]
     fn who_asked_for_a_self_signed_certificate_quietly_hears_nothing_of_it() {
         let root = tempfile::tempdir().unwrap();

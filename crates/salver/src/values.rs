@@ -1,11 +1,12 @@
 //! Values of flags that clap has no parser for. A parser's error says what would be right.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use salver_assets::ContentCoding;
+use salver_assets::digest::DECODED;
 
 /// Longer times are mistakes; deadlines beyond could not be computed.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -158,24 +159,54 @@ pub fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "not a share: give 25% or 0.25".to_owned())
 }
 
-/// Which precompressed siblings are looked for.
+/// The codings of which precompressed siblings are looked for; written as they are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codings(pub Vec<ContentCoding>);
+
+/// Without the flag: all that this build can verify.
+impl Default for Codings {
+    fn default() -> Self {
+        Codings(DECODED.to_vec())
+    }
+}
+
+impl Display for Codings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        let names: Vec<_> = self.0.iter().map(|coding| coding.name()).collect();
+        f.write_str(&names.join(","))
+    }
+}
 
 /// A comma-separated list of `br`, `zstd` and `gzip` in any order, or `none`.
 ///
 /// # Errors
-/// The name that is not known, and those that are.
+/// The name that is not known or left out of this build, and those that can be given.
 pub fn codings(text: &str) -> Result<Codings, String> {
+    codings_among(text, DECODED)
+}
+
+/// The codings in a list, all of them among `known`.
+fn codings_among(text: &str, known: &[ContentCoding]) -> Result<Codings, String> {
     if text.trim() == "none" {
         return Ok(Codings(Vec::new()));
     }
     let mut wanted = Vec::new();
     for name in text.split(',').map(str::trim) {
-        let coding = ContentCoding::CODED
-            .into_iter()
-            .find(|coding| coding.name() == name)
-            .ok_or_else(|| format!("{name:?} is not known: give some of br,zstd,gzip, or none"))?;
+        let of_that_name = |coding: &ContentCoding| coding.name() == name;
+        let Some(coding) = known.iter().copied().find(of_that_name) else {
+            let why = match ContentCoding::CODED.iter().any(of_that_name) {
+                true => "was left out when this program was built",
+                false => "is not known",
+            };
+            let advice = match known {
+                [] => "give none".to_owned(),
+                some => format!("give some of {}, or none", Codings(some.to_vec())),
+            };
+            return Err(format!("{name:?} {why}: {advice}"));
+        };
         if !wanted.contains(&coding) {
             wanted.push(coding);
         }
@@ -352,12 +383,38 @@ mod tests {
             ("gzip,gzip", Codings(vec![Gzip])),
             ("none", Codings(vec![])),
         ];
+        let all = |text: &str| codings_among(text, &ContentCoding::CODED);
         check(
-            codings,
+            all,
             &right,
             &["", "brotli", "br,", "br,none", "identity", "BR"],
         );
-        assert!(codings("deflate").unwrap_err().contains("br,zstd,gzip"));
+        assert_eq!(Codings(vec![Gzip, Brotli]).to_string(), "gzip,br");
+        assert_eq!(Codings(vec![]).to_string(), "none");
+        assert_eq!(
+            all("deflate").unwrap_err(),
+            "\"deflate\" is not known: give some of br,zstd,gzip, or none"
+        );
+    }
+
+    #[test]
+    fn what_is_not_verified_is_not_looked_for() {
+        use ContentCoding::{Brotli, Gzip};
+        let check = |text: &str, known: &[ContentCoding], expected: &str| {
+            assert_eq!(codings_among(text, known).unwrap_err(), expected);
+        };
+        let left_out = "\"br\" was left out when this program was built: ";
+        check(
+            "gzip,br",
+            &[Gzip],
+            &format!("{left_out}give some of gzip, or none"),
+        );
+        check("br", &[], &format!("{left_out}give none"));
+        assert_eq!(codings_among("none", &[]), Ok(Codings(vec![])));
+        assert_eq!(codings_among("br", &[Brotli]), Ok(Codings(vec![Brotli])));
+        // The default is what can be given.
+        let text = Codings::default().to_string();
+        assert_eq!(codings(&text), Ok(Codings::default()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A server in another process.
@@ -35,19 +35,6 @@ impl Child {
 
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
-    }
-
-    /// How many descriptors it may still open.
-    pub(crate) fn spare_descriptors(&self) -> usize {
-        let process = PathBuf::from(format!("/proc/{}", self.pid()));
-        let limits = std::fs::read_to_string(process.join("limits")).unwrap();
-        let most = limits.lines().find_map(|line| {
-            line.strip_prefix("Max open files")?
-                .split_whitespace()
-                .next()
-        });
-        let open = std::fs::read_dir(process.join("fd")).unwrap().count();
-        most.unwrap().parse::<usize>().unwrap() - open
     }
 
     /// Ends the process; what it said in its log.

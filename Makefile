@@ -8,7 +8,7 @@ BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged.
 STEPS := msrv bench-test lint unit docs
-MORE_STEPS := apart public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke
+MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -30,7 +30,7 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install dist test test-all apart msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -104,6 +104,9 @@ apart: ## Integration tests that measure, one after the other: memory, slow disk
 
 msrv: ## Whether the oldest Rust that is stated can be true, and this is it
 	scripts/msrv.py
+
+features: ## Every combination of features that can be left out compiles without a warning
+	CARGO="$(CARGO)" scripts/features.py
 
 public-types: ## The crates whose types are in the public API are those that docs/library.md names
 	scripts/public_types.py
@@ -183,7 +186,7 @@ bench-deps: ## Install or build what the comparison needs, into target/bench/
 bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite its results
 	bench/run.py embedded allocations --write $(BENCH)
 
-bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite its results
+bench-cost: ## What libraries and features of ours add to a program: packages and compile time (half an hour); rewrite its results
 	bench/run.py cost --write
 
 bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite its results

@@ -78,8 +78,9 @@ impl Site<'_> {
     fn answer(&self, request: &Value) -> Value {
         let text = |key: &str| request[key].as_str().unwrap_or_default();
         let query = text("query").strip_prefix('?').map(str::as_bytes);
-        let Some(path) = decoded(text("path")) else {
-            return json!({"status": 400});
+        let path = match decoded(text("path")) {
+            Ok(path) => path,
+            Err(status) => return json!({"status": status}),
         };
         let request = Request {
             scheme: if text("scheme") == "http" {
@@ -176,15 +177,19 @@ impl Site<'_> {
     }
 }
 
-/// The path as the engine has it: decoded, each slash once.
-fn decoded(path: &str) -> Option<Vec<u8>> {
+/// The path as the engine has it: decoded, each slash once; or the status of a path that names no file.
+fn decoded(path: &str) -> Result<Vec<u8>, u16> {
     let mut out = Vec::new();
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {
         let byte = if byte == b'%' {
-            let digits = [char::from(rest.next()?), char::from(rest.next()?)];
-            let [high, low] = digits.map(|digit| digit.to_digit(16));
-            u8::try_from(high? * 16 + low?).ok()?
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            let (high, low) = (digit().ok_or(400u16)?, digit().ok_or(400u16)?);
+            match u8::try_from(high * 16 + low) {
+                Ok(b'/') => return Err(404),
+                Ok(0) | Err(_) => return Err(400),
+                Ok(byte) => byte,
+            }
         } else if byte == b'/' && out.last() == Some(&b'/') {
             continue;
         } else {
@@ -192,5 +197,5 @@ fn decoded(path: &str) -> Option<Vec<u8>> {
         };
         out.push(byte);
     }
-    (!out.contains(&0)).then_some(out)
+    Ok(out)
 }

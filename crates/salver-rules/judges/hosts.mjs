@@ -28,7 +28,8 @@ function fieldsOf(lines, drop = () => false) {
   for (const [name, value] of lines) {
     if (!drop(name.toLowerCase(), value)) {
       const key = name.toLowerCase();
-      fields[key] = key in fields ? `${fields[key]}, ${value}` : value;
+      const text = value.replace(/ +/g, ' '); // Runs of spaces do not survive Cloudflare's own transport.
+      fields[key] = key in fields ? `${fields[key]}, ${text}` : text;
     }
   }
   return Object.fromEntries(Object.entries(fields).sort());
@@ -36,7 +37,7 @@ function fieldsOf(lines, drop = () => false) {
 
 const isDefault = (name, value) =>
   ['content-type', 'content-length', 'etag', 'date', 'connection', 'keep-alive', 'transfer-encoding', 'last-modified',
-    'accept-ranges', 'content-disposition', 'location', 'cf-cache-status', 'x-own', 'vary', 'content-encoding', 'allow'].includes(name)
+    'accept-ranges', 'content-disposition', 'location', 'cf-cache-status', 'x-own', 'vary', 'content-encoding', 'mf-content-encoding', 'allow'].includes(name)
   || (name === 'cache-control' && value === 'public, max-age=0, must-revalidate');
 
 /** An answer in the shape that is compared. */

@@ -74,10 +74,7 @@ fn netlify(line: &str) -> Result<Rule, Fault> {
         },
         (None, Some(at)) => {
             let (query, rest) = rest.split_at_checked(at).unwrap_or_default();
-            when.query = query
-                .iter()
-                .map(|pair| query_test(pair))
-                .collect::<Result<_, _>>()?;
+            when.query = query.iter().map(query_test).collect::<Result<_, _>>()?;
             let (to, rest) = rest.split_first().unwrap_or((&"", &[]));
             ((*to).to_owned(), rest)
         }
@@ -136,15 +133,21 @@ fn netlify_condition(from: &str) -> Result<Condition, Fault> {
             Scheme::Http
         });
         when.hosts = vec![host.to_owned()];
-        if path.is_empty() { "/" } else { path }
+        if path.is_empty() {
+            "/".to_owned()
+        } else {
+            path.to_owned()
+        }
+    } else if from.starts_with('/') {
+        from.to_owned()
     } else {
-        from
+        format!("/{from}")
     };
     if path.starts_with("/.netlify") {
-        let what = format!("{} is Netlify's own", quoted(path));
+        let what = format!("{} is Netlify's own", quoted(&path));
         return Err(Fault::new(what, "leave the line out: nothing is there"));
     }
-    when.path = PathCondition::Pattern(path.to_owned(), Dialect::Segments);
+    when.path = PathCondition::Pattern(path, Dialect::Segments);
     Ok(when)
 }
 

@@ -182,7 +182,8 @@ impl LocationTemplate {
                 Item::Capture(index, part) => {
                     let bytes = captured.get(*index).copied().unwrap_or_default();
                     let is_label = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'-';
-                    if *part == Part::Label && !(bytes.iter().all(is_label) && !bytes.is_empty()) {
+                    let is_host = !bytes.is_empty() && bytes.iter().all(is_label);
+                    if *part == Part::Label && !is_host {
                         return Err(Unfit::Host);
                     }
                     if bytes.len() > LONGEST_OUTPUT {

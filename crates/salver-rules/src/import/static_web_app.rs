@@ -105,9 +105,10 @@ fn route(mut row: Object<'_>, importing: &mut Importing) {
     for (name, value, _) in row.table("headers", importing) {
         actions.push(field(name, value));
     }
+    let is_closed = !roles.is_empty() && !roles.contains(&"anonymous");
     let to_rule = || -> Result<Rule, Fault> {
         let source = source(path)?;
-        let route = if !roles.is_empty() && !roles.contains(&"anonymous") {
+        let route = if is_closed {
             // Ignored, it would open what its author closed.
             Some(Action::Deny(403))
         } else if let Some(to) = redirect {
@@ -145,7 +146,7 @@ fn route(mut row: Object<'_>, importing: &mut Importing) {
     };
     match to_rule() {
         Ok(rule) => {
-            if matches!(rule.actions.last(), Some(Action::Deny(403))) && !roles.is_empty() {
+            if is_closed {
                 let what = "roles are not known here: the path is answered with 403";
                 importing.fault(
                     &row.place_of("allowedRoles"),

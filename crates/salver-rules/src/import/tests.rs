@@ -124,6 +124,7 @@ fn static_web_app() {
                 {"route": "/old/*", "redirect": "/new", "statusCode": 301},
                 {"route": "/img/*.{png,jpg}", "headers": {"Cache-Control": "max-age=1"}},
                 {"route": "/gone", "statusCode": 410},
+                {"route": "/shut", "statusCode": 403, "allowedRoles": ["anonymous"]},
                 {"route": "/admin/*", "allowedRoles": ["admin"]},
                 {"route": "/p", "rewrite": "/p.html", "methods": ["GET"], "allowedRoles": ["anonymous"]}],
             "responseOverrides": {"404": {"rewrite": "/404.html"}, "401": {}},
@@ -141,7 +142,7 @@ fn static_web_app() {
             "404 = \"/404.html\"",
         ],
         &[
-            "routes[3].allowedRoles: roles are not known here",
+            "routes[4].allowedRoles: roles are not known here",
             "responseOverrides.401: it is not taken",
         ],
     );

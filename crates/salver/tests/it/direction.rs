@@ -35,6 +35,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("salver-semantics", &[]),
     ("salver-os", &[]),
     ("salver-coalesce", &[]),
+    ("salver-rules", &["salver-semantics"]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
     ("salver-test", &[]),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// How long `--hsts` holds if it does not say: a year.
+/// The default of `--hsts`: a year.
 const A_YEAR: Duration = Duration::from_secs(31_536_000);
 
-/// What `--hsts` says.
+/// The value of `--hsts`: the time for which browsers use nothing but TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hsts {
     /// Nothing; the environment can say so.

@@ -21,7 +21,7 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
+.PHONY: help run build install test msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -36,7 +36,7 @@ install: ## Copy the program that was built to PREFIX/bin (PREFIX: /usr/local)
 	@test -x target/release/salver || { echo "make: nothing is built yet: make build" >&2; exit 1; }
 	install -D -m 755 target/release/salver "$(DESTDIR)$(PREFIX)/bin/salver"
 
-test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+test: deps msrv lint features unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define need
@@ -78,6 +78,9 @@ unit: ## Unit, property, integration and documentation tests
 
 msrv: ## Whether the oldest Rust that is stated can be true, and this is it
 	scripts/msrv.py
+
+features: ## Every combination of features that can be left out compiles without a warning
+	CARGO="$(CARGO)" scripts/features.py
 
 public-types: ## The crates whose types are in the public API are those that docs/library.md names
 	scripts/public_types.py
@@ -159,7 +162,7 @@ bench-deps: ## Install or build what the comparison needs, into target/bench/
 bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite that part of BENCHMARKS.md
 	bench/run.py embedded allocations --write $(BENCH)
 
-bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite that part of BENCHMARKS.md
+bench-cost: ## What libraries and features of ours add to a program: packages and compile time (half an hour); rewrite that part of BENCHMARKS.md
 	bench/run.py cost --write
 
 bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite that part of BENCHMARKS.md

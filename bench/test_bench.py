@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import tomllib
 import types
 import unittest
 
@@ -176,10 +177,18 @@ class Counts(unittest.TestCase):
             self.assertEqual((status, head, bytes(content)), (200, self.HEAD, bytes(12)))
 
     def test_what_a_library_adds_is_taken_within_a_round(self):
-        found = {cost.BASE: ["a v1", "b v1"], "more": ["a v1", "b v1", "c v1"]}
-        took = {cost.BASE: {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
-        self.assertEqual(cost.table(found, took).splitlines()[3],
+        found = {"axum alone": ["a v1", "b v1"], "more": ["a v1", "b v1", "c v1"]}
+        took = {"axum alone": {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
+        self.assertEqual(cost.table("libraries", found, took).splitlines()[3],
                          "| more         |        3 |             1 | 8.50 [3.00-14.00] | 2.50 [2.00-3.00] |")
+
+    def test_every_feature_is_measured(self):
+        measured = {word for crates in cost.FEATURES.values() for features in crates.values() for word in features}
+        for library, crates in cost.FEATURES.items():
+            manifest = (cost.machine.TOP / "crates" / library / "Cargo.toml").read_text(encoding="utf-8")
+            self.assertLessEqual(set(tomllib.loads(manifest)["features"]), measured)
+            self.assertEqual(next(iter(crates.values())), ())
+        self.assertIn("default-features = false, features = [\"tls\"] }", cost.featured("salver-server", ("tls",)))
 
     def test_every_round_has_every_crate_and_begins_with_another(self):
         orders = [cost.order(list("abcd"), number) for number in range(4)]

@@ -174,28 +174,28 @@ precompress: ## Make the coded siblings of example/ anew; needs brotli, gzip and
 	@find example -type f \( -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) \
 		-exec brotli -f -q 11 {} \; -exec gzip -f -k -n -9 {} \; -exec zstd -q -f -19 {} \;
 
-bench: bench-deps build ## Compare with other servers (half an hour); rewrite the results in BENCHMARKS.md
+bench: bench-deps build ## Compare with other servers (half an hour); rewrite its results in bench/results and BENCHMARKS.md
 	bench/run.py servers cached --write $(BENCH)
 
 bench-deps: ## Install or build what the comparison needs, into target/bench/
 	bench/run.py deps
 
-bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite that part of BENCHMARKS.md
+bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite its results
 	bench/run.py embedded allocations --write $(BENCH)
 
-bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite that part of BENCHMARKS.md
+bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite its results
 	bench/run.py cost --write
 
-bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite that part of BENCHMARKS.md
+bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite its results
 	bench/run.py protocols --write $(BENCH)
 
-bench-test: ## What makes the tables of BENCHMARKS.md, without measuring
+bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, without measuring
 	python3 -m unittest discover -s bench
 
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py
 
-bench-profile: dist ## System calls and instructions per request; rewrite that part of BENCHMARKS.md
+bench-profile: dist ## System calls and instructions per request; rewrite its results
 	bench/run.py profile --salver target/dist/out/salver --write $(BENCH)
 
 clean: ## Remove what was built

@@ -156,13 +156,19 @@ def measure(options, made):
     return {"requests": options.requests, "versions": {library.name: library.version() for library in built}, "found": found}
 
 
+def table(kept, head, number, form):
+    rows = [[library, *(form(result[number]) if result else "-" for result in results)] for library, results in kept["found"].items()]
+    return markdown.table([head, *(case.title for case in CASES)], rows)
+
+
+def summary(kept):
+    return table(kept, "allocations/request", 0, "{:.1f}".format)
+
+
 def tables(kept):
-    def one(head, number, form):
-        rows = [[library, *(form(result[number]) if result else "-" for result in results)] for library, results in kept["found"].items()]
-        return markdown.table([head, *(case.title for case in CASES)], rows)
     return "\n\n".join([
         f"{kept['requests']} requests each, after {WARM_UP_REQUESTS}. `-`: it gives no such answer.",
-        one("allocations/request", 0, "{:.1f}".format),
-        one("bytes allocated/request", 1, "{:.0f}".format),
+        summary(kept),
+        table(kept, "bytes allocated/request", 1, "{:.0f}".format),
         "; ".join(f"{name}: {version}" for name, version in kept["versions"].items()) + ".",
     ])

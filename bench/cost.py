@@ -107,6 +107,18 @@ def table(found, took):
     return markdown.table(head, rows)
 
 
+def summary(kept):
+    """What each adds to axum alone."""
+    took = kept["seconds"]
+    head = ["a crate with", "packages added", *(f"seconds added ({profile})" for profile in took[BASE])]
+    rows = []
+    for name in kept["packages"]:
+        added = [[own - base for own, base in zip(times, took[BASE][profile])] for profile, times in took[name].items()]
+        if name != BASE:
+            rows.append([name, len(set(kept["packages"][name]) - set(kept["packages"][BASE])), *map(markdown.spread, added)])
+    return markdown.table(head, rows)
+
+
 def measure(options, _made):
     """-> what is kept: packages, and seconds by profile and round"""
     with tempfile.TemporaryDirectory(prefix="cost-") as folder:

@@ -54,9 +54,3 @@ def describe(peers, made, own_build):
     }
     facts["versions"] = ", ".join(f"{peer.name} {peer.version()}" for peer in peers if peer.program() is not None)
     return facts
-
-
-def render(facts, peers):
-    lines = [f"- {name}: {value}" for name, value in facts.items()]
-    settings = [f"- `{peer.name}`: {peer.note}" for peer in peers]
-    return "\n".join(lines) + "\n\nHow each is set:\n\n" + "\n".join(settings)

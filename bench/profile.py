@@ -142,14 +142,21 @@ def measure(options, made):
     return {"requests": options.requests, "calls": found, "functions": functions}
 
 
+def summary(kept):
+    """Calls and instructions of each load, without saying which."""
+    totals = {name: sum(cost for _, cost in functions) for name, functions in kept["functions"].items()}
+    return markdown.table(["load", "system calls/request", "instructions/request"], [
+        [one["load"], f"{sum(one['calls'].values()):.2f}", f"{totals[one['load']]:.0f}" if one["load"] in totals else "-"] for one in kept["calls"]])
+
+
 def tables(kept):
     names = sorted({name for one in kept["calls"] for name, number in one["calls"].items() if number >= RARE},
                    key=lambda name: [-one["calls"].get(name, 0) for one in kept["calls"]])
     rows = [[one["load"], one["answers"], f"{sum(one['calls'].values()):.2f}", *(f"{one['calls'].get(name, 0):.2f}" for name in names)]
             for one in kept["calls"]]
-    parts = ["### System calls per request", f"By `strace -c -f`, {CONNECTIONS} connections.",
+    parts = ["## System calls per request", f"By `strace -c -f`, {CONNECTIONS} connections.",
              markdown.table(["load", "answers", "all", *(f"`{name}`" for name in names)], rows),
-             "### Instructions per request", f"By callgrind, {callgrind.CONNECTIONS} connections; the kernel's are not in them."]
+             "## Instructions per request", f"By callgrind, {callgrind.CONNECTIONS} connections; the kernel's are not in them."]
     totals = {name: sum(cost for _, cost in functions) for name, functions in kept["functions"].items()}
     parts.append(markdown.table(["load", "requests", "instructions/request"],
                                 [[name, kept["requests"], f"{total:.0f}"] for name, total in totals.items()]))

@@ -17,8 +17,8 @@ and:
 What is faster is decided by `salver bench compare` alone: servers in turns (A B B A or B A A B by lot), each
 started anew for each block on core 0 with one worker, the client on the other cores; the server's CPU time
 per request as a ratio of neighbouring trials, with its interval and verdict. This program starts peers and
-makes tables. A run goes to bench/results/STUDY.json, its full tables to bench/results/STUDY.md, and with
---write the short ones into BENCHMARKS.md.
+makes tables. A run goes whole to STUDY.json, and all its figures to STUDY.md, with commit, machine and date:
+in target/bench/results, or with --write in bench/results, and then a summary into BENCHMARKS.md too.
 
 exit code: 0; 1 if any answer was wrong or missing, or something failed; 2 for a wrong option.
 """
@@ -43,13 +43,14 @@ import profile
 import tables
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = TOP / "bench" / "results"
+PUBLISHED = TOP / "bench" / "results"
+UNPUBLISHED = launch.OUTPUT / "results"
 PAGE = TOP / "BENCHMARKS.md"
 COMPARED = ("servers", "embedded", "protocols")
 STUDIES = (*COMPARED, "cached", "profile", "allocations", "cost")
 
 
-def arguments():
+def arguments(words=None):
     built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or TOP / "target") / "release" / "salver"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", nargs="+", choices=[*STUDIES, "check", "render", "deps"])
@@ -61,17 +62,22 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of `cost`; 0: only count packages (default 3)")
     parser.add_argument("--requests", type=int, default=1000, metavar="N", help="of `allocations` and `profile` (default 1000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the files (default 1)")
-    parser.add_argument("--quick", action="store_true", help="three files in short trials: a look, not a result")
-    parser.add_argument("--results", metavar="DIR", type=pathlib.Path, default=RESULTS, help="where runs are kept (default: bench/results)")
-    parser.add_argument("--write", action="store_true", help="replace these sections of BENCHMARKS.md")
-    options = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="three files in short trials: a look, which is never published")
+    parser.add_argument("--results", metavar="DIR", type=pathlib.Path, help="where runs are kept (default: target/bench/results, with --write bench/results)")
+    parser.add_argument("--write", action="store_true", help="publish: rewrite these studies in bench/results and BENCHMARKS.md")
+    options = parser.parse_args(words)
     if options.seconds <= 0 or options.requests < 1 or options.rounds < 0:
         parser.error("--seconds and --requests are more than 0, --rounds is at least 0")
+    if options.write and not options.quick and (options.server or options.path):
+        parser.error("--write publishes whole studies: leave out --server and --path")
+    options.own_build = options.salver is None
     options.salver = pathlib.Path(options.salver).resolve() if options.salver else built
     options.own_build = options.salver.is_relative_to(built.parent.parent)
     if options.quick:
+        options.write = False
         options.seconds = min(options.seconds, 0.1)
         options.path = options.path or [f"{tables.ARENA}app.js", f"{tables.SIZES}1024.dat", f"{tables.SIZES}102400.dat"]
+    options.results = options.results or (PUBLISHED if options.write else UNPUBLISHED)
     return parser, options
 
 
@@ -128,43 +134,38 @@ def measure(parser, study, options, made):
     return {**kept, **{"profile": profile, "allocations": allocations, "cost": cost}[study].measure(options, made)}, False
 
 
-def heading(kept):
-    return "\n".join(f"- {name}: {value}" for name, value in kept["machine"].items())
-
-
 def render(study, kept):
-    """The short tables, for the page, and the full ones."""
+    """The summary of a study, for the page, and all its figures, for a page of its own: nothing but what is kept goes into either."""
+    facts = kept["machine"]
+    where = f"{facts['date']}, Salver {facts['Salver']}: [all figures, machine and settings](bench/results/{study}.md)."
+    heading = [f"# {study}: all figures", f"Written by `bench/run.py {study} --write`, which measures again.",
+               "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
     if study in COMPARED:
-        comparisons, method = kept["comparisons"], None
+        comparisons, left_out = kept["comparisons"], kept["left_out"]
         if not comparisons:
-            raise process.Failed(f"{study}: nothing was compared: {kept['left_out']}")
+            raise process.Failed(f"{study}: nothing was compared: {left_out}")
         method = comparisons[0]["document"]["method"]
-        how = (f"`~`: the same within {method['margin']:.0%}; `cheaper`: less; `?`: undecided; unmarked: more. `other work`: the answers differ in "
-               "coding or length. Of several files the CPU for one request of each, marked by what holds for most of them.")
-        notes = tables.doubts(comparisons, kept["left_out"])
-        brief = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}. {how}", tables.brief(comparisons),
-                 f"All figures, settings and versions: [bench/results/{study}.md](bench/results/{study}.md).", notes]
-        settings = "\n".join(f"- `{name}`: {note}" for name, note in kept["settings"].items())
-        full = [heading(kept), settings, f"{method['order']}; {method['interval']}. Trials of {method['trial_seconds']} s, at least {compare.TRIALS} of each "
-                "side; medians. A ratio in parentheses has its 95 % interval, one in brackets the smallest and largest of the files.",
-                tables.full(comparisons), notes]
+        summary = [tables.brief(comparisons), tables.doubts_in_short(comparisons, left_out)]
+        full = ["How each is set:", "\n".join(f"- `{name}`: {note}" for name, note in kept["settings"].items()),
+                f"{method['order']}; {method['interval']}. The same is what differs by no more than {method['margin']:.0%}. Trials of "
+                f"{method['trial_seconds']} s, at least {compare.TRIALS} of each side; medians. A ratio in parentheses has its 95 % interval, one in "
+                "brackets the smallest and largest of the files. MiB: the resident memory of all processes, what they share counted once.", tables.full(comparisons), tables.doubts(comparisons, left_out)]
     elif study == "cached":
-        table = tables.cached(kept["report"])
-        brief, full = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}; `salver bench cache`.", table], [heading(kept), table]
+        summary, full = [tables.cached_in_short(kept["report"])], [tables.cached(kept["report"])]
     else:
-        text = {"profile": profile, "allocations": allocations, "cost": cost}[study].tables(kept)
-        brief, full = [f"{kept['machine']['date']}, Salver {kept['machine']['Salver']}.", text], [heading(kept), text]
-    return tuple("\n\n".join(part for part in parts if part) for parts in (brief, full))
+        of_study = {"profile": profile, "allocations": allocations, "cost": cost}[study]
+        summary, full = [of_study.summary(kept)], [of_study.tables(kept)]
+    return tuple("\n\n".join(part for part in parts if part) for parts in ([where, *summary], [*heading, *full]))
 
 
-def publish(study, options):
-    """Writes the tables of the run that is kept; with --write into the page too."""
+def publish(study, options, target=PAGE):
+    """Writes all figures of the run that is kept beside it; with --write the summary into the page too."""
     kept = json.loads((options.results / f"{study}.json").read_text(encoding="utf-8"))
-    brief, full = render(study, kept)
-    (options.results / f"{study}.md").write_text(f"# {study}: all figures\n\n{full}\n", encoding="utf-8")
-    print(f"\n## {study}\n\n{brief}", flush=True)
+    summary, full = render(study, kept)
+    (options.results / f"{study}.md").write_text(full + "\n", encoding="utf-8")
+    print(f"\n## {study}\n\n{summary}", flush=True)
     if options.write:
-        page.write(PAGE, {study: brief})
+        page.write(target, {study: summary})
 
 
 def check(options, made):

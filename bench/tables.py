@@ -9,6 +9,8 @@ NUMBER = re.compile(r"$|-$|[\d.]+[kx%]?($|/| \[| \(| ~| \?| cheaper)")
 WORDS = {"faster": "cheaper", "slower": "dearer", "same": "same", "undecided": "undecided"}
 MARKS = {"faster": " cheaper", "slower": "", "same": " ~", "undecided": " ?"}
 ARENA, SIZES = "/arena/", "/sizes/"
+# From so much on, what others took of the machine is named.
+DISTURBED_CORES = 0.1
 
 
 def table(head, rows):
@@ -131,8 +133,14 @@ def full(comparisons):
             rows.setdefault(title, []).extend([[comparison["server"], *one_side(paths, "b"), *judged],
                                                [f"{comparison['first']} beside it", *one_side(paths, "a"), "1.00", "-"]])
     for title, lines in rows.items():
-        parts += [f"### {title}", table(head, lines)]
+        parts += [f"## {title}", table(head, lines)]
     return "\n\n".join(parts)
+
+
+def others_took(comparison):
+    """Cores that others, and the host, took while it was measured."""
+    others = comparison["document"]["environment"]["others"]
+    return others["cores"] + others["stolen_cores"] if others else 0
 
 
 def doubts(comparisons, left_out):
@@ -142,11 +150,22 @@ def doubts(comparisons, left_out):
         errors = sum(path["errors"] for path in comparison["document"]["paths"])
         if errors:
             lines.append(f"- **{comparison['server']}**, {comparison['way']}: {errors} requests failed.")
-        others = comparison["document"]["environment"]["others"]
-        taken = others["cores"] + others["stolen_cores"] if others else 0
-        if taken >= 0.1:
+        taken = others_took(comparison)
+        if taken >= DISTURBED_CORES:
             lines.append(f"- **{comparison['server']}**, {comparison['way']}: others took {taken:.2f} cores meanwhile.")
     return "\n".join(lines)
+
+
+def doubts_in_short(comparisons, left_out):
+    """The same in one line, or none."""
+    lines = [f"Left out: {', '.join(left_out)}."] if left_out else []
+    failed = sum(path["errors"] for comparison in comparisons for path in comparison["document"]["paths"])
+    if failed:
+        lines.append(f"{failed} requests failed.")
+    disturbed = [cores for cores in map(others_took, comparisons) if cores >= DISTURBED_CORES]
+    if disturbed:
+        lines.append(f"Others took {max(disturbed):.2f} cores at most, in {len(disturbed)} of {len(comparisons)} comparisons.")
+    return " ".join(lines)
 
 
 def cached(report):
@@ -162,3 +181,12 @@ def cached(report):
             *(f"{one['server']['cpu_us_per_request']:.2f}" if one["server"] else "-" for one in both),
             f"{speed_up['ratio']:.2f} ({speed_up['low']:.2f}-{speed_up['high']:.2f})" if speed_up else "-", row["verdict"] or "-"])
     return table(head, rows)
+
+
+def cached_in_short(report):
+    """How many times better the cache is, by both figures that it is judged by."""
+    def words(interval):
+        return f"{interval['ratio']:.2f} ({interval['low']:.2f}-{interval['high']:.2f})" if interval else "-"
+    rows = [[row["name"], *(words((row["speed_up"] or {}).get(name)) for name in ("requests", "server_cpu")), row["verdict"] or "-"]
+            for row in report["rows"]]
+    return table(["size", "requests/s, cached by plain", "CPU, plain by cached", "verdict"], rows)

@@ -1,6 +1,11 @@
 """Tests of what the figures rest on: python3 -m unittest discover -s bench"""
 
+import contextlib
+import io
+import json
+import pathlib
 import socket
+import tempfile
 import threading
 import types
 import unittest
@@ -40,6 +45,48 @@ def comparison(paths, way="http/1.1", differences=()):
 
 ARENA = [path("/arena/a.js", 10.0, 15.0, 1.5, "slower"), path("/arena/b.js", 30.0, 25.0, 0.8, "faster"), path("/arena/c.js", 10.0, 20.0, 2.0, "slower")]
 SIZE = path("/sizes/1024.dat", 5.0, 6.0, 1.2, "slower")
+# What BENCHMARKS.md may have, in bytes: `architecture_map.rs` holds it to the same.
+LONGEST_PAGE = 15_360
+
+
+def kept_of(study):
+    """What is kept of a whole run of a study: every server, file, size and library, with figures as wide as real ones."""
+    facts = {"date": "2026-11-22 13:44 UTC", "Salver": "0123456 of 2026-11-22", "processor": "some processor", "versions": ""}
+    made = files.Files("folder", 1)
+    of_study = {}
+    if study in run.COMPARED:
+        first, *others = launch.servers(study, "salver")
+        options = types.SimpleNamespace(path=None)
+        targets = ["/" + target for target in made.arena()]
+        if study != "protocols":
+            targets += ["/" + made.size(length) for length in files.SIZES]
+        paths = [path(target, 100.0, 1234.0, 12.34, "faster") for target in targets]
+        found = [{**comparison(paths, way=name), "server": peer.name}
+                 for name, _, _, only in run.ways(study, made, options) for peer in others if not only or peer.name in only]
+        of_study = {"settings": {first.name: "as it comes"}, "comparisons": found, "left_out": {"a server": "not installed"}}
+    elif study == "cached":
+        interval = {"ratio": 12.34, "low": 12.34, "high": 12.34}
+        side = path("/x", 1.0, 1.0, 1.0, "same")["trials"][0]
+        of_study = {"report": {"rows": [
+            {"name": f"{length // files.KIB} KiB", "series": [side, side], "speed_up": {"requests": interval, "server_cpu": interval}, "verdict": "faster (by the server's CPU)"}
+            for length in files.SIZES]}}
+    elif study == "profile":
+        loads = [*profile.CACHED, *(f"{name}, --no-cache" for name in profile.PLAIN)]
+        of_study = {"requests": 1000, "calls": [{"load": load, "answers": 50_000, "calls": {"recvfrom": 1.0, "sendto": 1.19}} for load in loads],
+                    "functions": {load: [["serve", 3000.0], ["parse", 331.4]] for load in profile.CACHED}}
+    elif study == "allocations":
+        names = [library.name for library in launch.libraries.everyone(launch.OUTPUT)]
+        of_study = {"requests": 1000, "versions": {name: "1.2.3" for name in names},
+                    "found": {name: [(1234.5, 1_234_567.0)] * (len(allocations.CASES) - 1) + [None] for name in names}}
+    elif study == "cost":
+        names = [f"v{number}" for number in range(10)]
+        of_study = {"compiler": "rustc 1.95.0", "cores": 2, "rounds": 1, "packages": {name: names[:3 + len(name) % 4] for name in cost.ADDED},
+                    "seconds": {name: {"debug": [11.59], "release": [27.65]} for name in cost.ADDED}}
+    return {"study": study, "machine": facts, **of_study}
+
+
+def options_for(folder, write):
+    return types.SimpleNamespace(results=pathlib.Path(folder), write=write)
 
 
 class Comparisons(unittest.TestCase):
@@ -80,11 +127,60 @@ class Comparisons(unittest.TestCase):
         self.assertNotIn("curve", kept["raw"])
         self.assertEqual((kept["side"], kept["requests"], kept["raw"]["p99_us"]), ("a", 10, 2.0))
 
-    def test_tables_come_from_what_is_kept_alone(self):
-        kept = {"machine": {"date": "today", "Salver": "abc"}, "settings": {"nginx": "as it comes"}, "comparisons": [comparison([SIZE])], "left_out": {}}
-        brief, full = run.render("servers", kept)
-        self.assertIn("bench/results/servers.md", brief)
-        self.assertIn("by bootstrap", full)
+    def test_in_short_they_are_one_line(self):
+        found = [comparison([path("/sizes/1024.dat", 1.0, 1.0, 1.0, "same", errors=2)])]
+        self.assertEqual(tables.doubts_in_short(found, {"caddy": "not installed"}),
+                         "Left out: caddy. 2 requests failed. Others took 0.30 cores at most, in 1 of 1 comparisons.")
+        found[0]["document"]["environment"]["others"] = None
+        found[0]["document"]["paths"][0]["errors"] = 0
+        self.assertEqual(tables.doubts_in_short(found, {}), "")
+
+
+class Publishing(unittest.TestCase):
+    """What a study leaves: a page of its own with all figures, and a summary between the markers of BENCHMARKS.md."""
+
+    def publish(self, study, folder, write):
+        folder = pathlib.Path(folder)
+        target = folder / "page.md"
+        target.write_text("".join(f"<!-- {one}:begin -->\nas it was\n<!-- {one}:end -->\n" for one in run.STUDIES), encoding="utf-8")
+        (folder / f"{study}.json").write_text(json.dumps(kept_of(study)), encoding="utf-8")
+        with contextlib.redirect_stdout(io.StringIO()):
+            run.publish(study, options_for(folder, write), target)
+        return (folder / f"{study}.md").read_text(encoding="utf-8"), target.read_text(encoding="utf-8")
+
+    def test_every_study_writes_all_its_figures_with_commit_machine_and_date(self):
+        for study, part in [("servers", "| 12.34 (12.24-12.44) | cheaper |"), ("embedded", "## HTTP: arena"), ("protocols", "## HTTP: arena"),
+                            ("cached", "| 10 KiB   |"), ("profile", "| `recvfrom` |"), ("allocations", "bytes allocated/request"), ("cost", "rustc 1.95.0")]:
+            with self.subTest(study), tempfile.TemporaryDirectory() as folder:
+                full, _ = self.publish(study, folder, write=True)
+                for one in (f"# {study}: all figures", "- date: 2026-11-22 13:44 UTC", "- Salver: 0123456 of 2026-11-22", "- processor: some processor", part):
+                    self.assertIn(one, full)
+
+    def test_the_page_gets_a_summary_of_that_study_alone_and_only_when_it_is_to_be_written(self):
+        for study in run.STUDIES:
+            with self.subTest(study), tempfile.TemporaryDirectory() as folder:
+                _, untouched = self.publish(study, folder, write=False)
+                self.assertEqual(untouched.count("as it was"), len(run.STUDIES))
+                full, written = self.publish(study, folder, write=True)
+                self.assertEqual(written.count("as it was"), len(run.STUDIES) - 1)
+                summary = written.split(f"<!-- {study}:begin -->")[1].split(f"<!-- {study}:end -->")[0]
+                self.assertIn(f"2026-11-22 13:44 UTC, Salver 0123456 of 2026-11-22: [all figures, machine and settings](bench/results/{study}.md).", summary)
+                self.assertLess(len(summary), len(full))
+
+    def test_the_page_stays_short_with_the_summaries_of_whole_studies(self):
+        text = run.PAGE.read_text(encoding="utf-8")
+        for study in run.STUDIES:
+            text = page.replace(text, study, run.render(study, kept_of(study))[0])
+        self.assertLessEqual(len(text.encode()), LONGEST_PAGE)
+
+    def test_only_whole_runs_are_published(self):
+        self.assertEqual(run.arguments(["servers"])[1].results, run.UNPUBLISHED)
+        self.assertEqual(run.arguments(["servers", "--write"])[1].results, run.PUBLISHED)
+        _, look = run.arguments(["servers", "--write", "--quick"])
+        self.assertEqual((look.write, look.results), (False, run.UNPUBLISHED))
+        for part in (["--server", "nginx"], ["--path", "/sizes/1024.dat"]):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                run.arguments(["servers", "--write", *part])
 
 
 class Commands(unittest.TestCase):
@@ -117,10 +213,12 @@ class Pages(unittest.TestCase):
         with self.assertRaises(process.Failed):
             page.replace("nothing here", "a", "new")
 
-    def test_the_page_has_a_place_for_every_study(self):
+    def test_the_page_has_a_place_for_every_study_and_leads_to_all_its_figures(self):
         text = run.PAGE.read_text(encoding="utf-8")
         for study in run.STUDIES:
             page.replace(text, study, "new")
+            self.assertTrue(f"(bench/results/{study}.md)" in text, study)
+            self.assertTrue((run.PUBLISHED / f"{study}.md").is_file(), study)
 
     def test_tables_put_numbers_to_the_right(self):
         self.assertEqual(tables.table(["who", "n"], [["15 br", "7"], ["x", "123"]]),

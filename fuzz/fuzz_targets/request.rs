@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use salver_http1::{BodyLength, Connection, Event, Limits, Phase, Target, parse};
+use salver_http1::{BodyLength, Connection, Event, Limits, Phase, RequestTarget, parse};
 
 fuzz_target!(|data: &[u8]| {
     // The first two bytes say how the others are cut.
@@ -98,7 +98,7 @@ fn check_parse(input: &[u8], limits: &Limits) {
             "{end} of {length}"
         );
     }
-    if let Target::Path { path, query } = &head.target {
+    if let RequestTarget::Path { path, query } = &head.target {
         assert!(path.starts_with(b"/"));
         let bytes = path.iter().chain(query.iter().copied().flatten());
         // Bytes beyond ASCII are let through, as browsers send them; nothing that ends a line or a

@@ -1,11 +1,13 @@
 //! Dispatching a request by its method and its path: to a file, or to an answer in which no file takes part.
 
+use salver_semantics::Method;
+
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses;
 use crate::config::MountMatch;
 use crate::engine::Engine;
 use crate::path::{RequestPath, is_hidden};
-use crate::request::{Method, Request};
+use crate::request::Request;
 
 impl Engine {
     /// The result of `ask` for the path of a request, or of `respond` for an answer in which no file takes part.
@@ -23,8 +25,13 @@ impl Engine {
                 Err(error) => status_responses::malformed(error),
             },
             Method::Options => status_responses::options(),
-            Method::NotAllowed => status_responses::not_allowed(),
-            Method::NotImplemented => status_responses::not_implemented(),
+            Method::Post
+            | Method::Put
+            | Method::Delete
+            | Method::Patch
+            | Method::Connect
+            | Method::Trace => status_responses::not_allowed(),
+            Method::Other => status_responses::not_implemented(),
         };
         respond(plan.for_method(request.method))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_coalesce::Joined;
-use salver_semantics::{HttpDate, has_known_extension};
+use salver_semantics::{HttpDate, Method, has_known_extension};
 
 use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
@@ -16,7 +16,7 @@ use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, file_name};
 use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
-use crate::request::{Method, Request};
+use crate::request::Request;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};

@@ -48,13 +48,13 @@ pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
 pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
-pub use request::{Method, Request};
+pub use request::Request;
 pub use resource::check_table::SiblingCheck;
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, Protocol, RenderedHeads};
 
 pub use salver_os::{Resolver, Symlinks};
-pub use salver_semantics::{ContentCoding, HttpDate, RequestFields};
+pub use salver_semantics::{ContentCoding, HttpDate, Method, RequestFields};
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;

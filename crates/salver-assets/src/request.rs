@@ -2,23 +2,7 @@
 
 use std::borrow::Cow;
 
-use salver_semantics::RequestFields;
-
-/// The request method (RFC 9110 section 9), mapped to what the engine can answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// GET.
-    #[default]
-    Get,
-    /// HEAD: as GET, without the content.
-    Head,
-    /// OPTIONS.
-    Options,
-    /// A method that exists but does nothing here: 405.
-    NotAllowed,
-    /// A method that is not known: 501.
-    NotImplemented,
-}
+use salver_semantics::{Method, RequestFields};
 
 /// A request as the engine sees it.
 #[derive(Clone, Debug, Default)]

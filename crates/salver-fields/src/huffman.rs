@@ -1,8 +1,8 @@
 //! The Huffman code of HPACK and QPACK (RFC 7541 section 5.2 and appendix B).
 //!
-//! The code is canonical: codes of one length are consecutive numbers in the order of their
-//! symbols, and longer codes continue where the shorter ones ended. So the lengths are all there is
-//! to know; everything else is computed from them by the compiler.
+//! The code is canonical: codes of one length are consecutive numbers in the order of their symbols, and longer codes
+//! continue where the shorter ones ended. So the lengths define the code; all tables are computed from them by the
+//! compiler.
 
 /// Length of the code of each byte in bits (appendix B). The end-of-string symbol has 30 bits, all
 /// ones, and is never encoded.
@@ -22,7 +22,7 @@ const LENGTHS: [u8; 256] = [
 /// The longest code in bits.
 const LONGEST: usize = 30;
 
-/// What the compiler makes of the lengths.
+/// Tables for encoding and decoding, computed from the lengths by the compiler.
 struct Tables {
     /// The code of each byte.
     codes: [u32; 256],
@@ -82,17 +82,17 @@ const fn tables() -> Tables {
 
 static TABLES: Tables = tables();
 
-/// The string ends with the end-of-string symbol, with padding that is longer than seven bits, or
-/// with padding that is not the beginning of that symbol.
+/// The error of a string that is not Huffman code: it holds the end-of-string symbol, or its padding is longer than
+/// seven bits or not the beginning of that symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Malformed;
+pub(crate) struct HuffmanError;
 
-/// Appends what `coded` stands for to `out`: at most eight fifths of its length.
+/// Decodes `coded` and appends the string to `out`: at most eight fifths of its length.
 ///
 /// # Errors
-/// [`Malformed`]; what was decoded until then has been appended.
-pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    // The bits that have not been used, aligned to the left, and how many they are.
+/// [`HuffmanError`]; the bytes before the error have been appended.
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HuffmanError> {
+    // The unread bits, aligned to the left, and their number.
     let (mut bits, mut have) = (0u64, 0u32);
     let mut input = coded.iter();
     loop {
@@ -106,7 +106,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
             Some(&(symbol, length)) if length > 0 => (symbol, u32::from(length)),
             _ => match long(u32::try_from(bits >> 32).unwrap_or(u32::MAX)) {
                 Some(found) => found,
-                // Thirty ones: the end-of-string symbol, or what is left is padding.
+                // Thirty ones: the end-of-string symbol, or padding.
                 None => break,
             },
         };
@@ -122,7 +122,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     if have <= 7 && bits == padding {
         Ok(())
     } else {
-        Err(Malformed)
+        Err(HuffmanError)
     }
 }
 
@@ -139,7 +139,7 @@ fn long(bits: u32) -> Option<(u8, u32)> {
     Some((*symbol, length))
 }
 
-/// Length of `plain` in bytes when it is encoded.
+/// The length of the code of `plain` in bytes.
 pub(crate) fn encoded_length(plain: &[u8]) -> usize {
     let length = |byte: &u8| usize::from(LENGTHS.get(usize::from(*byte)).copied().unwrap_or(0));
     plain.iter().map(length).sum::<usize>().div_ceil(8)
@@ -147,7 +147,7 @@ pub(crate) fn encoded_length(plain: &[u8]) -> usize {
 
 /// Appends the code of `plain` to `out`: [`encoded_length`] bytes.
 pub(crate) fn encode(plain: &[u8], out: &mut Vec<u8>) {
-    // The bits that have not been written, aligned to the right, and how many they are.
+    // The unwritten bits, aligned to the right, and their number.
     let (mut bits, mut have) = (0u64, 0u32);
     for &byte in plain {
         let place = usize::from(byte);
@@ -179,7 +179,7 @@ mod tests {
         pairs.map(|digits| pair(digits).unwrap()).collect()
     }
 
-    fn decoded(coded: &[u8]) -> Result<Vec<u8>, Malformed> {
+    fn decoded(coded: &[u8]) -> Result<Vec<u8>, HuffmanError> {
         let mut out = Vec::new();
         decode(coded, &mut out).map(|()| out)
     }
@@ -255,7 +255,7 @@ mod tests {
             ("ffff fffc", "the symbol itself and no padding"),
         ] {
             let coded = bytes(coded);
-            assert_eq!(decoded(&coded), Err(Malformed), "{what}");
+            assert_eq!(decoded(&coded), Err(HuffmanError), "{what}");
         }
         assert_eq!(decoded(b""), Ok(vec![]));
         assert_eq!(decoded(&bytes("1f")), Ok(b"a".to_vec()));

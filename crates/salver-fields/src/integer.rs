@@ -1,22 +1,22 @@
-//! Integers with a prefix (RFC 7541 section 5.1, as RFC 9204 section 4.1.1 takes it).
+//! Prefixed integers of HPACK and QPACK (RFC 7541 section 5.1, RFC 9204 section 4.1.1).
 
-/// Why an integer cannot be read.
+/// The error of an integer that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IntegerError {
-    /// It has not come whole.
+    /// The input ends within the integer.
     Truncated,
-    /// It is larger than any that means something here: 16 Mi.
+    /// The integer is larger than any valid one: 16 Mi.
     TooLarge,
 }
 
-/// No integer that means something here is larger.
+/// The largest valid integer. Lengths and indices here are far below it.
 const MOST: usize = 1 << 24;
 
-/// Reads an integer whose first `prefix` (1 to 8) bits are the low ones of the first byte. The
-/// rest of the input follows it.
+/// Reads an integer whose first `prefix` (1 to 8) bits are the low ones of the first byte. Returns it and the rest of
+/// the input.
 ///
 /// # Errors
-/// [`IntegerError::Truncated`]; [`IntegerError::TooLarge`] beyond 16 Mi, whatever follows.
+/// [`IntegerError::Truncated`]; [`IntegerError::TooLarge`] beyond 16 Mi, even if the input is incomplete.
 pub fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), IntegerError> {
     let [first, rest @ ..] = input else {
         return Err(IntegerError::Truncated);

@@ -3,8 +3,8 @@
 //! # Where to begin
 //!
 //! [`FieldSection`] takes the lines that a decoder of HPACK or QPACK finds and gives the [`RequestHead`].
-//! [`Priority`] is how urgent the answer is. [`integer`] and [`string`] read and write what both ways of
-//! compression are made of. The limits are those of [`salver_semantics::RequestLimits`], in bytes.
+//! [`Priority`] is the urgency of the answer. [`integer`] and [`string`] read and write the parts of both
+//! compressions. The limits are those of [`salver_semantics::RequestLimits`], in bytes.
 #![forbid(unsafe_code)]
 
 mod huffman;
@@ -17,5 +17,5 @@ pub mod string;
 
 pub use line::FieldLine;
 pub use priority::{Priority, URGENCIES};
-pub use request::{Lines, Rejection, RequestHead};
+pub use request::{FieldLines, Rejection, RequestHead};
 pub use section::{FieldSection, Scratch};

@@ -5,16 +5,16 @@ use salver_semantics::field::{is_token, is_value};
 /// A field line, that of a pseudo-field included, whose name begins with a colon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldLine<'a> {
-    /// The name as it came.
+    /// The name as it was received.
     pub name: &'a [u8],
-    /// The value as it came.
+    /// The value as it was received.
     pub value: &'a [u8],
-    /// Whether name and value keep to the grammar. A decoder that has the line in a table looks once.
+    /// True if name and value keep to the grammar. A decoder that has the line in a table checks once.
     pub is_valid: bool,
 }
 
 impl<'a> FieldLine<'a> {
-    /// A line of this name and value, which are looked at.
+    /// A line with this name and value, which are checked.
     pub fn new(name: &'a [u8], value: &'a [u8]) -> Self {
         FieldLine {
             name,
@@ -23,15 +23,15 @@ impl<'a> FieldLine<'a> {
         }
     }
 
-    /// Whether `name` is one of a field or of a pseudo-field: a token without capitals, behind a colon
-    /// or not (RFC 9113 section 8.2.1).
+    /// True if `name` is a valid name of a field or of a pseudo-field: a token without capitals, after a colon or not
+    /// (RFC 9113 section 8.2.1).
     pub fn is_name(name: &[u8]) -> bool {
         let name = name.strip_prefix(b":").unwrap_or(name);
         is_token(name) && !name.iter().any(u8::is_ascii_uppercase)
     }
 
-    /// Whether the field is one of the connection, which HTTP/2 and HTTP/3 have none of (RFC 9113 section
-    /// 8.2.2, RFC 9114 section 4.2).
+    /// True for connection-specific fields, which are forbidden in HTTP/2 and HTTP/3 (RFC 9113 section 8.2.2, RFC
+    /// 9114 section 4.2).
     pub(crate) fn is_of_connection(&self) -> bool {
         match self.name {
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"

@@ -1,16 +1,16 @@
-//! How urgent an answer is to the client (RFC 9218).
+//! The priority of an answer, as its client says it (RFC 9218).
 
 use salver_semantics::field::{list, trim_ows};
 
-/// How many urgencies there are, the most urgent first.
+/// The number of urgencies.
 pub const URGENCIES: usize = 8;
 
 /// The priority of an answer (RFC 9218 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Priority {
-    /// 0 to 7, the most urgent first; default 3.
+    /// The urgency: 0 (the most urgent) to 7; default 3.
     pub urgency: u8,
-    /// Whether a part of the answer is of use before the rest; default no.
+    /// True if a part of the answer is of use before the rest; default false.
     pub incremental: bool,
 }
 
@@ -24,9 +24,9 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// Reads a Priority field value: a dictionary of structured fields (RFC 9651 section 3.2).
-    /// Members that are unknown, or have another type or range than they should, are ignored
-    /// (RFC 9218 section 4); so is what no dictionary would hold.
+    /// Reads the value of a Priority field, a dictionary of structured fields (RFC 9651 section 3.2). Members that
+    /// are unknown, or have another type or range than they should, are ignored (RFC 9218 section 4), as are those
+    /// with wrong syntax.
     ///
     /// ```
     /// use salver_fields::Priority;
@@ -40,8 +40,8 @@ impl Priority {
         priority
     }
 
-    /// Takes one more line of the field: the lines of one name are one value (RFC 9110 section 5.3), and of
-    /// members with one name the last counts.
+    /// Adds one more line of the field: the lines of one name are one value (RFC 9110 section 5.3), and of members
+    /// with one name the last counts.
     pub(crate) fn add(&mut self, line: &[u8]) {
         for member in list(line) {
             let member = member.split(|&byte| byte == b';').next();

@@ -1,4 +1,4 @@
-//! A request's head, and why there is none.
+//! The head of a request, and the rejection of a section that makes none.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,28 +7,28 @@ use salver_semantics::{Method, Refusal, RequestFields};
 
 use crate::priority::Priority;
 
-/// A place in the text that a field section keeps.
-pub(crate) type Place = Range<usize>;
+/// A range of bytes in the text of a field section.
+pub(crate) type Span = Range<usize>;
 
-/// A request without its content. It borrows from the section that it was read from.
+/// The head of a request: its control data and fields. It borrows from the section that it was read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestHead<'s> {
     /// The method.
     pub method: Method,
-    /// The path as it came, beginning with `/`; `*` for the server itself, and for CONNECT. Holds no `?`,
-    /// no `#`, no control and no space; any byte from 0x80 on may be there.
+    /// The path as it was received, beginning with `/`; `*` for the server itself, and for CONNECT. Holds no `?`, no
+    /// `#`, no control and no space; any byte from 0x80 on may be there.
     pub path: Cow<'s, [u8]>,
-    /// What follows the first `?`, without it.
+    /// The query, without its `?`.
     pub query: Option<Cow<'s, [u8]>>,
     /// The fields that select and condition a representation.
     pub fields: RequestFields<'s>,
     /// All lines of the section, if they are [kept](crate::FieldSection::keep_lines).
-    pub lines: Lines<'s>,
-    /// How urgent the answer is.
+    pub lines: FieldLines<'s>,
+    /// The priority of the answer.
     pub priority: Priority,
-    /// Length of the content in bytes, if the client says it.
+    /// The length of the content in bytes, if the client announces it.
     pub content_length: Option<u64>,
-    /// Whether the client waits for `100 Continue` before it sends content (RFC 9110 section 10.1.1).
+    /// True if the client waits for `100 Continue` before it sends content (RFC 9110 section 10.1.1).
     pub expects_continue: bool,
 }
 
@@ -50,34 +50,34 @@ impl RequestHead<'_> {
 
 /// Field lines in their order, those of pseudo-fields among them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Lines<'s> {
+pub struct FieldLines<'s> {
     pub(crate) text: Cow<'s, [u8]>,
-    pub(crate) places: Cow<'s, [(Place, Place)]>,
+    pub(crate) spans: Cow<'s, [(Span, Span)]>,
 }
 
-impl Lines<'_> {
+impl FieldLines<'_> {
     /// Name and value of each line; names of pseudo-fields begin with a colon.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let text = |place: &Place| self.text.get(place.clone()).unwrap_or_default();
-        self.places
+        let text = |span: &Span| self.text.get(span.clone()).unwrap_or_default();
+        self.spans
             .iter()
             .map(move |(name, value)| (text(name), text(value)))
     }
 
-    fn into_owned(self) -> Lines<'static> {
-        Lines {
+    fn into_owned(self) -> FieldLines<'static> {
+        FieldLines {
             text: Cow::Owned(self.text.into_owned()),
-            places: Cow::Owned(self.places.into_owned()),
+            spans: Cow::Owned(self.spans.into_owned()),
         }
     }
 }
 
-/// Why a field section is no request that can be answered as it asks.
+/// The rejection of a field section that makes no request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rejection {
-    /// The message is malformed (RFC 9113 section 8.1.1, RFC 9114 section 4.1.2), and this is what is
-    /// wrong, for people. What becomes of the stream is the protocol's to say.
+    /// The message is malformed (RFC 9113 section 8.1.1, RFC 9114 section 4.1.2), with the reason for people. Each
+    /// protocol decides what becomes of the stream.
     Malformed(&'static str),
-    /// The answer is a status that says what is wrong.
+    /// The request is refused by a status.
     Refused(Refusal),
 }

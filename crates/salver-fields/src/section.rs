@@ -1,4 +1,5 @@
-//! Field lines to a request (RFC 9113 sections 8.2 and 8.3.1, RFC 9114 sections 4.2 and 4.3.1).
+//! The field section of a request, checked line by line and made its head (RFC 9113 sections 8.2 and 8.3.1, RFC 9114
+//! sections 4.2 and 4.3.1).
 
 use std::borrow::Cow;
 
@@ -9,58 +10,59 @@ use salver_semantics::{
 
 use crate::line::FieldLine;
 use crate::priority::Priority;
-use crate::request::{Lines, Place, Rejection, RequestHead};
+use crate::request::{FieldLines, Rejection, RequestHead, Span};
 
-/// What RFC 9113 section 6.5.2 and RFC 9114 section 4.2.2 count for a line besides its bytes.
-const LINE: usize = 32;
+/// The overhead of a line, counted beside its bytes (RFC 9113 section 6.5.2, RFC 9114 section 4.2.2).
+const LINE_OVERHEAD: usize = 32;
 
-/// What is used while a field section is read, and can serve all connections of a thread in turn.
+/// Buffers for reading a field section. One serves all connections of a thread in turn.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The section.
     pub section: FieldSection,
-    /// Where a decoder puts strings together.
+    /// The buffer in which a decoder puts strings together.
     pub text: Vec<u8>,
 }
 
-/// The lines of one field section, as far as they are of use. Can be used for one after the other.
+/// A field section that is being read: its lines as far as they are of use. Can be used for one section after the
+/// other.
 #[derive(Debug, Default)]
 pub struct FieldSection {
-    /// Names and values that are kept.
+    /// The bytes of the names and values that are kept.
     text: Vec<u8>,
-    /// Name and value of the fields of [`RequestFields`], or of all lines.
-    fields: Vec<(Place, Place)>,
+    /// The spans of name and value: of the fields of [`RequestFields`], or of all lines.
+    fields: Vec<(Span, Span)>,
     keeps_lines: bool,
-    seen: Seen,
+    state: SectionState,
 }
 
-/// What the lines so far amount to.
+/// The state of a section after the lines so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct SectionState {
     method: Option<Method>,
     has_scheme: bool,
-    authority: Option<Place>,
-    path: Option<Path>,
-    /// No further pseudo-field may come.
+    authority: Option<Span>,
+    path: Option<PathValue>,
+    /// True after the first field, which no pseudo-field may follow.
     has_fields: bool,
-    host: Option<Place>,
+    host: Option<Span>,
     content_length: Option<u64>,
     expects_continue: bool,
     priority: Priority,
-    /// Lines that are no pseudo-fields.
+    /// The number of lines that are no pseudo-fields.
     lines: usize,
-    /// Of all lines.
+    /// The size of all lines, with their overhead.
     size: usize,
-    /// Why no further line is looked at.
+    /// The first rejection, after which no further line is looked at.
     rejection: Option<Rejection>,
-    /// The first thing that is said by a status, unless the section turns out to be malformed.
+    /// The first refusal, which is the answer unless the section turns out to be malformed.
     refusal: Option<Refusal>,
 }
 
-/// A `:path`.
+/// The value of `:path`.
 #[derive(Debug)]
-enum Path {
-    Kept(Place),
+enum PathValue {
+    Kept(Span),
     TooLong,
 }
 
@@ -69,36 +71,36 @@ const fn malformed(reason: &'static str) -> Rejection {
 }
 
 impl FieldSection {
-    /// Whether all lines are kept, for [`RequestHead::lines`]; if not, only what the head itself needs is.
-    /// At first they are not. Stays as it is when the section is [cleared](Self::clear).
+    /// Sets if all lines are kept, for [`RequestHead::lines`], or only what the head itself needs. At first they are
+    /// not. Stays as it is when the section is [cleared](Self::clear).
     pub fn keep_lines(&mut self, keeps_lines: bool) {
         self.keeps_lines = keeps_lines;
     }
 
-    /// Forgets the lines, but not the memory that they took.
+    /// Empties the section, whose memory stays for the next.
     pub fn clear(&mut self) {
         self.text.clear();
         self.fields.clear();
-        self.seen = Seen::default();
+        self.state = SectionState::default();
     }
 
-    /// Takes the next line. Of a section that is malformed or too large nothing more is kept.
+    /// Adds the next line. Of a section that is malformed or too large nothing more is kept.
     pub fn add(&mut self, limits: &RequestLimits, line: FieldLine<'_>) {
         let FieldLine { name, value, .. } = line;
         let pseudo = name.strip_prefix(b":");
-        if self.seen.rejection.is_none() {
+        if self.state.rejection.is_none() {
             let added = match pseudo {
                 Some(name) => self.add_pseudo_field(limits, name, &line),
                 None => self.add_field(limits, &line),
             };
-            self.seen.rejection = added.err();
-        } else if name == b":method" && self.seen.method.is_none() {
-            // Whatever is wrong, the answer to HEAD has no content.
-            self.seen.method = Some(Method::from_token(value));
+            self.state.rejection = added.err();
+        } else if name == b":method" && self.state.method.is_none() {
+            // The answer to HEAD has no content even if the request is malformed.
+            self.state.method = Some(Method::from_token(value));
         }
     }
 
-    /// Checks and counts a line, and keeps it if all are kept.
+    /// Checks the size and grammar of a line, and keeps it if all are kept.
     fn check(&mut self, limits: &RequestLimits, line: &FieldLine<'_>) -> Result<(), Rejection> {
         let FieldLine {
             name,
@@ -109,11 +111,11 @@ impl FieldSection {
             let status = 431;
             Err(Rejection::Refused(Refusal { status, reason }))
         };
-        self.seen.size += name.len() + value.len() + LINE;
-        if self.seen.size > limits.max_head {
+        self.state.size += name.len() + value.len() + LINE_OVERHEAD;
+        if self.state.size > limits.max_head {
             return too_large("The field section is too large");
         }
-        if self.seen.lines > limits.max_fields {
+        if self.state.lines > limits.max_fields {
             return too_large("Too many field lines");
         }
         if !is_valid {
@@ -132,7 +134,7 @@ impl FieldSection {
         line: &FieldLine<'_>,
     ) -> Result<(), Rejection> {
         self.check(limits, line)?;
-        if self.seen.has_fields {
+        if self.state.has_fields {
             return Err(malformed("A pseudo-field stands behind a field"));
         }
         let value = line.value;
@@ -142,28 +144,28 @@ impl FieldSection {
                     return Err(malformed("The :method is not a token"));
                 }
                 let method = Method::from_token(value);
-                self.seen.method.replace(method).is_none()
+                self.state.method.replace(method).is_none()
             }
             b"scheme" => {
                 if !is_web_scheme(value) {
                     self.refuse(400, "The scheme is not that of the web");
                 }
-                !std::mem::replace(&mut self.seen.has_scheme, true)
+                !std::mem::replace(&mut self.state.has_scheme, true)
             }
             b"path" => {
                 let path = if value.len() > limits.max_target {
                     self.refuse(414, "The request target is too long");
-                    Path::TooLong
+                    PathValue::TooLong
                 } else {
-                    Path::Kept(self.keep(value))
+                    PathValue::Kept(self.keep(value))
                 };
-                self.seen.path.replace(path).is_none()
+                self.state.path.replace(path).is_none()
             }
             b"authority" => {
-                let place = self.keep(value);
-                self.seen.authority.replace(place).is_none()
+                let span = self.keep(value);
+                self.state.authority.replace(span).is_none()
             }
-            // `:status` and `:protocol` among them.
+            // Unknown ones, `:status` and `:protocol` among them.
             _ => return Err(malformed("A pseudo-field is not known")),
         };
         is_new
@@ -172,8 +174,8 @@ impl FieldSection {
     }
 
     fn add_field(&mut self, limits: &RequestLimits, line: &FieldLine<'_>) -> Result<(), Rejection> {
-        self.seen.has_fields = true;
-        self.seen.lines += 1;
+        self.state.has_fields = true;
+        self.state.lines += 1;
         self.check(limits, line)?;
         if line.is_of_connection() {
             return Err(malformed("A field is one of the connection"));
@@ -181,14 +183,14 @@ impl FieldSection {
         let FieldLine { name, value, .. } = *line;
         match name {
             b"host" => {
-                let place = self.keep(value);
-                if self.seen.host.replace(place).is_some() {
+                let span = self.keep(value);
+                if self.state.host.replace(span).is_some() {
                     self.refuse(400, "The Host field is repeated");
                 }
             }
             b"content-length" => match message::content_length(value) {
-                Some(length) if self.seen.content_length.is_none() => {
-                    self.seen.content_length = Some(length);
+                Some(length) if self.state.content_length.is_none() => {
+                    self.state.content_length = Some(length);
                     if length > limits.max_body {
                         self.refuse(413, "The content is too large");
                     }
@@ -196,10 +198,10 @@ impl FieldSection {
                 _ => return Err(malformed("The Content-Length field is invalid or repeated")),
             },
             b"expect" => match message::expects_continue(value) {
-                Some(expects) => self.seen.expects_continue |= expects,
+                Some(expects) => self.state.expects_continue |= expects,
                 None => self.refuse(417, "The only expectation that can be met is 100-continue"),
             },
-            b"priority" => self.seen.priority.add(value),
+            b"priority" => self.state.priority.add(value),
             _ if self.keeps_lines => {}
             _ => {
                 if RequestFields::default().slot(name).is_some() {
@@ -216,45 +218,45 @@ impl FieldSection {
         self.fields.push((name, value));
     }
 
-    fn keep(&mut self, value: &[u8]) -> Place {
+    fn keep(&mut self, value: &[u8]) -> Span {
         let start = self.text.len();
         self.text.extend_from_slice(value);
         start..self.text.len()
     }
 
-    /// The first refusal stands.
+    /// Notes a refusal; the first one stands.
     fn refuse(&mut self, status: u16, reason: &'static str) {
-        self.seen.refusal.get_or_insert(Refusal { status, reason });
+        self.state.refusal.get_or_insert(Refusal { status, reason });
     }
 
-    fn text(&self, place: &Place) -> &[u8] {
-        self.text.get(place.clone()).unwrap_or_default()
+    fn text(&self, span: &Span) -> &[u8] {
+        self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// The method, if it has come: the answer to HEAD has no content, whatever else is wrong (RFC 9110
-    /// section 9.3.2).
+    /// The method as soon as it has come, though the section is malformed: the answer to HEAD has no content (RFC
+    /// 9110 section 9.3.2).
     pub fn method(&self) -> Option<Method> {
-        self.seen.method
+        self.state.method
     }
 
-    /// Bytes of memory that an [owned](RequestHead::into_owned) head takes, about: its fields may be kept by
-    /// themselves and as lines.
+    /// The memory of an [owned](RequestHead::into_owned) head in bytes, about: its fields may be kept by themselves
+    /// and as lines.
     pub fn held(&self) -> usize {
         self.text.len() * 2
     }
 
-    /// The request that the lines make.
+    /// The head of the request.
     ///
     /// # Errors
-    /// Why they make none.
+    /// [`Rejection`] if the lines make none.
     pub fn request(&self) -> Result<RequestHead<'_>, Rejection> {
-        let seen = &self.seen;
-        if let Some(rejection) = seen.rejection {
+        let state = &self.state;
+        if let Some(rejection) = state.rejection {
             return Err(rejection);
         }
-        let method = seen.method.ok_or(malformed("The :method is missing"))?;
+        let method = state.method.ok_or(malformed("The :method is missing"))?;
         let (path, query) = self.target(method)?;
-        let refusal = seen.refusal.or_else(|| {
+        let refusal = state.refusal.or_else(|| {
             let is_odd = |byte: &u8| *byte <= b' ' || *byte == 0x7f || *byte == b'#';
             let mut target = path.iter().chain(query.unwrap_or_default());
             target.any(is_odd).then_some(Refusal {
@@ -271,24 +273,24 @@ impl FieldSection {
             query: query.map(Cow::Borrowed),
             fields: self.request_fields(),
             lines: match self.keeps_lines {
-                true => Lines {
+                true => FieldLines {
                     text: Cow::Borrowed(&self.text),
-                    places: Cow::Borrowed(&self.fields),
+                    spans: Cow::Borrowed(&self.fields),
                 },
-                false => Lines::default(),
+                false => FieldLines::default(),
             },
-            priority: seen.priority,
-            content_length: seen.content_length,
-            expects_continue: seen.expects_continue,
+            priority: state.priority,
+            content_length: state.content_length,
+            expects_continue: state.expects_continue,
         })
     }
 
-    /// Path and query (RFC 9113 section 8.3.1; section 8.5 for CONNECT). Of a target that is too long
-    /// they are empty.
+    /// PathValue and query of the request target (RFC 9113 section 8.3.1; section 8.5 for CONNECT), empty if it is too
+    /// long.
     fn target(&self, method: Method) -> Result<(&[u8], Option<&[u8]>), Rejection> {
-        let seen = &self.seen;
-        let target = match (method, &seen.path) {
-            (Method::Connect, None) if !seen.has_scheme && seen.authority.is_some() => {
+        let state = &self.state;
+        let target = match (method, &state.path) {
+            (Method::Connect, None) if !state.has_scheme && state.authority.is_some() => {
                 return Ok((b"*", None));
             }
             (Method::Connect, _) => {
@@ -296,12 +298,12 @@ impl FieldSection {
                     "CONNECT has an :authority, no :scheme and no :path",
                 ));
             }
-            (_, Some(path)) if seen.has_scheme => path,
+            (_, Some(path)) if state.has_scheme => path,
             _ => return Err(malformed("The :scheme or the :path is missing")),
         };
         let target = match target {
-            Path::Kept(place) => self.text(place),
-            Path::TooLong => return Ok((b"", None)),
+            PathValue::Kept(span) => self.text(span),
+            PathValue::TooLong => return Ok((b"", None)),
         };
         let question = target.iter().position(|&byte| byte == b'?');
         let (path, query) = match question.and_then(|at| target.split_at_checked(at)) {
@@ -317,22 +319,22 @@ impl FieldSection {
         }
     }
 
-    /// RFC 9113 section 8.3.1: http and https have an authority, in `:authority` or in Host, and if
+    /// Checks the authority (RFC 9113 section 8.3.1): http and https have one, in `:authority` or in Host, and if
     /// both are there they are the same.
     fn check_authority(&self) -> Option<Refusal> {
         let bad = |reason| {
             let status = 400;
             Some(Refusal { status, reason })
         };
-        let text = |place: &Option<Place>| place.as_ref().map(|place| self.text(place));
-        let name = match (text(&self.seen.authority), text(&self.seen.host)) {
+        let text = |span: &Option<Span>| span.as_ref().map(|span| self.text(span));
+        let name = match (text(&self.state.authority), text(&self.state.host)) {
             (Some(one), Some(other)) if !one.eq_ignore_ascii_case(other) => {
                 return bad("The Host field differs from :authority");
             }
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) => return bad("The :authority is missing"),
         };
-        let is_valid = match self.seen.method {
+        let is_valid = match self.state.method {
             // RFC 9110 section 9.3.6: 400 without a port.
             Some(Method::Connect) => Authority::parse(name).is_some_and(|name| name.has_port),
             _ => authority::is_simple(name) || Authority::parse(name).is_some(),
@@ -343,7 +345,7 @@ impl FieldSection {
         }
     }
 
-    /// The lines of one name joined (RFC 9110 section 5.3).
+    /// The fields that the engine reads, the lines of one name joined (RFC 9110 section 5.3).
     fn request_fields(&self) -> RequestFields<'_> {
         let mut fields = RequestFields::default();
         for (name, value) in &self.fields {
@@ -362,18 +364,18 @@ impl FieldSection {
         fields
     }
 
-    /// The lines as trailers: these have no pseudo-fields (RFC 9113 section 8.1, RFC 9114 section 4.3).
+    /// Checks the section as trailers, which have no pseudo-fields (RFC 9113 section 8.1, RFC 9114 section 4.3).
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// [`Rejection`] if they are malformed or too large.
     pub fn check_trailers(&self) -> Result<(), Rejection> {
-        let seen = &self.seen;
-        match seen.rejection {
+        let state = &self.state;
+        match state.rejection {
             Some(rejection) => Err(rejection),
-            None if seen.method.is_some()
-                || seen.has_scheme
-                || seen.path.is_some()
-                || seen.authority.is_some() =>
+            None if state.method.is_some()
+                || state.has_scheme
+                || state.path.is_some()
+                || state.authority.is_some() =>
             {
                 Err(malformed("The trailer section holds a pseudo-field"))
             }
@@ -382,7 +384,7 @@ impl FieldSection {
     }
 }
 
-/// Whether a request for this scheme can be meant for a server of the web (RFC 9110 section 4.2).
+/// True for the schemes of the web (RFC 9110 section 4.2).
 fn is_web_scheme(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"https") || scheme.eq_ignore_ascii_case(b"http")
 }

@@ -1,17 +1,16 @@
-//! Strings of HPACK and QPACK (RFC 7541 section 5.2, RFC 9204 section 4.1.2): as they are, or in
-//! Huffman code.
+//! String literals of HPACK and QPACK (RFC 7541 section 5.2, RFC 9204 section 4.1.2): plain, or in Huffman code.
 
 use crate::huffman;
 use crate::integer::{self, IntegerError};
 
-/// Why a string cannot be read.
+/// The error of a string that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StringError {
-    /// It has not come whole.
+    /// The input ends within the string.
     Truncated,
-    /// Its length is larger than any that means something here.
+    /// The length is larger than any valid one.
     TooLarge,
-    /// It is not Huffman code.
+    /// The string is not Huffman code.
     Huffman,
 }
 
@@ -24,27 +23,26 @@ impl From<IntegerError> for StringError {
     }
 }
 
-/// Appends to `out` the string with which `input` begins: at most eight fifths of its coded length. The rest
-/// of the input follows it. Its length has a prefix of `prefix` (1 to 7) bits, and the bit before them says
-/// whether it is in Huffman code.
+/// Reads the string that `input` begins with and appends it to `out`: at most eight fifths of its coded length.
+/// Returns the rest of the input. The length has a prefix of `prefix` (1 to 7) bits; the bit before them is 1 for
+/// Huffman code.
 ///
 /// # Errors
-/// [`StringError`]; of what was decoded until then some may have been appended.
+/// [`StringError`]; some bytes of the string may have been appended.
 pub fn read<'a>(input: &'a [u8], prefix: u32, out: &mut Vec<u8>) -> Result<&'a [u8], StringError> {
     let is_coded = input.first().is_some_and(|first| first >> prefix & 1 == 1);
     let (length, rest) = integer::read(input, prefix)?;
     let text = rest.split_at_checked(length);
     let (text, rest) = text.ok_or(StringError::Truncated)?;
     if is_coded {
-        huffman::decode(text, out).map_err(|huffman::Malformed| StringError::Huffman)?;
+        huffman::decode(text, out).map_err(|huffman::HuffmanError| StringError::Huffman)?;
     } else {
         out.extend_from_slice(text);
     }
     Ok(rest)
 }
 
-/// Appends a string, in Huffman code where that is shorter. `first` holds the bits before the one that says
-/// so.
+/// Appends a string, in Huffman code where that is shorter. `first` holds the bits before the one for Huffman code.
 pub fn write(out: &mut Vec<u8>, first: u8, prefix: u32, text: &[u8]) {
     let coded = huffman::encoded_length(text);
     if coded < text.len() {

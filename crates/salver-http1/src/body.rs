@@ -1,8 +1,8 @@
-//! Finds the end of a message body, and what of it is content.
+//! The decoder of a message body: where it ends, and its content.
 
 use salver_semantics::Refusal;
 
-use crate::chunked::{Part, State};
+use crate::chunked::{ChunkedPart, ChunkedState};
 use crate::error::ParseError;
 use crate::framing::BodyLength;
 use crate::limits::Limits;
@@ -10,34 +10,34 @@ use crate::limits::Limits;
 /// More digits than a chunk size of 64 bits has are refused, zeros or not.
 const MAX_SIZE_DIGITS: u8 = 16;
 
-/// Reads one message body.
+/// The decoder of one message body.
 #[derive(Debug)]
 pub struct BodyDecoder {
-    coding: Coding,
-    /// Bytes of content still to come: of the body if it is sized, of the chunk if not (then also
-    /// the chunk size while its digits are read).
+    coding: TransferCoding,
+    /// The bytes of content still to come: of the body if it is sized, of the chunk if not (then also the chunk size
+    /// while its digits are read).
     remaining: u64,
-    /// The chunked coding only: content that the chunks to come may still hold.
+    /// The chunked coding only: the bytes of content that further chunks may hold.
     content_left: u64,
-    /// The chunked coding only: bytes that extensions and trailers may still take.
+    /// The chunked coding only: the bytes that extensions and trailers may still take.
     overhead_left: usize,
-    /// Digits of the chunk size so far.
+    /// The number of digits of the chunk size so far.
     digits: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Coding {
+enum TransferCoding {
     Identity,
-    Chunked(State),
+    Chunked(ChunkedState),
 }
 
 impl BodyDecoder {
     /// A decoder for a body of this length, within the bounds that `limits` has now.
     pub fn new(length: BodyLength, limits: &Limits) -> BodyDecoder {
         let (coding, remaining) = match length {
-            BodyLength::None => (Coding::Identity, 0),
-            BodyLength::Sized(length) => (Coding::Identity, length),
-            BodyLength::Chunked => (Coding::Chunked(State::SizeStart), 0),
+            BodyLength::None => (TransferCoding::Identity, 0),
+            BodyLength::Sized(length) => (TransferCoding::Identity, length),
+            BodyLength::Chunked => (TransferCoding::Chunked(ChunkedState::SizeStart), 0),
         };
         BodyDecoder {
             coding,
@@ -48,9 +48,9 @@ impl BodyDecoder {
         }
     }
 
-    /// Reads what of `input` belongs to the body. Returns how many bytes that is, and whether the
-    /// body is now whole; if it is not, all of `input` was read. What follows a whole body is
-    /// never touched. Content is appended to `content`, without the chunked coding, or dropped.
+    /// Reads the bytes of `input` that belong to the body. Returns their number, and true if the body is now whole;
+    /// if it is not, all of `input` was read. What follows a whole body is never touched. Content is appended to
+    /// `content`, without the chunked coding, or dropped.
     ///
     /// # Errors
     /// For the chunked coding (RFC 9112 section 7.1): 400 for wrong syntax or too long extensions,
@@ -64,8 +64,10 @@ impl BodyDecoder {
         let mut rest = input;
         loop {
             match self.coding {
-                Coding::Chunked(State::Done) => return Ok((input.len() - rest.len(), true)),
-                Coding::Identity | Coding::Chunked(State::Data) => {
+                TransferCoding::Chunked(ChunkedState::Done) => {
+                    return Ok((input.len() - rest.len(), true));
+                }
+                TransferCoding::Identity | TransferCoding::Chunked(ChunkedState::Data) => {
                     let run = self.take_content(&mut rest);
                     if let Some(content) = &mut content {
                         content.extend_from_slice(run);
@@ -74,22 +76,22 @@ impl BodyDecoder {
                         return Ok((input.len(), false));
                     }
                     self.coding = match self.coding {
-                        Coding::Identity => return Ok((input.len() - rest.len(), true)),
-                        Coding::Chunked(_) => Coding::Chunked(State::DataCr),
+                        TransferCoding::Identity => return Ok((input.len() - rest.len(), true)),
+                        TransferCoding::Chunked(_) => TransferCoding::Chunked(ChunkedState::DataCr),
                     };
                 }
-                Coding::Chunked(state) => {
+                TransferCoding::Chunked(state) => {
                     let Some((&byte, tail)) = rest.split_first() else {
                         return Ok((input.len(), false));
                     };
-                    self.coding = Coding::Chunked(self.step(state, byte)?);
+                    self.coding = TransferCoding::Chunked(self.step(state, byte)?);
                     rest = tail;
                 }
             }
         }
     }
 
-    /// What `input` begins with that is content; the rest is left.
+    /// Takes the content that `input` begins with; the rest is left.
     fn take_content<'b>(&mut self, input: &mut &'b [u8]) -> &'b [u8] {
         // A length that doesn't fit into usize is longer than any slice.
         let wanted = usize::try_from(self.remaining).unwrap_or(usize::MAX);
@@ -106,27 +108,27 @@ impl BodyDecoder {
         }
     }
 
-    fn step(&mut self, state: State, byte: u8) -> Result<State, ParseError> {
+    fn step(&mut self, state: ChunkedState, byte: u8) -> Result<ChunkedState, ParseError> {
         let next = state.step(byte)?;
         match (next, next.part()) {
-            (State::Size, _) => self.add_digit(state, byte)?,
-            (State::Data, _) if self.remaining == 0 => return Ok(State::LineStart),
-            (State::Data, _) => {
+            (ChunkedState::Size, _) => self.add_digit(state, byte)?,
+            (ChunkedState::Data, _) if self.remaining == 0 => return Ok(ChunkedState::LineStart),
+            (ChunkedState::Data, _) => {
                 self.content_left = self
                     .content_left
                     .checked_sub(self.remaining)
                     .ok_or(ParseError::BodyTooLarge)?;
             }
-            (_, Part::Chunk) => {}
-            (_, Part::Extension) => self.pay(ParseError::ChunkExtensionTooLong)?,
-            (_, Part::Trailer) => self.pay(ParseError::TrailersTooLarge)?,
+            (_, ChunkedPart::Chunk) => {}
+            (_, ChunkedPart::Extension) => self.pay(ParseError::ChunkExtensionTooLong)?,
+            (_, ChunkedPart::Trailer) => self.pay(ParseError::TrailersTooLarge)?,
         }
         Ok(next)
     }
 
-    fn add_digit(&mut self, state: State, byte: u8) -> Result<(), ParseError> {
+    fn add_digit(&mut self, state: ChunkedState, byte: u8) -> Result<(), ParseError> {
         // `remaining` is zero here: the chunk before, if there was one, is skipped.
-        if state == State::SizeStart {
+        if state == ChunkedState::SizeStart {
             self.digits = 0;
         }
         if self.digits == MAX_SIZE_DIGITS {

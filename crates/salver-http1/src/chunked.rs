@@ -19,16 +19,16 @@ use salver_semantics::field::is_token;
 
 use crate::error::ParseError;
 
-/// Where in the coding the next byte stands.
+/// The state of the parser: the place in the grammar at which the next byte stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
+pub(crate) enum ChunkedState {
     /// Before the first digit of a chunk size.
     SizeStart,
     /// In a chunk size.
     Size,
     /// After the CR of a chunk's first line.
     SizeLf,
-    /// In chunk data. [`step`] is not called here: the bytes are skipped at once.
+    /// In chunk data. [`step`](ChunkedState::step) is not called here: the bytes are skipped at once.
     Data,
     /// Behind the data.
     DataCr,
@@ -66,44 +66,45 @@ pub(crate) enum State {
     Done,
 }
 
-/// What a state is a part of: says which bound its bytes count against.
+/// The part of the body that a state belongs to, which decides the bound that its bytes count against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum ChunkedPart {
     Chunk,
     Extension,
     Trailer,
 }
 
-impl State {
-    pub(crate) fn part(self) -> Part {
+impl ChunkedState {
+    pub(crate) fn part(self) -> ChunkedPart {
         match self {
-            State::SizeStart
-            | State::Size
-            | State::SizeLf
-            | State::Data
-            | State::DataCr
-            | State::DataLf
-            | State::Done => Part::Chunk,
-            State::ExtensionGap
-            | State::ExtensionStart
-            | State::ExtensionName
-            | State::ExtensionNameGap
-            | State::ExtensionValueStart
-            | State::ExtensionToken
-            | State::ExtensionQuoted
-            | State::ExtensionEscape
-            | State::ExtensionQuotedEnd => Part::Extension,
-            State::LineStart | State::Name | State::Value | State::ValueLf | State::EndLf => {
-                Part::Trailer
-            }
+            ChunkedState::SizeStart
+            | ChunkedState::Size
+            | ChunkedState::SizeLf
+            | ChunkedState::Data
+            | ChunkedState::DataCr
+            | ChunkedState::DataLf
+            | ChunkedState::Done => ChunkedPart::Chunk,
+            ChunkedState::ExtensionGap
+            | ChunkedState::ExtensionStart
+            | ChunkedState::ExtensionName
+            | ChunkedState::ExtensionNameGap
+            | ChunkedState::ExtensionValueStart
+            | ChunkedState::ExtensionToken
+            | ChunkedState::ExtensionQuoted
+            | ChunkedState::ExtensionEscape
+            | ChunkedState::ExtensionQuotedEnd => ChunkedPart::Extension,
+            ChunkedState::LineStart
+            | ChunkedState::Name
+            | ChunkedState::Value
+            | ChunkedState::ValueLf
+            | ChunkedState::EndLf => ChunkedPart::Trailer,
         }
     }
 
-    /// The state behind `byte`. What a hexadecimal digit does to the size is the caller's business,
-    /// and so is the choice between [`State::Data`] and [`State::LineStart`] after a size line,
-    /// which is given here as `Data`.
-    pub(crate) fn step(self, byte: u8) -> Result<State, ParseError> {
-        use State::*;
+    /// The state behind `byte`. The caller computes the size from its digits, and chooses between
+    /// [`ChunkedState::Data`] and [`ChunkedState::LineStart`] after a size line, which is given here as `Data`.
+    pub(crate) fn step(self, byte: u8) -> Result<ChunkedState, ParseError> {
+        use ChunkedState::*;
         Ok(match (self, byte) {
             (SizeStart | Size, digit) if digit.is_ascii_hexdigit() => Size,
             (SizeLf, b'\n') => Data,
@@ -141,7 +142,7 @@ impl State {
             (Value, b'\r') => ValueLf,
             (ValueLf, b'\n') => LineStart,
 
-            _ if self.part() == Part::Extension => return Err(ParseError::ChunkExtension),
+            _ if self.part() == ChunkedPart::Extension => return Err(ParseError::ChunkExtension),
             _ => return Err(ParseError::Trailer),
         })
     }
@@ -151,7 +152,7 @@ fn is_tchar(byte: u8) -> bool {
     is_token(&[byte])
 }
 
-/// HTAB, SP, VCHAR and obs-text: what field values and quoted-strings are made of.
+/// True for the bytes of field values and quoted-strings: HTAB, SP, VCHAR and obs-text.
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

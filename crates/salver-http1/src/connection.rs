@@ -1,4 +1,4 @@
-//! The state machine of one connection: which bytes are which message (RFC 9112 section 9).
+//! The receiving side of one connection as a state machine: its bytes divided into messages (RFC 9112 section 9).
 
 use core::mem;
 
@@ -11,10 +11,10 @@ use crate::limits::Limits;
 use crate::request::{self, MAX_EMPTY_LINES, RequestHead};
 use crate::request_line;
 
-/// What the bytes so far amount to.
+/// An event on a connection, given by the bytes so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<'b> {
-    /// Nothing yet: call again when there is more input.
+    /// No event yet: call again when there is more input.
     Incomplete,
     /// A whole request: answer it now.
     Request(RequestHead<'b>),
@@ -23,7 +23,7 @@ pub enum Event<'b> {
     Body {
         /// The head of the request.
         head: RequestHead<'b>,
-        /// Whether [`CONTINUE`](crate::CONTINUE) is to be sent first: the client waits for it.
+        /// True if [`CONTINUE`](crate::CONTINUE) is to be sent first: the client waits for it.
         send_continue: bool,
     },
     /// The body of the request that was given with [`Event::Body`] has come whole.
@@ -32,12 +32,12 @@ pub enum Event<'b> {
     Refuse(Refusal),
 }
 
-/// What a connection is doing: it decides which time limit applies.
+/// The phase of a connection, which decides the time limit that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Between requests: no byte of the next head has come.
+    /// Between requests: no byte of the next head has been received.
     Idle,
-    /// Some bytes of a head have come.
+    /// A part of a head has been received.
     Head,
     /// A body is awaited.
     Body,
@@ -59,13 +59,13 @@ pub enum Phase {
 /// ```
 #[derive(Debug)]
 pub struct Connection {
-    state: State,
+    state: ReceiveState,
 }
 
-/// `Idle` and `Head` are one state here: [`Search::searched`] tells them apart.
+/// `Idle` and `Head` are one state here: [`HeadSearch::searched`] tells them apart.
 #[derive(Debug)]
-enum State {
-    Head(Search),
+enum ReceiveState {
+    Head(HeadSearch),
     Body {
         decoder: BodyDecoder,
         persistent: bool,
@@ -73,19 +73,19 @@ enum State {
     Closed,
 }
 
-/// How far the search for the end of a head has gone.
+/// The search for the end of a head, as far as it has gone.
 ///
 /// The bytes of a head that comes in pieces are searched once each; they are parsed when the first
 /// of them come, when the request line has ended, and when the head has ended. So the time that a
 /// head takes is linear in its length, however small the pieces, and what is wrong with a request
 /// line is said without waiting for more.
 #[derive(Default, Debug)]
-struct Search {
-    /// Empty lines that came before the request line.
+struct HeadSearch {
+    /// The number of empty lines before the request line.
     empty_lines: usize,
-    /// Bytes that don't have to be searched again.
+    /// The number of bytes that don't have to be searched again.
     searched: usize,
-    /// Whether the request line has ended.
+    /// True once the request line has ended.
     has_line: bool,
 }
 
@@ -99,30 +99,29 @@ impl Connection {
     /// A connection on which nothing has been received.
     pub fn new() -> Connection {
         Connection {
-            state: State::Head(Search::default()),
+            state: ReceiveState::Head(HeadSearch::default()),
         }
     }
 
-    /// What the connection is doing.
+    /// The phase of the connection.
     pub fn phase(&self) -> Phase {
         match &self.state {
-            State::Head(Search { searched: 0, .. }) => Phase::Idle,
-            State::Head(_) => Phase::Head,
-            State::Body { .. } => Phase::Body,
-            State::Closed => Phase::Closed,
+            ReceiveState::Head(HeadSearch { searched: 0, .. }) => Phase::Idle,
+            ReceiveState::Head(_) => Phase::Head,
+            ReceiveState::Body { .. } => Phase::Body,
+            ReceiveState::Closed => Phase::Closed,
         }
     }
 
-    /// Takes what has been received and not yet been consumed: the bytes of the last call that it
-    /// didn't consume, and those that came since. Returns how many bytes are consumed, and what
-    /// they amount to; the bytes of a head are consumed with its event.
+    /// Takes the bytes that have been received and not yet been consumed: those of the last call that it didn't
+    /// consume, and those that came since. Returns the number of bytes consumed, and the event; the bytes of a head
+    /// are consumed with its event.
     ///
     /// Until the event is [`Event::Incomplete`], call again with what is left: it may hold another
     /// request. With [`Event::Incomplete`] fewer than `limits.max_head` bytes are left over, so that
     /// a buffer of that size always has room for more. On a closed connection all input is consumed.
     ///
-    /// `limits` should be the same in each call. What comes of a request's content is appended to
-    /// `content`, or dropped.
+    /// `limits` should be the same in each call. The content of requests is appended to `content`, or dropped.
     #[inline]
     pub fn receive<'b>(
         &mut self,
@@ -151,23 +150,23 @@ impl Connection {
         };
         let step = self.advance(limits, input, content, head);
         let (length, step) = step.unwrap_or_else(|refusal| {
-            self.state = State::Closed;
-            (input.len(), Step::Refuse(refusal))
+            self.state = ReceiveState::Closed;
+            (input.len(), EventKind::Refuse(refusal))
         });
         *consumed = length;
         *event = match step {
-            Step::Request => return,
-            Step::Incomplete => Event::Incomplete,
-            Step::Body => Event::Body {
+            EventKind::Request => return,
+            EventKind::Incomplete => Event::Incomplete,
+            EventKind::Body => Event::Body {
                 send_continue: head.expect_continue,
                 head: mem::replace(head, RequestHead::blank()),
             },
-            Step::BodyEnd => Event::BodyEnd,
-            Step::Refuse(refusal) => Event::Refuse(refusal),
+            EventKind::BodyEnd => Event::BodyEnd,
+            EventKind::Refuse(refusal) => Event::Refuse(refusal),
         };
     }
 
-    /// Returns how many bytes are consumed, and what they amount to.
+    /// Returns the number of bytes consumed, and the kind of the event; `head` is written if it has one.
     #[inline]
     fn advance<'b>(
         &mut self,
@@ -175,39 +174,39 @@ impl Connection {
         input: &'b [u8],
         content: Option<&mut Vec<u8>>,
         head: &mut RequestHead<'b>,
-    ) -> Result<(usize, Step), Refusal> {
+    ) -> Result<(usize, EventKind), Refusal> {
         match &mut self.state {
-            State::Head(search) => match search.receive(limits, input, head)? {
-                (consumed, false) => Ok((consumed, Step::Incomplete)),
+            ReceiveState::Head(search) => match search.receive(limits, input, head)? {
+                (consumed, false) => Ok((consumed, EventKind::Incomplete)),
                 (consumed, true) if head.body == BodyLength::None => {
-                    self.state = State::after_request(head.persistent);
-                    Ok((consumed, Step::Request))
+                    self.state = ReceiveState::after_request(head.persistent);
+                    Ok((consumed, EventKind::Request))
                 }
                 (consumed, true) => {
-                    self.state = State::Body {
+                    self.state = ReceiveState::Body {
                         decoder: BodyDecoder::new(head.body, limits),
                         persistent: head.persistent,
                     };
-                    Ok((consumed, Step::Body))
+                    Ok((consumed, EventKind::Body))
                 }
             },
-            State::Body {
+            ReceiveState::Body {
                 decoder,
                 persistent,
             } => match decoder.read(input, content)? {
-                (consumed, false) => Ok((consumed, Step::Incomplete)),
+                (consumed, false) => Ok((consumed, EventKind::Incomplete)),
                 (consumed, true) => {
-                    self.state = State::after_request(*persistent);
-                    Ok((consumed, Step::BodyEnd))
+                    self.state = ReceiveState::after_request(*persistent);
+                    Ok((consumed, EventKind::BodyEnd))
                 }
             },
-            State::Closed => Ok((input.len(), Step::Incomplete)),
+            ReceiveState::Closed => Ok((input.len(), EventKind::Incomplete)),
         }
     }
 }
 
-/// An [`Event`] without what it holds: the head is elsewhere.
-enum Step {
+/// The kind of an [`Event`], whose head is elsewhere.
+enum EventKind {
     Incomplete,
     Request,
     Body,
@@ -215,19 +214,19 @@ enum Step {
     Refuse(Refusal),
 }
 
-impl State {
-    /// RFC 9112 section 9.6: behind a request that ends the connection none is processed.
-    fn after_request(persistent: bool) -> State {
+impl ReceiveState {
+    /// The state after a request: none is processed behind one that ends the connection (RFC 9112 section 9.6).
+    fn after_request(persistent: bool) -> ReceiveState {
         if persistent {
-            State::Head(Search::default())
+            ReceiveState::Head(HeadSearch::default())
         } else {
-            State::Closed
+            ReceiveState::Closed
         }
     }
 }
 
-impl Search {
-    /// Returns how many bytes are consumed, and whether `head` holds a request now.
+impl HeadSearch {
+    /// Returns the number of bytes consumed, and true if `head` holds a request now.
     fn receive<'b>(
         &mut self,
         limits: &Limits,
@@ -256,7 +255,7 @@ impl Search {
         Ok((skipped, false))
     }
 
-    /// Searches the bytes that are new. Says whether parsing them all will say more than last time.
+    /// Searches the new bytes. True if parsing all of them will tell more than last time.
     fn is_worth_parsing(&mut self, limits: &Limits, input: &[u8]) -> bool {
         let mut line_ended = false;
         while let Some(rest) = input.get(self.searched..) {
@@ -293,15 +292,15 @@ mod tests {
         assert!(size_of::<Connection>() <= 64, "{}", size_of::<Connection>());
     }
 
-    /// What a driver has after each read of `step` bytes, if nothing is consumed.
+    /// The input of a driver after each read of `step` bytes, if nothing is consumed.
     fn reads(input: &[u8], step: usize) -> impl Iterator<Item = usize> {
         (step..input.len()).step_by(step).chain([input.len()])
     }
 
-    /// How often parsing is worth it if `input` comes in steps of `step` bytes.
+    /// The number of times that parsing is worth it if `input` comes in steps of `step` bytes.
     fn parses(input: &[u8], step: usize) -> usize {
         let limits = Limits::default();
-        let mut search = Search::default();
+        let mut search = HeadSearch::default();
         reads(input, step)
             .filter(|&end| search.is_worth_parsing(&limits, &input[..end]))
             .count()
@@ -329,7 +328,7 @@ mod tests {
     #[test]
     fn each_byte_is_searched_once() {
         let limits = Limits::default();
-        let mut search = Search::default();
+        let mut search = HeadSearch::default();
         let input = [HEAD, &b"x".repeat(10_000)].concat();
         for end in 1..input.len() {
             search.is_worth_parsing(&limits, &input[..end]);

@@ -1,4 +1,4 @@
-//! What can be wrong with a request, and the status that says so.
+//! The errors of requests, and the status of each.
 
 use salver_semantics::Refusal;
 
@@ -9,7 +9,7 @@ impl From<ParseError> for Refusal {
     }
 }
 
-/// Each thing that can be wrong.
+/// The error of a request that cannot be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ParseError {
     EmptyLines,
@@ -44,7 +44,7 @@ pub(crate) enum ParseError {
 }
 
 impl ParseError {
-    /// The one table from what is wrong to what is answered.
+    /// The status and the sentence for people of each error: the one table of them.
     const fn answer(self) -> (u16, &'static str) {
         match self {
             Self::EmptyLines => (400, "Too many empty lines before the request line"),

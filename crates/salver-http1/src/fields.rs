@@ -1,4 +1,4 @@
-//! The fields that a file server reads, picked out of a field section in one pass.
+//! The fields that are read of a request, picked out of its field section in one pass.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use salver_semantics::{Authority, RequestFields, authority, message, request_fie
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
 type Value<'b> = Option<Cow<'b, [u8]>>;
 
-/// The fields that say how the message itself is to be handled.
+/// The fields that control the framing and the connection.
 #[derive(Default, Debug)]
-pub(crate) struct Control<'b> {
+pub(crate) struct ControlFields<'b> {
     pub(crate) host: Value<'b>,
     pub(crate) connection: Value<'b>,
     pub(crate) content_length: Value<'b>,
@@ -21,14 +21,14 @@ pub(crate) struct Control<'b> {
     pub(crate) expect: Value<'b>,
 }
 
-/// The fields that anybody reads.
+/// The fields that are kept while a section is read.
 #[derive(Debug)]
-pub(crate) struct Kept<'k, 'b> {
-    pub(crate) control: &'k mut Control<'b>,
+pub(crate) struct KeptFields<'k, 'b> {
+    pub(crate) control: &'k mut ControlFields<'b>,
     pub(crate) fields: &'k mut RequestFields<'b>,
 }
 
-impl<'b> Kept<'_, 'b> {
+impl<'b> KeptFields<'_, 'b> {
     /// Takes one field line. `value` may have whitespace around it.
     ///
     /// Joining the lines of one name also settles what repeated lines mean where only one is
@@ -45,11 +45,11 @@ impl<'b> Kept<'_, 'b> {
         }
     }
 
-    /// Where the value of the field `name` is kept, if it is. The length goes first, so that most
-    /// names are compared with nothing.
+    /// The slot for the value of the field `name`, if it is kept. The length goes first, so that most names are
+    /// compared with nothing.
     #[inline]
     fn slot(&mut self, name: &[u8]) -> Option<&mut Value<'b>> {
-        let Kept { control, fields } = self;
+        let KeptFields { control, fields } = self;
         Some(match name.len() {
             4 if is(name, b"host") => &mut control.host,
             6 if is(name, b"expect") => &mut control.expect,
@@ -68,8 +68,8 @@ fn join<'b>(first: &mut Cow<'b, [u8]>, value: &[u8]) {
     first.extend_from_slice(value);
 }
 
-impl Control<'_> {
-    /// RFC 9112 section 3.2: one valid Host field in every HTTP/1.1 request; where there is one in
+impl ControlFields<'_> {
+    /// Checks the Host field (RFC 9112 section 3.2): a valid one in every HTTP/1.1 request; where there is one in
     /// HTTP/1.0, it is valid too.
     #[inline]
     pub(crate) fn check_host(&self, version: Version) -> Result<(), ParseError> {
@@ -81,18 +81,18 @@ impl Control<'_> {
         }
     }
 
-    /// RFC 9112 section 9.3.
+    /// True if the connection lasts beyond the answer (RFC 9112 section 9.3).
     #[inline]
     pub(crate) fn is_persistent(&self, version: Version) -> bool {
         match self.connection.as_deref() {
             None => version == Version::Http11,
-            // What nearly all clients send that send anything.
+            // Nearly all clients that send the field send this.
             Some(value) if is(value, b"keep-alive") => true,
             Some(value) => persists(value, version),
         }
     }
 
-    /// Whether `100 Continue` is expected (RFC 9110 section 10.1.1).
+    /// True if `100 Continue` is expected (RFC 9110 section 10.1.1).
     #[inline]
     pub(crate) fn expects_continue(&self, version: Version) -> Result<bool, ParseError> {
         match &self.expect {
@@ -103,13 +103,13 @@ impl Control<'_> {
     }
 }
 
-/// Whether the Expect field says so, and nothing else.
+/// True if the Expect field has `100-continue`; an error if it has anything else.
 #[cold]
 fn expectation(expect: &[u8]) -> Result<bool, ParseError> {
     message::expects_continue(expect).ok_or(ParseError::Expectation)
 }
 
-/// What the Connection field of a request of that version means.
+/// True if the connection lasts by its Connection field, in a request of that version.
 #[inline(never)]
 fn persists(connection: &[u8], version: Version) -> bool {
     let has = |option| list(connection).any(|member| member.eq_ignore_ascii_case(option));
@@ -130,10 +130,10 @@ mod tests {
         (name, value)
     }
 
-    fn gather<'b>(lines: &[Line<'b>]) -> (Control<'b>, RequestFields<'b>) {
-        let mut control = Control::default();
+    fn gather<'b>(lines: &[Line<'b>]) -> (ControlFields<'b>, RequestFields<'b>) {
+        let mut control = ControlFields::default();
         let mut fields = RequestFields::default();
-        let mut kept = Kept {
+        let mut kept = KeptFields {
             control: &mut control,
             fields: &mut fields,
         };
@@ -216,7 +216,7 @@ mod tests {
             let lines = [line(name, "x")];
             let (control, fields) = gather(&lines);
             assert_eq!(fields, RequestFields::default(), "{name}");
-            let Control {
+            let ControlFields {
                 host,
                 connection,
                 content_length,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(fields.range.as_deref(), Some(&b"bytes=0-1, bytes=2-3"[..]));
     }
 
-    fn control<'b>(name: &'b str, values: &[&'b str]) -> Control<'b> {
+    fn control<'b>(name: &'b str, values: &[&'b str]) -> ControlFields<'b> {
         let lines: Vec<_> = values.iter().map(|value| line(name, value)).collect();
         gather(&lines).0
     }

@@ -1,28 +1,28 @@
-//! How long the message body of a request is (RFC 9112 section 6.3).
+//! The length of the message body of a request (RFC 9112 section 6.3).
 
 use salver_semantics::field::{is_token, list, trim_ows};
 use salver_semantics::message;
 
 use crate::error::ParseError;
-use crate::fields::Control;
+use crate::fields::ControlFields;
 use crate::limits::{Limits, check_body};
 use crate::request_line::Version;
 
-/// What follows a head.
+/// The length of a message body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyLength {
-    /// Nothing: the next request begins right behind the head. `Content-Length: 0` is this too.
+    /// No body: the next request begins right behind the head. `Content-Length: 0` is this too.
     None,
-    /// That many bytes, at least one.
+    /// A body of so many bytes, at least one.
     Sized(u64),
     /// The chunked transfer coding.
     Chunked,
 }
 
-/// The rules for requests, in the order of section 6.3. Where two recipients could disagree about
+/// The body length by the rules for requests, in the order of section 6.3. Where two recipients could disagree about
 /// the length, the request is refused: that is how requests are smuggled (section 11.2).
 pub(crate) fn body_length(
-    control: &Control<'_>,
+    control: &ControlFields<'_>,
     version: Version,
     limits: &Limits,
 ) -> Result<BodyLength, ParseError> {
@@ -39,14 +39,14 @@ pub(crate) fn body_length(
     }
 }
 
-/// RFC 9110 section 8.6 lets a recipient take a list of equal numbers for one of them; nobody honest
-/// sends that, so it is refused like any other list.
+/// The value of Content-Length. RFC 9110 section 8.6 lets a recipient take a list of equal numbers for one of them;
+/// no honest client sends that, so it is refused like any other list.
 fn content_length(value: &[u8]) -> Result<u64, ParseError> {
     message::content_length(value).ok_or(ParseError::ContentLength)
 }
 
-/// Nothing but `chunked` alone is accepted: the content is dropped, so that there is no use for the
-/// codings that compress. What remains is to say which status a refusal has.
+/// Checks Transfer-Encoding. Only `chunked` alone is accepted: files need no content, so that there is no use for the
+/// codings that compress. All else is refused, with 400 or 501.
 fn transfer_encoding(value: &[u8]) -> Result<(), ParseError> {
     const CHUNKED: &[u8] = b"chunked";
     if value.eq_ignore_ascii_case(CHUNKED) {
@@ -93,10 +93,10 @@ mod tests {
     ) {
         let value = |value: Option<&'static str>| value.map(|v| Cow::Borrowed(v.as_bytes()));
         let leak = |value: Option<&str>| value.map(|v| &*String::from(v).leak());
-        let control = Control {
+        let control = ControlFields {
             content_length: value(leak(content_length)),
             transfer_encoding: value(leak(transfer_encoding)),
-            ..Control::default()
+            ..ControlFields::default()
         };
         let actual = body_length(&control, Version::Http11, &Limits::default());
         assert_eq!(actual, expected, "{content_length:?} {transfer_encoding:?}");

@@ -1,5 +1,5 @@
-//! Which host a request is for. Who serves all hosts alike need not know, so it is not read with
-//! the rest of the head.
+//! The host that a request is for. A server of all hosts alike need not know it, so it is not read with the rest of
+//! the head.
 
 use salver_semantics::field::trim_ows;
 use salver_semantics::request_fields::is;

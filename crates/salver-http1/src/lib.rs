@@ -2,9 +2,9 @@
 //!
 //! # Where to begin
 //!
-//! [`Connection::receive`] takes what came and says in an [`Event`] what it was, or in a [`Refusal`] why
-//! the connection ends. [`write_head`] writes the head of an answer, [`RenderedHead`] one that is used
-//! often. [`Limits`] has what a client may send, in bytes, and the defaults.
+//! [`Connection::receive`] takes the bytes received and gives an [`Event`], or a [`Refusal`] with which the
+//! connection ends. [`write_head`] writes the head of an answer, [`RenderedHead`] one that is used often. [`Limits`]
+//! has what a client may send, in bytes, and the defaults.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -31,4 +31,4 @@ pub use request::{OwnedRequestHead, RawHead, RequestHead, parse};
 pub use request_line::{Version, request_method};
 pub use response::{CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase, write_head};
 pub use salver_semantics::{Method, Refusal, RequestFields};
-pub use target::Target;
+pub use target::RequestTarget;

@@ -1,58 +1,57 @@
-//! Bytes to a request head (RFC 9112 sections 2 to 6).
+//! The parser of request heads (RFC 9112 sections 2 to 6).
 
 use salver_semantics::{Method, Refusal, RequestFields};
 
 use crate::error::ParseError;
-use crate::fields::{Control, Kept};
+use crate::fields::{ControlFields, KeptFields};
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
 use crate::request_line::{self, RequestLine, Version};
 use crate::section;
-use crate::target::Target;
+use crate::target::RequestTarget;
 
-/// Empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).
+/// The number of empty lines that are skipped before a request line (RFC 9112 section 2.2 asks for at least one).
 pub(crate) const MAX_EMPTY_LINES: usize = 4;
 
-/// A request without its content. It borrows from the bytes it was read from.
+/// The head of a request. It borrows from the bytes that it was read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestHead<'b> {
     /// The method.
     pub method: Method,
-    /// What it asks about.
-    pub target: Target<'b>,
-    /// The version by which it is understood.
+    /// The request target.
+    pub target: RequestTarget<'b>,
+    /// The version by which the request is understood.
     pub version: Version,
-    /// Whether the connection lasts beyond the answer (RFC 9112 section 9.3), as far as the client
-    /// is concerned.
+    /// True if the connection lasts beyond the answer (RFC 9112 section 9.3), as far as the client is concerned.
     pub persistent: bool,
     /// The fields that select and condition a representation.
     pub fields: RequestFields<'b>,
-    /// What follows the head.
+    /// The length of the body.
     pub body: BodyLength,
-    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 section
-    /// 10.1.1). Never set without a body.
+    /// True if the client waits for `100 Continue` before it sends the body (RFC 9110 section 10.1.1); false without
+    /// a body.
     pub expect_continue: bool,
-    /// All of it as it came.
+    /// The head as it was received.
     pub raw: RawHead<'b>,
 }
 
-/// A head as it came, from its request line to its empty line. Its syntax has been checked.
+/// A head as it was received, from its request line to its empty line. Its syntax has been checked.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RawHead<'b>(&'b [u8]);
 
 impl<'b> RawHead<'b> {
-    /// The method, whether it is a known one or not.
+    /// The token of the method, a known one or not.
     pub fn method_token(self) -> &'b [u8] {
         let end = self.0.iter().position(|byte| *byte == b' ');
         end.and_then(|end| self.0.get(..end)).unwrap_or_default()
     }
 
-    /// The host that it is for; see [`authority`](crate::authority).
+    /// The authority that the request is for; see [`authority`](crate::authority).
     pub fn authority(self) -> Option<&'b [u8]> {
         crate::authority(self.0)
     }
 
-    /// Name and value of each field line, in their order, also of those that nobody here reads.
+    /// Name and value of each field line, in their order, those of unknown fields included.
     pub fn field_lines(self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
         let lines = self.0.split(|byte| *byte == b'\n').skip(1);
         lines.filter_map(|line| {
@@ -64,12 +63,12 @@ impl<'b> RawHead<'b> {
 }
 
 impl RequestHead<'_> {
-    /// To be written into.
+    /// A blank head to write into.
     #[inline]
     pub(crate) fn blank() -> Self {
         RequestHead {
             method: Method::Other,
-            target: Target::Asterisk,
+            target: RequestTarget::Asterisk,
             version: Version::Http10,
             persistent: false,
             fields: RequestFields::default(),
@@ -79,18 +78,17 @@ impl RequestHead<'_> {
         }
     }
 
-    /// The same request with no tie to the bytes it was read from: to be kept while its body is
-    /// skipped.
+    /// The same head, borrowing nothing: to be kept while the body is received.
     pub fn into_owned(self) -> OwnedRequestHead {
         let (asks_path, path, query) = match self.target {
-            Target::Path { path, query } => (true, path.to_vec(), query.map(<[u8]>::to_vec)),
-            Target::Asterisk | Target::Authority => (false, Vec::new(), None),
+            RequestTarget::Path { path, query } => (true, path.to_vec(), query.map(<[u8]>::to_vec)),
+            RequestTarget::Asterisk | RequestTarget::Authority => (false, Vec::new(), None),
         };
         let head = RequestHead {
             method: self.method,
             target: match self.target {
-                Target::Authority => Target::Authority,
-                _ => Target::Asterisk,
+                RequestTarget::Authority => RequestTarget::Authority,
+                _ => RequestTarget::Asterisk,
             },
             version: self.version,
             persistent: self.persistent,
@@ -108,7 +106,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// A request head that owns its bytes; see [`RequestHead::into_owned`].
+/// The head of a request that owns its bytes; see [`RequestHead::into_owned`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedRequestHead {
     /// `target` holds only in the absence of `path`, and `raw` is elsewhere.
@@ -119,10 +117,10 @@ pub struct OwnedRequestHead {
 }
 
 impl OwnedRequestHead {
-    /// The request as it was read.
+    /// The head as it was read.
     pub fn borrow(&self) -> RequestHead<'_> {
         let target = match &self.path {
-            Some(path) => Target::Path {
+            Some(path) => RequestTarget::Path {
                 path,
                 query: self.query.as_deref(),
             },
@@ -139,17 +137,16 @@ impl OwnedRequestHead {
 
 /// Reads the head of a request from the beginning of `input`.
 ///
-/// Returns the head and its length in bytes, the empty lines before it included; `None` if it has
-/// not come whole yet. The outcome for some bytes never changes when more follow, except from `None`
-/// to something. Nothing is allocated unless a field that is kept has several lines.
+/// Returns the head and its length in bytes, the empty lines before it included; `None` if the head is incomplete.
+/// The outcome for some bytes never changes when more follow, except from `None` to a head or an error. Nothing is
+/// allocated unless a field that is kept has several lines.
 ///
 /// A lone LF is taken for a line end, as RFC 9112 section 2.2 allows; CR anywhere but before LF is
 /// an error.
 ///
 /// # Errors
-/// Whatever RFC 9112 has a server refuse, with the status to send. The request line is judged
-/// first, then the syntax of the field lines in their order, then Host, then the framing, then
-/// Expect.
+/// [`Refusal`] with the status to send, for all that RFC 9112 has a server refuse. The request line is judged first,
+/// then the syntax of the field lines in their order, then Host, then the framing, then Expect.
 pub fn parse<'b>(
     input: &'b [u8],
     limits: &Limits,
@@ -166,7 +163,7 @@ pub fn parse<'b>(
 /// As [`parse`], for bytes that begin with the request line. Returns the length of the head, which
 /// is written into `head`: it is large, and to move it costs about as much as to read it.
 ///
-/// If there is no head yet, or an error, `head` is good for nothing.
+/// If the head is incomplete, or there is an error, `head` must not be used.
 #[inline(never)]
 pub(crate) fn parse_head<'b>(
     input: &'b [u8],
@@ -179,8 +176,8 @@ pub(crate) fn parse_head<'b>(
         [b'\r', ..] => return Err(ParseError::LineEnd),
         _ => {}
     }
-    // Nothing behind the limit is looked at: a head that is too long is the same head however much
-    // of it has come.
+    // Nothing behind the limit is read: the outcome for a head that is too long does not depend on how much of it has
+    // been received.
     let window = input.get(..limits.max_head).unwrap_or(input);
     let incomplete = || {
         if window.len() < limits.max_head {
@@ -192,8 +189,8 @@ pub(crate) fn parse_head<'b>(
     let Some((line, section)) = request_line::parse(window, limits.max_target)? else {
         return incomplete();
     };
-    let mut control = Control::default();
-    let mut kept = Kept {
+    let mut control = ControlFields::default();
+    let mut kept = KeptFields {
         control: &mut control,
         fields: &mut head.fields,
     };
@@ -245,7 +242,7 @@ mod tests {
             Expect: 100-continue\r\nConnection: close\r\n\r\n";
         let expected = RequestHead {
             method: Method::Get,
-            target: Target::Path {
+            target: RequestTarget::Path {
                 path: b"/a",
                 query: Some(b"b"),
             },

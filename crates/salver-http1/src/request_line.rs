@@ -1,14 +1,14 @@
 //! The request line (RFC 9112 section 3).
 //!
-//! httparse could read it, but takes neither HTTP/1.2 nor a target that is not UTF-8, and doesn't
-//! tell what is wrong. The pass over the target is needed anyway: `#` has to be found.
+//! httparse could read it, but takes neither HTTP/1.2 nor a target that is not UTF-8, and doesn't name each error.
+//! The pass over the target is needed anyway: `#` has to be found.
 
 use salver_semantics::Method;
 use salver_semantics::field::is_token;
 
 use crate::error::ParseError;
 use crate::scan;
-use crate::target::{RawTarget, Target};
+use crate::target::{RawTarget, RequestTarget};
 
 /// The protocol version by which a request is understood.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,34 +23,34 @@ pub enum Version {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RequestLine<'b> {
     pub(crate) method: Method,
-    pub(crate) target: Target<'b>,
+    pub(crate) target: RequestTarget<'b>,
     pub(crate) version: Version,
 }
 
-/// The longest method that is looked at, in bytes.
+/// The longest method that is read, in bytes.
 const MAX_METHOD: usize = 64;
 
-/// `HTTP/1.1` and CRLF.
+/// The length of `HTTP/1.1` and CRLF.
 const VERSION_AND_END: usize = 10;
 
-/// A line that has not ended within this many bytes is refused by [`parse`].
+/// The length in bytes within which a line has to end, or is refused by [`parse`].
 pub(crate) fn longest(max_target: usize) -> usize {
     max_target.saturating_add(MAX_METHOD + 1 + 1 + VERSION_AND_END)
 }
 
-/// What a part of the line says, and the bytes behind it; `None` if it has not come whole.
-type Part<'b, T> = Result<Option<(T, &'b [u8])>, ParseError>;
+/// A part of the line as it was parsed, and the bytes behind it; `None` if it is incomplete.
+type Parsed<'b, T> = Result<Option<(T, &'b [u8])>, ParseError>;
 
-/// What stands before a byte, that byte, and what follows it.
+/// The bytes before a delimiter, the delimiter, and the bytes after it.
 type Divided<'b> = (&'b [u8], u8, &'b [u8]);
 
-/// Reads the request line that `input` begins with. `Some` comes with what follows the line, `None`
-/// says that the line has not ended yet.
+/// Parses the request line that `input` begins with. `Some` comes with the bytes after the line, `None` says that the
+/// line has not ended yet.
 ///
 /// The first byte that is wrong decides, however much follows it: the outcome doesn't depend on how
 /// the bytes were divided into reads.
 #[inline]
-pub(crate) fn parse(input: &[u8], max_target: usize) -> Part<'_, RequestLine<'_>> {
+pub(crate) fn parse(input: &[u8], max_target: usize) -> Parsed<'_, RequestLine<'_>> {
     let Some((method, rest)) = method(input)? else {
         return Ok(None);
     };
@@ -62,7 +62,7 @@ pub(crate) fn parse(input: &[u8], max_target: usize) -> Part<'_, RequestLine<'_>
     };
     // The version comes first: the preface `PRI * HTTP/2.0` (RFC 9113 section 3.4) has a target
     // that only OPTIONS may have.
-    let target = Target::parse(method, target)?;
+    let target = RequestTarget::parse(method, target)?;
     Ok(Some((
         RequestLine {
             method,
@@ -92,7 +92,7 @@ fn divide(
 
 /// The method that the line begins with.
 #[inline]
-pub(crate) fn method(input: &[u8]) -> Part<'_, Method> {
+pub(crate) fn method(input: &[u8]) -> Parsed<'_, Method> {
     match input {
         [b'G', b'E', b'T', b' ', rest @ ..] => Ok(Some((Method::Get, rest))),
         [b'H', b'E', b'A', b'D', b' ', rest @ ..] => Ok(Some((Method::Head, rest))),
@@ -100,7 +100,7 @@ pub(crate) fn method(input: &[u8]) -> Part<'_, Method> {
     }
 }
 
-fn any_method(input: &[u8]) -> Part<'_, Method> {
+fn any_method(input: &[u8]) -> Parsed<'_, Method> {
     let ends = |byte: u8| !byte.is_ascii_uppercase() && !is_token(&[byte]);
     match divide(input, MAX_METHOD, ends) {
         Ok(Some((token, b' ', rest))) if !token.is_empty() => {
@@ -112,10 +112,10 @@ fn any_method(input: &[u8]) -> Part<'_, Method> {
     }
 }
 
-/// Any byte but controls, SP and `#` is let through: RFC 3986 allows fewer, but what a path means
-/// is decided once, where it is decoded.
+/// The request target. Any byte but controls, SP and `#` is allowed: RFC 3986 allows fewer, but a path is judged
+/// once, where it is decoded.
 #[inline]
-fn target(input: &[u8], max_target: usize) -> Part<'_, RawTarget<'_>> {
+fn target(input: &[u8], max_target: usize) -> Parsed<'_, RawTarget<'_>> {
     let mut end = scan::run(scan::TARGET, input);
     let mut question = None;
     if input.get(end) == Some(&b'?') {
@@ -136,7 +136,7 @@ fn target(input: &[u8], max_target: usize) -> Part<'_, RawTarget<'_>> {
     }
 }
 
-/// Where the query ends that begins with the `?` at `question`. A query may hold more of them.
+/// The end of the query that begins with the `?` at `question`. A query may hold more of them.
 #[inline(never)]
 fn query_end(input: &[u8], question: usize) -> usize {
     let mut end = question;
@@ -147,14 +147,14 @@ fn query_end(input: &[u8], question: usize) -> usize {
 }
 
 #[inline]
-fn version(input: &[u8]) -> Part<'_, Version> {
+fn version(input: &[u8]) -> Parsed<'_, Version> {
     match input.strip_prefix(b"HTTP/1.1\r\n") {
         Some(rest) => Ok(Some((Version::Http11, rest))),
         None => any_version(input),
     }
 }
 
-fn any_version(input: &[u8]) -> Part<'_, Version> {
+fn any_version(input: &[u8]) -> Parsed<'_, Version> {
     let (line, rest) = match divide(input, VERSION_AND_END - 1, |byte| byte == b'\n') {
         Ok(Some((line, _, rest))) => (line, rest),
         Ok(None) => return Ok(None),
@@ -180,8 +180,8 @@ fn any_version(input: &[u8]) -> Part<'_, Version> {
     }
 }
 
-/// The method of the request that `input` begins with, once it has come, whatever else is wrong with the
-/// head or missing: the answer to HEAD has no content, refusal or not (RFC 9112 section 6.3).
+/// The method of the request that `input` begins with, once it is whole, even if the rest of the head is wrong or
+/// missing: the answer to HEAD has no content, refusal or not (RFC 9112 section 6.3).
 pub fn request_method(input: &[u8]) -> Option<Method> {
     let (_, line) = skip_empty_lines(input);
     let (method, _) = method(line).ok()??;

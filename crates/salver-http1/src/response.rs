@@ -1,4 +1,4 @@
-//! A response's status line and field section to bytes (RFC 9112 sections 4 and 5).
+//! The heads of responses, rendered: status line and field section (RFC 9112 sections 4 and 5).
 
 use crate::request_line::Version;
 use salver_semantics::field::is_token;
@@ -6,22 +6,22 @@ use salver_semantics::field::is_token;
 /// The interim response that lets a client send its content (RFC 9110 section 15.2.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Bytes that [`RenderedHead::write`] appends at most, beyond [`RenderedHead::len`].
+/// The most bytes that [`RenderedHead::write`] appends beyond [`RenderedHead::len`] and `more`.
 pub const TAIL_AT_MOST: usize = b"Connection: keep-alive\r\n\r\n".len();
 
-/// What a response says about the connection (RFC 9112 section 9).
+/// The persistence of a connection, as a response announces it (RFC 9112 section 9).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Persistence {
-    /// It lasts, as HTTP/1.1 has it by default: nothing is said.
+    /// The connection lasts, as HTTP/1.1 has it by default: no field is needed.
     KeepAlive,
-    /// It lasts, and a client of HTTP/1.0 is told so: `Connection: keep-alive`.
+    /// The connection lasts, and a client of HTTP/1.0 is told so: `Connection: keep-alive`.
     KeepAliveExplicit,
-    /// It ends: `Connection: close`.
+    /// The connection ends: `Connection: close`.
     Close,
 }
 
 impl Persistence {
-    /// What to say to a client that spoke `version`, on a connection that lasts or doesn't.
+    /// The persistence to announce to a client of `version`, on a connection that lasts or doesn't.
     pub const fn new(version: Version, lasts: bool) -> Persistence {
         match (version, lasts) {
             (_, false) => Persistence::Close,
@@ -45,7 +45,7 @@ impl Persistence {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RenderedHead {
     bytes: Box<[u8]>,
-    /// Where in `bytes` the 29 bytes of the date stand.
+    /// The index in `bytes` of the 29 bytes of the date.
     date_at: usize,
 }
 
@@ -64,13 +64,13 @@ impl RenderedHead {
         }
     }
 
-    /// Length in bytes without what [`RenderedHead::write`] adds at the end.
+    /// The length in bytes, without those that [`RenderedHead::write`] adds at the end.
     #[expect(clippy::len_without_is_empty, reason = "there is always a status line")]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Where the 29 bytes of the date stand in what [`write`](Self::write) appends.
+    /// The index of the 29 bytes of the date in the bytes that [`write`](Self::write) appends.
     pub fn date_at(&self) -> usize {
         self.date_at
     }
@@ -96,8 +96,8 @@ impl RenderedHead {
     }
 }
 
-/// Appends the head of a response to `out`: status line, Date, `fields` in their order, Connection
-/// if there is something to say, and the empty line.
+/// Appends the head of a response to `out`: status line, Date, `fields` in their order, Connection if it is needed,
+/// and the empty line.
 ///
 /// No value can end its line or the head: CR, LF and NUL are replaced by SP (RFC 9110 section 5.5).
 /// A field whose name is not a token is left out. `status` has three digits.
@@ -113,7 +113,7 @@ pub fn write_head<'a>(
     out.extend_from_slice(connection.tail());
 }
 
-/// Appends the status line and Date. Returns where the date stands.
+/// Appends the status line and Date. Returns the index of the date.
 fn push_start(out: &mut Vec<u8>, status: u16, date: &[u8; 29]) -> usize {
     out.extend_from_slice(b"HTTP/1.1 ");
     for unit in [100, 10, 1] {
@@ -145,8 +145,7 @@ fn push_fields<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a
     }
 }
 
-/// The reason phrase of a status code (RFC 9110 section 15, RFC 6585); empty for one that has no
-/// business in a file server.
+/// The reason phrase of a status code (RFC 9110 section 15, RFC 6585); empty for one that a file server never sends.
 pub const fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

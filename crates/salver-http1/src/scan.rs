@@ -1,27 +1,27 @@
-//! Where a run of bytes of one kind ends, found eight bytes at a time.
+//! Scanning for the end of a run of bytes of one class, eight bytes at a time.
 //!
-//! A [`Kind`] takes eight bytes as one word, the first in the lowest place, and sets the highest bit
-//! of each byte that is *not* of the kind. Only the lowest bit that it sets has to be right: a
-//! carry may spoil the bytes behind it, and nobody looks at them. NUL is of no kind, so that the
-//! zeros that stand for bytes behind the end are the end of every run.
+//! A [`ByteClass`] takes eight bytes as one word, the first in the lowest place, and sets the highest bit of each
+//! byte that is *not* in the class. Only the lowest bit that it sets has to be right: a carry may spoil the bytes
+//! behind it, which are not read. NUL is in no class, so that the zeros that stand for bytes behind the end are the
+//! end of every run.
 
-/// See above.
-type Kind = fn(u64) -> u64;
+/// The test of eight bytes at once for those outside of a class.
+type ByteClass = fn(u64) -> u64;
 
 /// A byte in all eight places.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// What field values are made of but for HTAB: SP, VCHAR and obs-text (RFC 9110 section 5.5).
-pub(crate) const TEXT: Kind = |word| {
+/// The bytes of field values but for HTAB: SP, VCHAR and obs-text (RFC 9110 section 5.5).
+pub(crate) const TEXT: ByteClass = |word| {
     let below_space = word.wrapping_sub(each(b' '));
     let delete = (word ^ each(0x7f)).wrapping_sub(each(1));
     (below_space | delete) & !word & each(0x80)
 };
 
-/// What a request target is made of, less `?`: anything but controls, SP and `#`.
-pub(crate) const TARGET: Kind = |word| {
+/// The bytes of request targets but for `?`: anything but controls, SP and `#`.
+pub(crate) const TARGET: ByteClass = |word| {
     let to_space = word.wrapping_sub(each(b' ' + 1));
     let hash = (word ^ each(b'#')).wrapping_sub(each(1));
     // `?` and DEL differ in one bit.
@@ -29,9 +29,8 @@ pub(crate) const TARGET: Kind = |word| {
     (to_space | hash | question_or_delete) & !word & each(0x80)
 };
 
-/// What nearly all field names are made of: letters and `-`. What ends the run may still be a
-/// `tchar`.
-pub(crate) const NAME: Kind = |word| {
+/// The bytes of nearly all field names: letters and `-`. The byte that ends the run may still be a `tchar`.
+pub(crate) const NAME: ByteClass = |word| {
     let dash = is_not(word, b'-');
     !((letters(word) | !dash) & !word) & each(0x80)
 };
@@ -53,22 +52,22 @@ fn is_not(word: u64, byte: u8) -> u64 {
     ((word ^ each(byte)) & each(0x7f)) + each(0x7f)
 }
 
-/// The length of the run of bytes of that kind that `bytes` begin with.
+/// The length of the run of bytes of that class that `bytes` begin with.
 #[inline(always)]
-pub(crate) fn run(kind: Kind, bytes: &[u8]) -> usize {
+pub(crate) fn run(class: ByteClass, bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some((chunk, behind)) = rest.split_first_chunk() {
-        let others = kind(u64::from_le_bytes(*chunk));
+        let others = class(u64::from_le_bytes(*chunk));
         if others != 0 {
             return bytes.len() - rest.len() + first(others);
         }
         rest = behind;
     }
-    run_at_end(kind, bytes, rest)
+    run_at_end(class, bytes, rest)
 }
 
-/// As [`run`] of `TEXT`, faster where it is long: the compiler makes vector instructions of what is
-/// done to sixteen bytes without a branch.
+/// As [`run`] of `TEXT`, faster where it is long: the compiler makes vector instructions of a loop over sixteen bytes
+/// without a branch.
 #[inline(always)]
 pub(crate) fn run_of_text(bytes: &[u8]) -> usize {
     let is_other = |byte: u8| byte < b' ' || byte == 0x7f;
@@ -88,21 +87,20 @@ pub(crate) fn run_of_text(bytes: &[u8]) -> usize {
     }
 }
 
-/// As [`run`], where only `rest`, fewer than eight bytes at the end of `bytes`, have not been looked
-/// at.
+/// As [`run`], where only `rest`, fewer than eight bytes at the end of `bytes`, have not been scanned.
 #[inline(always)]
-fn run_at_end(kind: Kind, bytes: &[u8], rest: &[u8]) -> usize {
+fn run_at_end(class: ByteClass, bytes: &[u8], rest: &[u8]) -> usize {
     match bytes.last_chunk() {
-        // Those that are looked at again are of the kind, so that none of them is marked.
-        Some(chunk) => bytes.len() - 8 + first(kind(u64::from_le_bytes(*chunk))),
+        // The bytes that are scanned again are in the class, so that none of them is marked.
+        Some(chunk) => bytes.len() - 8 + first(class(u64::from_le_bytes(*chunk))),
         None => {
             let shift = |word, &byte| word << 8 | u64::from(byte);
-            bytes.len() - rest.len() + first(kind(rest.iter().rfold(0, shift)))
+            bytes.len() - rest.len() + first(class(rest.iter().rfold(0, shift)))
         }
     }
 }
 
-/// The place of the first byte that is marked, 8 if none is.
+/// The index of the first byte that is marked, 8 if none is.
 #[inline(always)]
 fn first(others: u64) -> usize {
     // At most 8, on any machine.
@@ -126,14 +124,14 @@ mod tests {
         byte.is_ascii_alphabetic() || byte == b'-'
     }
 
-    type Case = (Kind, fn(u8) -> bool);
+    type Case = (ByteClass, fn(u8) -> bool);
 
     const CASES: [Case; 3] = [(TEXT, is_text), (TARGET, is_target), (NAME, is_name)];
 
     fn check(bytes: &[u8]) {
         let expected = |is: fn(u8) -> bool| bytes.iter().take_while(|&&byte| is(byte)).count();
-        for (number, (kind, is)) in CASES.into_iter().enumerate() {
-            let actual = run(kind, bytes);
+        for (number, (class, is)) in CASES.into_iter().enumerate() {
+            let actual = run(class, bytes);
             assert_eq!(actual, expected(is), "{number} {}", bytes.escape_ascii());
         }
         assert_eq!(run_of_text(bytes), expected(is_text));

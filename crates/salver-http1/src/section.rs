@@ -1,17 +1,17 @@
-//! The lines of a field section (RFC 9112 section 5), each byte looked at once.
+//! The parser of field sections (RFC 9112 section 5), which reads each byte once.
 
 use salver_semantics::field::is_token;
 
 use crate::error::ParseError;
 use crate::scan;
 
-/// Two parts of the input, one behind the other.
-type Divided<'b> = (&'b [u8], &'b [u8]);
+/// A field value, and the input behind its line.
+type ValueAndRest<'b> = (&'b [u8], &'b [u8]);
 
-/// Reads the field section that `input` begins with, up to and with the empty line behind it, and
-/// gives `keep` the name and the value of each line, the value with the whitespace around it.
+/// Parses the field section that `input` begins with, up to and with the empty line behind it, and gives `keep` the
+/// name and the value of each line, the value with the whitespace around it.
 ///
-/// Returns the length of the section in bytes; `None` if it has not come whole yet.
+/// Returns the length of the section in bytes; `None` if it is incomplete.
 ///
 /// # Errors
 /// The first byte that is wrong decides. More than `max_fields` lines are refused at the end of the
@@ -26,15 +26,15 @@ pub(crate) fn parse<'b>(
     let mut left = max_fields;
     let mut rest = input;
     loop {
-        // Most often nothing follows the section: then there are too few bytes to look at at once.
+        // Most often nothing follows the section: then there are too few bytes to scan at once.
         if rest == b"\r\n" {
             return Ok(Some(input.len()));
         }
         let (name, behind) = match rest.split_at_checked(scan::run(scan::NAME, rest)) {
             Some((name @ [_, ..], [b':', behind @ ..])) => (name, behind),
-            _ => match unusual(rest)? {
-                Some(Unusual::Line(name, behind)) => (name, behind),
-                Some(Unusual::End(behind)) => return Ok(Some(input.len() - behind.len())),
+            _ => match line_or_end(rest)? {
+                Some(LineOrEnd::Line(name, behind)) => (name, behind),
+                Some(LineOrEnd::End(behind)) => return Ok(Some(input.len() - behind.len())),
                 None => return Ok(None),
             },
         };
@@ -47,19 +47,19 @@ pub(crate) fn parse<'b>(
     }
 }
 
-/// What may begin other than with letters and a colon. Each holds what follows it.
-enum Unusual<'b> {
-    /// Nothing: the section ends.
+/// The end of a section, or a line with an line_or_end name. Each holds the input behind it.
+enum LineOrEnd<'b> {
+    /// The empty line.
     End(&'b [u8]),
     /// A line whose name has other characters than letters and `-`.
     Line(&'b [u8], &'b [u8]),
 }
 
-/// `None` if it has not come whole.
-fn unusual(input: &[u8]) -> Result<Option<Unusual<'_>>, ParseError> {
+/// Parses the end of a section, or a name of any characters. `None` if it is incomplete.
+fn line_or_end(input: &[u8]) -> Result<Option<LineOrEnd<'_>>, ParseError> {
     match input {
         [b'\r', b'\n', behind @ ..] | [b'\n', behind @ ..] => {
-            return Ok(Some(Unusual::End(behind)));
+            return Ok(Some(LineOrEnd::End(behind)));
         }
         [b'\r'] => return Ok(None),
         [b'\r', ..] => return Err(ParseError::LineEnd),
@@ -69,7 +69,7 @@ fn unusual(input: &[u8]) -> Result<Option<Unusual<'_>>, ParseError> {
         return Ok(None);
     };
     match input.split_at_checked(length) {
-        Some((name @ [_, ..], [b':', behind @ ..])) => Ok(Some(Unusual::Line(name, behind))),
+        Some((name @ [_, ..], [b':', behind @ ..])) => Ok(Some(LineOrEnd::Line(name, behind))),
         _ => Err(ParseError::FieldName),
     }
 }
@@ -77,7 +77,7 @@ fn unusual(input: &[u8]) -> Result<Option<Unusual<'_>>, ParseError> {
 /// Divides `input` behind the line that it begins with: the value, with the whitespace around it,
 /// and the next line. `None` if the line has not ended.
 #[inline]
-fn value(input: &[u8]) -> Result<Option<Divided<'_>>, ParseError> {
+fn value(input: &[u8]) -> Result<Option<ValueAndRest<'_>>, ParseError> {
     let mut end = scan::run_of_text(input);
     loop {
         match input.split_at_checked(end) {
@@ -99,7 +99,7 @@ mod tests {
     use salver_semantics::field::trim_ows;
 
     /// The lines and the length, or what is wrong.
-    type Outcome<'b> = Result<Option<(Vec<Divided<'b>>, usize)>, ParseError>;
+    type Outcome<'b> = Result<Option<(Vec<ValueAndRest<'b>>, usize)>, ParseError>;
 
     fn parsed(input: &[u8], max_fields: usize) -> Outcome<'_> {
         let mut lines = Vec::new();

@@ -4,15 +4,15 @@ use salver_semantics::{Authority, Method};
 
 use crate::error::ParseError;
 
-/// What a request is about. The bytes are as they were received: not decoded, not normalised.
+/// A request target (RFC 9112 section 3.2). The bytes are as they were received: not decoded, not normalised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target<'b> {
+pub enum RequestTarget<'b> {
     /// Origin form, or absolute form with its scheme and authority taken off.
     Path {
         /// Begins with `/`. Holds neither `?` nor `#`, no control and no space; any byte from 0x80
         /// on may be there.
         path: &'b [u8],
-        /// What follows the first `?`, without it.
+        /// The query, without its `?`.
         query: Option<&'b [u8]>,
     },
     /// `*`: the server itself. Only with OPTIONS.
@@ -21,7 +21,7 @@ pub enum Target<'b> {
     Authority,
 }
 
-/// A target as it stands in the request line: neither empty nor with a control, a space or `#`.
+/// A request target as it stands in the request line: neither empty nor with a control, a space or `#`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawTarget<'b> {
     pub(crate) bytes: &'b [u8],
@@ -29,34 +29,37 @@ pub(crate) struct RawTarget<'b> {
     pub(crate) question: Option<usize>,
 }
 
-impl<'b> Target<'b> {
+impl<'b> RequestTarget<'b> {
     #[inline]
-    pub(crate) fn parse(method: Method, raw: RawTarget<'b>) -> Result<Target<'b>, ParseError> {
+    pub(crate) fn parse(
+        method: Method,
+        raw: RawTarget<'b>,
+    ) -> Result<RequestTarget<'b>, ParseError> {
         match raw.bytes {
             // Section 3.2.3: authority-form is used by CONNECT alone, and CONNECT uses no other.
             // The port is not optional.
             _ if method == Method::Connect => Authority::parse(raw.bytes)
                 .filter(|authority| authority.has_port)
-                .map(|_| Target::Authority)
+                .map(|_| RequestTarget::Authority)
                 .ok_or(ParseError::Target),
-            [b'/', ..] => Ok(Target::from_path(raw)),
+            [b'/', ..] => Ok(RequestTarget::from_path(raw)),
             // Section 3.2.4.
-            b"*" if method == Method::Options => Ok(Target::Asterisk),
-            _ => Target::from_absolute(raw.bytes).ok_or(ParseError::Target),
+            b"*" if method == Method::Options => Ok(RequestTarget::Asterisk),
+            _ => RequestTarget::from_absolute(raw.bytes).ok_or(ParseError::Target),
         }
     }
 
-    fn from_path(raw: RawTarget<'b>) -> Target<'b> {
+    fn from_path(raw: RawTarget<'b>) -> RequestTarget<'b> {
         let end = raw.question.unwrap_or(raw.bytes.len());
         let (path, query) = raw.bytes.split_at_checked(end).unwrap_or((raw.bytes, b""));
-        Target::Path {
+        RequestTarget::Path {
             path,
             query: query.strip_prefix(b"?"),
         }
     }
 
-    /// Section 3.2.2. The authority is checked and dropped: every host is served alike.
-    fn from_absolute(raw: &'b [u8]) -> Option<Target<'b>> {
+    /// A target in absolute form (section 3.2.2). The authority is checked and dropped: every host is served alike.
+    fn from_absolute(raw: &'b [u8]) -> Option<RequestTarget<'b>> {
         let colon = raw.iter().position(|&byte| byte == b':')?;
         let (scheme, rest) = raw.split_at_checked(colon)?;
         if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {
@@ -71,15 +74,15 @@ impl<'b> Target<'b> {
         Authority::parse(authority)?;
         Some(match path {
             // RFC 9110 section 4.2.3: an empty path means "/".
-            [] => Target::Path {
+            [] => RequestTarget::Path {
                 path: b"/",
                 query: None,
             },
-            [b'?', query @ ..] => Target::Path {
+            [b'?', query @ ..] => RequestTarget::Path {
                 path: b"/",
                 query: Some(query),
             },
-            _ => Target::from_path(RawTarget {
+            _ => RequestTarget::from_path(RawTarget {
                 bytes: path,
                 question: path.iter().position(|&byte| byte == b'?'),
             }),
@@ -92,9 +95,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(method: Method, raw: &[u8], expected: Option<Target<'_>>) {
+    fn check(method: Method, raw: &[u8], expected: Option<RequestTarget<'_>>) {
         let question = raw.iter().position(|&byte| byte == b'?');
-        let actual = Target::parse(
+        let actual = RequestTarget::parse(
             method,
             RawTarget {
                 bytes: raw,
@@ -109,8 +112,8 @@ mod tests {
         );
     }
 
-    fn path<'b>(path: &'b [u8], query: Option<&'b [u8]>) -> Option<Target<'b>> {
-        Some(Target::Path { path, query })
+    fn path<'b>(path: &'b [u8], query: Option<&'b [u8]>) -> Option<RequestTarget<'b>> {
+        Some(RequestTarget::Path { path, query })
     }
 
     #[test]
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn other_forms() {
-        check(Method::Options, b"*", Some(Target::Asterisk));
+        check(Method::Options, b"*", Some(RequestTarget::Asterisk));
         for method in [
             Method::Get,
             Method::Head,
@@ -216,7 +219,7 @@ mod tests {
         }
         check(Method::Connect, b"*", None);
         for raw in [&b"a:443"[..], b"a.example:80", b"127.0.0.1:1", b"[::1]:443"] {
-            check(Method::Connect, raw, Some(Target::Authority));
+            check(Method::Connect, raw, Some(RequestTarget::Authority));
             check(Method::Get, raw, None);
             check(Method::Options, raw, None);
         }

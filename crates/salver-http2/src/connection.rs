@@ -1,9 +1,9 @@
-//! One connection: frames in, events out; answers in, frames out.
+//! The protocol of one connection: frames in, events out; answers in, frames out.
 
 mod answer;
 mod content;
 mod control;
-mod goodbye;
+mod goaway;
 mod section;
 
 pub use self::answer::Stalled;
@@ -11,32 +11,32 @@ pub use self::answer::Stalled;
 use salver_fields::{Priority, Rejection, RequestHead, Scratch};
 use salver_semantics::{FloodGuard, Method, RateCredit, Refusal};
 
-use self::goodbye::Goodbye;
-use crate::error::{ErrorCode, Fault};
+use self::goaway::GoawayState;
+use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, PREFACE, flag, kind, push_number, push_settings, setting};
 use crate::hpack::Decoder;
 use crate::limits::Limits;
-use crate::streams::{State, Stream, Streams};
+use crate::streams::{Stream, StreamState, Streams};
 
 /// The window that each side has until it is told otherwise (RFC 9113 section 6.9.2).
 const INITIAL_WINDOW: i64 = 65_535;
 
-/// What the bytes so far amount to.
+/// An event on a connection, given by the bytes so far.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all events are requests")]
 pub enum Event<'s, T> {
-    /// Nothing yet: call again when there is more input.
+    /// No event yet: call again when there is more input.
     Incomplete,
-    /// Nothing that the caller need know: call again with what is left.
+    /// An event that is of no use to the caller: call again with the rest of the input.
     Again,
-    /// Content of a request that is not whole yet; for who has a use for it. Each piece comes once.
+    /// A piece of the content of a request that is not whole yet. Each piece comes once.
     Content {
         /// Its stream.
         stream: u32,
         /// The next piece of the content.
         content: &'s [u8],
     },
-    /// Answer this: by [`Connection::respond`], now or later.
+    /// A whole request, to be answered by [`Connection::respond`], now or later.
     Request {
         /// Its stream.
         stream: u32,
@@ -45,7 +45,7 @@ pub enum Event<'s, T> {
         /// The last piece of its content.
         content: &'s [u8],
     },
-    /// Answer this request by its refusal: by [`Connection::respond`], now or later.
+    /// A request to be answered with its refusal by [`Connection::respond`], now or later.
     Refused {
         /// Its stream.
         stream: u32,
@@ -54,87 +54,87 @@ pub enum Event<'s, T> {
         /// The status, and a sentence for people.
         refusal: Refusal,
     },
-    /// A request is withdrawn, or its answer is not wanted any more, or cannot be had.
+    /// A stream that was reset: its request is withdrawn, or its answer is not wanted any more.
     Cancelled {
         /// The stream.
         stream: u32,
-        /// What its answer was made of, if it was on its way.
+        /// The content of its answer, if it was being sent.
         content: Option<T>,
     },
-    /// Send what is to be sent, and close.
+    /// The end of the connection: send all output, and close.
     Ended,
 }
 
-/// What a connection is doing: it decides which time limit applies.
+/// The phase of a connection, which decides the time limit that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// No stream is open.
     Idle,
-    /// The preface or a field block has come in part.
+    /// A part of the preface or of a field block has been received.
     Head,
-    /// The content of a request is awaited, and no answer is on its way.
+    /// The content of a request is awaited, and no answer is being made or sent.
     Body,
-    /// Answers are on their way.
+    /// Answers are being made or sent.
     Answering,
 }
 
-/// One connection. `T` is what the caller keeps with an answer that is on its way.
+/// The protocol of one connection. `T` is the content of an answer that is being sent, which the caller gives.
 #[derive(Debug)]
 pub struct Connection<T> {
-    /// Bytes of the preface that have come.
+    /// The number of bytes of the preface that have been received.
     preface: usize,
-    /// Whether the client's first SETTINGS have come.
+    /// True after the client's first SETTINGS.
     is_open: bool,
     has_ended: bool,
     decoder: Decoder,
-    block: Option<Box<Block>>,
+    block: Option<Box<FieldBlock>>,
     streams: Streams<T>,
     /// The highest stream that the client has opened.
     last: u32,
-    /// Bit n: the client opened stream `last - 2n`.
+    /// The streams that the client opened: bit n stands for stream `last - 2n`.
     opened: u64,
-    /// Bit n: stream `last - 2n` was reset by this side; what was on its way is ignored.
+    /// The streams that this side reset, whose later frames are ignored: bit n stands for stream `last - 2n`.
     reset: u64,
-    /// Bytes that may be sent on all streams together.
+    /// The connection's flow-control window: the bytes that may be sent on all streams together.
     window: i64,
     /// The window of a new stream.
     initial_window: i64,
-    /// Content received since the client last heard of its window.
+    /// The bytes received since the last WINDOW_UPDATE for the connection.
     taken: u32,
-    /// The next field block must say that this side uses no dynamic table.
+    /// True if the next field block must announce that this side uses no dynamic table.
     resize: bool,
     flood_guard: FloodGuard,
-    /// Of streams that are not open yet.
+    /// The priorities of streams that are not open yet.
     priorities: Vec<(u32, Priority)>,
-    /// Bytes of content sent for which the client has not widened a window yet.
+    /// The bytes of content sent for which the client has not widened a window yet.
     credit: u64,
-    goodbye: Goodbye,
-    /// What the client may still take its time for while it lets nothing be sent at all.
+    goaway_state: GoawayState,
+    /// The client's credit of time while its connection window is used up.
     pace: Option<RateCredit>,
-    /// Bytes of content sent since the pace was looked at.
+    /// The bytes of content sent since the pace was checked.
     sent: u64,
-    /// Bytes that may be held before further streams are refused.
+    /// The bytes that may be held before further streams are refused.
     room: usize,
     peer_goes_away: bool,
-    /// Grows with everything that leads somewhere.
+    /// A counter of requests and of content, see [`progress`](Connection::progress).
     progress: u64,
 }
 
-/// What each step of receiving needs of its caller.
-struct Call<'a> {
+/// The arguments of [`Connection::receive`] that each of its steps needs.
+struct ReceiveArgs<'a> {
     limits: &'a Limits,
     second: u64,
     scratch: &'a mut Scratch,
     out: &'a mut Vec<u8>,
 }
 
-/// A field block that has come in part.
+/// A field block that is incomplete.
 #[derive(Debug)]
-struct Block {
+struct FieldBlock {
     stream: u32,
     ends_stream: bool,
-    /// Depends on itself (RFC 7540 section 5.3.1).
-    is_selfish: bool,
+    /// True if the stream depends on itself (RFC 7540 section 5.3.1).
+    depends_on_itself: bool,
     bytes: Vec<u8>,
 }
 
@@ -164,7 +164,7 @@ impl<T> Connection<T> {
             flood_guard: FloodGuard::new(),
             priorities: Vec::new(),
             credit: 0,
-            goodbye: Goodbye::Unsaid,
+            goaway_state: GoawayState::Unsent,
             pace: None,
             sent: 0,
             room: usize::MAX,
@@ -173,7 +173,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Appends what this side sends first.
+    /// Appends the server's preface: its SETTINGS.
     pub fn begin(&self, limits: &Limits, out: &mut Vec<u8>) {
         let max_head = u32::try_from(limits.request.max_head).unwrap_or(u32::MAX);
         push_settings(
@@ -186,7 +186,7 @@ impl<T> Connection<T> {
         );
     }
 
-    /// What the connection is doing.
+    /// The phase of the connection.
     pub fn phase(&self) -> Phase {
         if self.block.is_some() || !self.is_open {
             return Phase::Head;
@@ -201,27 +201,27 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Grows with every request, with content that comes and with content that is sent. A client
-    /// for which it stands still only keeps the connection busy.
+    /// A counter that grows with every request, and with content that is received or sent. A client for which it
+    /// stands still only keeps the connection busy.
     pub fn progress(&self) -> u64 {
         self.progress
     }
 
-    /// Whether nothing is left to do, and nothing will come.
+    /// True if the connection can be closed: no stream is open, and none will be.
     pub fn is_over(&self) -> bool {
         let no_more = self.peer_goes_away || self.goes_away();
         self.has_ended || no_more && self.streams.len() == 0
     }
 
-    /// Memory that is held for streams, and for input that is not whole, in bytes. Not what the caller
-    /// keeps elsewhere of the answers.
+    /// The memory of streams and of incomplete input, in bytes, without the content of answers that the caller keeps
+    /// elsewhere.
     pub fn held(&self) -> usize {
         let block = self.block.as_ref();
         block.map_or(0, |block| block.bytes.capacity()) + self.streams.held()
     }
 
-    /// From now on refuses further streams while more than this is held, in bytes (RFC 9113 section 8.7: they
-    /// can be sent again). A few are always taken. At first there is no such bound.
+    /// Sets the limit in bytes of [`held`](Self::held) beyond which further streams are refused (RFC 9113 section
+    /// 8.7: they can be sent again). A few are always accepted. At first there is no limit.
     pub fn limit_held(&mut self, bytes: usize) {
         self.room = bytes;
     }
@@ -229,18 +229,18 @@ impl<T> Connection<T> {
     /// The method of the request on a stream whose content is awaited.
     pub fn method(&mut self, stream: u32) -> Option<Method> {
         match &self.streams.get(stream)?.state {
-            State::Receiving(incoming) => Some(incoming.request.method),
-            State::Answering | State::Sending { .. } => None,
+            StreamState::Receiving(incoming) => Some(incoming.request.method),
+            StreamState::Answering | StreamState::Sending { .. } => None,
         }
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     pub fn open_streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Takes what has been received and not yet been consumed. Returns how many bytes are consumed
-    /// and what they amount to; what has to be said to the client is appended to `out`.
+    /// Takes the bytes that have been received and not yet been consumed. Returns the number of bytes consumed, and
+    /// the event; frames for the client are appended to `out`.
     ///
     /// Until the event is [`Event::Incomplete`] or [`Event::Ended`], call again with what is left.
     /// With `Incomplete` fewer bytes are left than one frame has at most. `second` is a clock that
@@ -259,41 +259,41 @@ impl<T> Connection<T> {
                 return (input.len(), Event::Ended);
             }
             let rest = input.get(consumed..).unwrap_or_default();
-            let mut call = Call {
+            let mut args = ReceiveArgs {
                 limits,
                 second,
                 scratch,
                 out,
             };
-            let (length, done) = match self.read(&mut call, rest) {
+            let (length, done) = match self.read(&mut args, rest) {
                 Ok(read) => read,
-                Err(fault) => {
+                Err(error) => {
                     let frame = Frame::read(rest).ok().flatten();
                     let length = frame.map_or(rest.len(), |(length, _)| length);
-                    (length, self.give_up(limits, second, fault, call.out))
+                    (length, self.handle_error(limits, second, error, args.out))
                 }
             };
             consumed += length;
             match done {
-                Done::Frame => {}
+                FrameOutcome::Frame => {}
                 done => break done,
             }
         };
         let event = match done {
-            Done::Incomplete => Event::Incomplete,
-            Done::Closed(stream, content) => Event::Cancelled { stream, content },
-            Done::Content(stream, content) => Event::Content { stream, content },
-            Done::Held(stream, request, content) => Event::Request {
+            FrameOutcome::Incomplete => Event::Incomplete,
+            FrameOutcome::Closed(stream, content) => Event::Cancelled { stream, content },
+            FrameOutcome::Content(stream, content) => Event::Content { stream, content },
+            FrameOutcome::Request(stream, request, content) => Event::Request {
                 stream,
                 request: *request,
                 content,
             },
-            Done::Refused(stream, method, refusal) => Event::Refused {
+            FrameOutcome::Refused(stream, method, refusal) => Event::Refused {
                 stream,
                 method,
                 refusal,
             },
-            Done::Head(stream, ends) => match scratch.section.request() {
+            FrameOutcome::Head(stream, ends) => match scratch.section.request() {
                 // RFC 9113 section 8.1.1.
                 Ok(head) if ends && head.content_length.is_some_and(|length| length > 0) => {
                     self.malformed(limits, second, stream, out)
@@ -309,16 +309,16 @@ impl<T> Connection<T> {
                 }
                 Err(Rejection::Malformed(_)) => self.malformed(limits, second, stream, out),
             },
-            Done::Frame | Done::Ended => Event::Ended,
+            FrameOutcome::Frame | FrameOutcome::Ended => Event::Ended,
         };
         (consumed, event)
     }
 
     fn read<'i>(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         input: &'i [u8],
-    ) -> Result<(usize, Done<'i, T>), Fault> {
+    ) -> Result<(usize, FrameOutcome<'i, T>), ProtocolError> {
         if self.preface < PREFACE.len() {
             let expected = PREFACE.get(self.preface..).unwrap_or_default();
             let count = expected.len().min(input.len());
@@ -327,14 +327,14 @@ impl<T> Connection<T> {
             }
             self.preface += count;
             let done = if count < expected.len() {
-                Done::Incomplete
+                FrameOutcome::Incomplete
             } else {
-                Done::Frame
+                FrameOutcome::Frame
             };
             return Ok((count, done));
         }
         let Some((length, frame)) = Frame::read(input)? else {
-            return Ok((0, Done::Incomplete));
+            return Ok((0, FrameOutcome::Incomplete));
         };
         // Section 3.4: SETTINGS first.
         if !self.is_open && (frame.kind != kind::SETTINGS || frame.has(flag::ACK)) {
@@ -347,28 +347,28 @@ impl<T> Connection<T> {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         let done = match frame.kind {
-            kind::DATA => self.data(call, &frame),
-            kind::HEADERS => self.headers(call, &frame),
-            kind::CONTINUATION => self.continuation(call, &frame),
-            kind::PRIORITY => self.priority(call, &frame),
-            kind::RST_STREAM => self.reset_by_peer(call, &frame),
-            kind::SETTINGS => self.settings(call, &frame),
+            kind::DATA => self.data(args, &frame),
+            kind::HEADERS => self.headers(args, &frame),
+            kind::CONTINUATION => self.continuation(args, &frame),
+            kind::PRIORITY => self.priority(args, &frame),
+            kind::RST_STREAM => self.reset_by_peer(args, &frame),
+            kind::SETTINGS => self.settings(args, &frame),
             kind::PUSH_PROMISE => Err(ErrorCode::PROTOCOL_ERROR.into()),
-            kind::PING => self.ping(call, &frame),
-            kind::GOAWAY => self.goaway(call, &frame),
-            kind::WINDOW_UPDATE => self.window_update(call, &frame),
-            kind::PRIORITY_UPDATE => self.priority_update(call, &frame),
-            // Section 4.1: what is unknown is ignored.
-            _ => self.spend(call).map(|()| Done::Frame),
+            kind::PING => self.ping(args, &frame),
+            kind::GOAWAY => self.goaway(args, &frame),
+            kind::WINDOW_UPDATE => self.window_update(args, &frame),
+            kind::PRIORITY_UPDATE => self.priority_update(args, &frame),
+            // Section 4.1: unknown types are ignored.
+            _ => self.count_idle_frame(args).map(|()| FrameOutcome::Frame),
         }?;
         Ok((length, done))
     }
 
-    /// A frame that leads to nothing.
-    fn spend(&mut self, call: &Call<'_>) -> Result<(), Fault> {
+    /// Counts a frame that leads to nothing.
+    fn count_idle_frame(&mut self, args: &ReceiveArgs<'_>) -> Result<(), ProtocolError> {
         if self
             .flood_guard
-            .spend(call.limits.max_idle_frames, call.second)
+            .spend(args.limits.max_idle_frames, args.second)
         {
             Ok(())
         } else {
@@ -384,36 +384,36 @@ impl<T> Connection<T> {
         stream: u32,
         out: &mut Vec<u8>,
     ) -> Event<'s, T> {
-        let fault = Fault::Stream(stream, ErrorCode::PROTOCOL_ERROR);
-        match self.give_up(limits, second, fault, out) {
-            Done::Ended => Event::Ended,
+        let error = ProtocolError::Stream(stream, ErrorCode::PROTOCOL_ERROR);
+        match self.handle_error(limits, second, error, out) {
+            FrameOutcome::Ended => Event::Ended,
             _ => Event::Again,
         }
     }
 
-    /// Says what was wrong.
-    fn give_up(
+    /// Resets the stream of a error, or ends the connection with GOAWAY.
+    fn handle_error(
         &mut self,
         limits: &Limits,
         second: u64,
-        fault: Fault,
+        error: ProtocolError,
         out: &mut Vec<u8>,
-    ) -> Done<'static, T> {
-        let code = match fault {
-            Fault::Stream(stream, code)
+    ) -> FrameOutcome<'static, T> {
+        let code = match error {
+            ProtocolError::Stream(stream, code)
                 if self.flood_guard.spend(limits.max_idle_frames, second) =>
             {
                 return match self.reset(stream, code, out) {
-                    Some(closed) => Done::Closed(stream, content(closed)),
-                    None => Done::Frame,
+                    Some(closed) => FrameOutcome::Closed(stream, content(closed)),
+                    None => FrameOutcome::Frame,
                 };
             }
-            Fault::Stream(..) => ErrorCode::ENHANCE_YOUR_CALM,
-            Fault::Connection(code) => code,
+            ProtocolError::Stream(..) => ErrorCode::ENHANCE_YOUR_CALM,
+            ProtocolError::Connection(code) => code,
         };
         self.push_goaway(code, out);
         self.has_ended = true;
-        Done::Ended
+        FrameOutcome::Ended
     }
 
     /// Resets a stream from this side.
@@ -423,7 +423,7 @@ impl<T> Connection<T> {
         self.streams.close(stream)
     }
 
-    /// The bit of a stream in the masks; 0 for one that is too old.
+    /// The bit of a stream in `opened` and `reset`; 0 for one that is too old.
     fn bit(&self, stream: u32) -> u64 {
         let age = self.last.saturating_sub(stream) / 2;
         1u64.checked_shl(age).unwrap_or(0)
@@ -433,44 +433,43 @@ impl<T> Connection<T> {
         self.reset |= self.bit(stream);
     }
 
-    /// What a frame on a stream that is not open means (RFC 9113 section 5.1).
-    fn on_closed(&self, stream: u32) -> Closed {
+    /// The reason why a stream is not open, which decides how a frame on it is treated (RFC 9113 section 5.1).
+    fn closed_reason(&self, stream: u32) -> ClosedReason {
         if stream > self.last {
-            Closed::Idle
+            ClosedReason::Idle
         } else if self.reset & self.bit(stream) != 0 {
-            Closed::ResetHere
+            ClosedReason::ResetHere
         } else {
-            Closed::Ended
+            ClosedReason::Ended
         }
     }
 }
 
 fn content<T>(stream: Stream<T>) -> Option<T> {
     match stream.state {
-        State::Sending { content, .. } => Some(content),
-        State::Receiving(_) | State::Answering => None,
+        StreamState::Sending { content, .. } => Some(content),
+        StreamState::Receiving(_) | StreamState::Answering => None,
     }
 }
 
-/// What one frame amounts to.
+/// The outcome of one frame.
 #[derive(Debug)]
-enum Done<'i, T> {
+enum FrameOutcome<'i, T> {
     Incomplete,
-    /// Nothing that the caller need know.
+    /// A frame that is of no use to the caller.
     Frame,
-    /// A stream was reset.
+    /// A stream that was reset, and the content of its answer.
     Closed(u32, Option<T>),
     Content(u32, &'i [u8]),
-    /// A field section that opens a stream, and whether it ends the client's side. It is in the
-    /// scratch.
+    /// A field section that opens a stream, and true if it ends the client's side. It is in the scratch.
     Head(u32, bool),
-    Held(u32, Box<RequestHead<'static>>, &'i [u8]),
+    Request(u32, Box<RequestHead<'static>>, &'i [u8]),
     Refused(u32, Option<Method>, Refusal),
     Ended,
 }
 
-/// Why a stream is not open.
-enum Closed {
+/// The reason why a stream is not open.
+enum ClosedReason {
     Idle,
     ResetHere,
     Ended,

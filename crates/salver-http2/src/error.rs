@@ -1,4 +1,4 @@
-//! What ends a stream or a connection.
+//! The errors that end a stream or a connection.
 
 /// An error code (RFC 9113 section 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,17 +18,17 @@ impl ErrorCode {
     pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(11);
 }
 
-/// Who is hit by an error of the peer.
+/// An error of the peer, as an error of the connection or of one stream (RFC 9113 section 5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ProtocolError {
     /// The connection.
     Connection(ErrorCode),
     /// One stream.
     Stream(u32, ErrorCode),
 }
 
-impl From<ErrorCode> for Fault {
+impl From<ErrorCode> for ProtocolError {
     fn from(code: ErrorCode) -> Self {
-        Fault::Connection(code)
+        ProtocolError::Connection(code)
     }
 }

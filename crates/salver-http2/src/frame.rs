@@ -2,20 +2,20 @@
 
 use crate::error::ErrorCode;
 
-/// What a client sends first (section 3.4).
+/// The client's connection preface (section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Length of a frame's header in bytes.
+/// The length of a frame header in bytes.
 pub(crate) const HEADER: usize = 9;
 
-/// The longest payload that is taken, and that is sent (`SETTINGS_MAX_FRAME_SIZE` as it is unless
-/// said otherwise). A longer one would only let one stream hold up the others.
+/// The longest payload that is received, and that is sent (the initial `SETTINGS_MAX_FRAME_SIZE`). A longer one would
+/// only let one stream hold up the others.
 pub(crate) const LONGEST: usize = 16 * 1024;
 
 /// The largest window (section 6.9.1), and stream identifier.
 pub(crate) const MOST: u32 = 0x7fff_ffff;
 
-/// The types (section 6, RFC 9218 section 7.1).
+/// Frame types (section 6, RFC 9218 section 7.1).
 pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;
@@ -30,7 +30,7 @@ pub(crate) mod kind {
     pub(crate) const PRIORITY_UPDATE: u8 = 0x10;
 }
 
-/// The flags.
+/// Frame flags (section 6).
 pub(crate) mod flag {
     pub(crate) const ACK: u8 = 1;
     pub(crate) const END_STREAM: u8 = 1;
@@ -39,7 +39,7 @@ pub(crate) mod flag {
     pub(crate) const PRIORITY: u8 = 0x20;
 }
 
-/// The settings (section 6.5.2, RFC 9218 section 2.1).
+/// Settings (section 6.5.2, RFC 9218 section 2.1).
 pub(crate) mod setting {
     pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
     pub(crate) const ENABLE_PUSH: u16 = 2;
@@ -50,7 +50,7 @@ pub(crate) mod setting {
     pub(crate) const NO_RFC7540_PRIORITIES: u16 = 9;
 }
 
-/// A frame that has come whole.
+/// A whole frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) kind: u8,
@@ -60,7 +60,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The first frame of `input`, and its length in all; `None` if it has not come whole.
+    /// The first frame of `input`, and its length with its header; `None` if it is incomplete.
     ///
     /// # Errors
     /// `FRAME_SIZE_ERROR` as soon as a header announces too much.
@@ -92,8 +92,8 @@ impl<'a> Frame<'a> {
     /// The payload of DATA or HEADERS without padding (section 6.1).
     ///
     /// # Errors
-    /// `PROTOCOL_ERROR` if there is more padding than payload; `FRAME_SIZE_ERROR` if there is not
-    /// even its length.
+    /// `PROTOCOL_ERROR` if there is more padding than payload; `FRAME_SIZE_ERROR` if the length of the padding is
+    /// missing.
     pub(crate) fn unpadded(&self) -> Result<&'a [u8], ErrorCode> {
         if !self.has(flag::PADDED) {
             return Ok(self.payload);

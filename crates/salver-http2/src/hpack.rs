@@ -11,37 +11,37 @@ use salver_fields::string::StringError;
 pub(crate) use decoder::Decoder;
 pub(crate) use encoder::{push_line, push_status};
 
-/// Why a block cannot be decoded. Each is a connection error (RFC 9113 section 4.3): what the
-/// dynamic table holds is no longer known.
+/// The error of a field block that cannot be decoded. Each is a connection error (RFC 9113 section 4.3): the dynamic
+/// tables of both sides may differ from then on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Error {
-    /// It ends within a field line.
+pub(crate) enum HpackError {
+    /// The block ends within a field line.
     Truncated,
-    /// An integer is too large to mean anything.
+    /// An integer is too large.
     Integer,
     /// A string is not Huffman code.
     Huffman,
-    /// There is no entry with this index.
+    /// An index has no entry.
     Index,
     /// The table is made larger than allowed, or its size is changed behind a field line.
     TableSize,
 }
 
-impl From<IntegerError> for Error {
+impl From<IntegerError> for HpackError {
     fn from(error: IntegerError) -> Self {
         match error {
-            IntegerError::Truncated => Error::Truncated,
-            IntegerError::TooLarge => Error::Integer,
+            IntegerError::Truncated => HpackError::Truncated,
+            IntegerError::TooLarge => HpackError::Integer,
         }
     }
 }
 
-impl From<StringError> for Error {
+impl From<StringError> for HpackError {
     fn from(error: StringError) -> Self {
         match error {
-            StringError::Truncated => Error::Truncated,
-            StringError::TooLarge => Error::Integer,
-            StringError::Huffman => Error::Huffman,
+            StringError::Truncated => HpackError::Truncated,
+            StringError::TooLarge => HpackError::Integer,
+            StringError::Huffman => HpackError::Huffman,
         }
     }
 }

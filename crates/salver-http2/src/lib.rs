@@ -2,9 +2,9 @@
 //!
 //! # Where to begin
 //!
-//! [`Connection::receive`] takes what came and says in an [`Event`] what it was; [`Connection`] also says
-//! whose [turn](Turn) it is to send. [`RenderedHead`] is the head of an answer. [`Limits`] has what a
-//! client may send and have kept, in bytes, and the defaults.
+//! [`Connection::receive`] takes the bytes received and gives an [`Event`]; [`Connection::next_turn`] chooses the
+//! stream that sends next. [`RenderedHead`] is the head of an answer. [`Limits`] has the bounds of what a client may
+//! send and have kept, in bytes, and the defaults.
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -21,4 +21,4 @@ pub use frame::PREFACE;
 pub use limits::Limits;
 pub use response::{RenderedHead, render_fields};
 pub use salver_fields::Scratch;
-pub use streams::Turn;
+pub use streams::SendTurn;

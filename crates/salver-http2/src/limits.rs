@@ -1,20 +1,20 @@
-//! The bounds of what one connection may cost.
+//! The limits on one connection.
 
 use salver_semantics::RequestLimits;
 
-/// What one connection may cost. Numbers that a client is told, in SETTINGS or by a status.
+/// The limits on one connection. A client is told them, in SETTINGS or by a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// What one request may cost.
+    /// The limits on one request.
     pub request: RequestLimits,
-    /// Streams that may be open at once; default 128. More are refused.
+    /// The number of streams that may be open at once; default 128. More are refused.
     pub max_streams: u32,
-    /// Frames that lead to nothing - PING, SETTINGS, resets, empty ones - that may come at once;
+    /// The number of frames that may come at once although they lead to nothing - PING, SETTINGS, resets, empty ones;
     /// default 1,000. A tenth of them is allowed again each second.
     pub max_idle_frames: u32,
-    /// Whether requests are for a program, not for files alone: then all their
-    /// [lines](salver_fields::RequestHead::lines) are kept, and whoever asks before sending content (Expect) is
-    /// told to go on. Default: no.
+    /// True if requests are for a program, not for files alone: then all their
+    /// [lines](salver_fields::RequestHead::lines) are kept, and 100 Continue is sent to clients that wait for it
+    /// (Expect). Default: false.
     pub for_program: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A response's head to a field block.
+//! The heads of responses, rendered as field blocks.
 
 use crate::hpack::{push_line, push_status};
 
@@ -6,11 +6,11 @@ use crate::hpack::{push_line, push_status};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RenderedHead {
     bytes: Box<[u8]>,
-    /// Where in `bytes` the 29 bytes of the date stand.
+    /// The index in `bytes` of the 29 bytes of the date.
     date_at: usize,
 }
 
-/// The index of `date` in the static table, as a literal that is not indexed, and its length.
+/// The name `date` by its index in the static table, as a literal that is not indexed, and the length of the value.
 const DATE: [u8; 3] = [0x0f, 33 - 15, 29];
 
 impl RenderedHead {
@@ -29,7 +29,7 @@ impl RenderedHead {
         }
     }
 
-    /// Length in bytes.
+    /// The length in bytes.
     #[expect(clippy::len_without_is_empty, reason = "there is always a status")]
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -45,7 +45,7 @@ impl RenderedHead {
     }
 }
 
-/// Fields as a part of a block, to go behind a [`RenderedHead`].
+/// Renders fields as a part of a field block, to go behind a [`RenderedHead`].
 pub fn render_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Box<[u8]> {
     let mut bytes = Vec::new();
     push_fields(&mut bytes, fields);

@@ -1,4 +1,4 @@
-//! The streams of a connection that are open, and whose turn it is to send.
+//! The open streams of a connection, and the order in which they send.
 //!
 //! ```text
 //!            content follows          asked                    an answer with content
@@ -7,9 +7,9 @@
 //!   └────────────────────────────┘             └──────────────► (closed) ◄────────┘
 //! ```
 //!
-//! A reset by either side closes at any time. More urgent streams send first; among equals each
-//! sends a portion, in the order in which they came, so that small answers are whole soon and a
-//! large one holds up nobody (RFC 9218 section 10).
+//! A reset by either side closes at any time. More urgent streams send first; among equals each sends a portion, in
+//! the order in which they came, so that small answers are whole soon and a large one holds up none (RFC 9218 section
+//! 10).
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -18,90 +18,91 @@ use salver_fields::{Priority, RequestHead, URGENCIES};
 use salver_semantics::{LeastRate, RateCredit};
 use slab::Slab;
 
-/// What an answer may send before others of its urgency have their turn, in bytes. Most files of a
-/// site fit, so they are not interleaved.
+/// The bytes that an answer may send before others of its urgency have their turn. Most files of a site fit, so they
+/// are not interleaved.
 const PORTION: u64 = 64 * 1024;
 
-/// The same for an answer of which parts are of use: every frame.
+/// The same for an incremental answer: turns change with every frame.
 const INCREMENTAL_PORTION: u64 = 1;
 
-/// So many streams' memory is kept when none is open: who opens one at a time needs no more.
+/// The number of streams whose memory is kept when none is open: a client that opens one at a time needs no more.
 const KEPT: usize = 8;
 
-/// One stream that is open.
+/// An open stream.
 #[derive(Debug)]
 pub(crate) struct Stream<T> {
     pub(crate) id: u32,
-    pub(crate) state: State<T>,
-    /// Bytes that may be sent (RFC 9113 section 6.9.1). Below 0 after the peer made it smaller.
+    pub(crate) state: StreamState<T>,
+    /// The flow-control window: the bytes that may be sent (RFC 9113 section 6.9.1). Below 0 after the peer made it
+    /// smaller.
     pub(crate) window: i64,
     pub(crate) priority: Priority,
-    /// Whether the client has ended its side.
+    /// True if the client has ended its side.
     pub(crate) is_whole: bool,
-    /// The place in a queue counts only with this ticket.
+    /// The ticket of its place in a queue; a place with another ticket is void.
     ticket: u32,
     is_queued: bool,
-    /// What is left of its portion.
+    /// The bytes left of its portion.
     portion: u64,
-    /// What its client may still take its time for.
+    /// The client's credit of time while this window is used up.
     pace: Option<RateCredit>,
-    /// Bytes sent since the pace was looked at.
+    /// The bytes sent since the pace was checked.
     sent: u64,
-    /// Bytes of memory that it takes.
+    /// The memory that it takes, in bytes.
     held: usize,
 }
 
 impl<T> Stream<T> {
-    /// Whether its request has been given to the caller.
+    /// True if its request has been given to the caller.
     pub(crate) fn is_known(&self) -> bool {
-        !matches!(self.state, State::Receiving(_))
+        !matches!(self.state, StreamState::Receiving(_))
     }
 }
 
-/// How far it is.
+/// The state of an open stream.
 #[derive(Debug)]
-pub(crate) enum State<T> {
+pub(crate) enum StreamState<T> {
     /// The request's content is awaited.
-    Receiving(Box<Incoming>),
-    /// The request is known to the caller, its answer is not here.
+    Receiving(Box<IncomingRequest>),
+    /// The request has been given to the caller, whose answer is awaited.
     Answering,
-    /// So many bytes of the answer are left.
+    /// The answer is being sent; `left` bytes of it are left.
     Sending { content: T, left: u64 },
 }
 
-/// A request whose content is on its way.
+/// A request whose content is awaited.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingRequest {
     pub(crate) request: RequestHead<'static>,
-    /// Length that has come.
+    /// The bytes of content received.
     pub(crate) received: u64,
-    /// Bytes of memory that the request takes.
+    /// The memory that the request takes, in bytes.
     pub(crate) held: usize,
 }
 
-/// Whose turn it is to send.
+/// The turn of a stream to send content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
+pub struct SendTurn {
     pub(crate) key: usize,
     urgency: usize,
-    /// How many bytes it may send, at least one.
+    /// The bytes that it may send now, at least one.
     pub most: usize,
-    /// How many it may in this turn and those that follow, as the windows are now.
+    /// The bytes that it may send in this turn and those that follow, as the windows are now.
     pub ahead: u64,
 }
 
-/// All of them.
+/// All open streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Streams<T> {
     all: Slab<Stream<T>>,
-    /// Identifiers and keys, by identifier.
+    /// The identifiers of the streams and their keys, sorted by identifier.
     index: Vec<(u32, usize)>,
-    /// By urgency: who can send, with the ticket. Whose ticket is an old one has another place.
+    /// The keys of streams that can send, with their tickets, by urgency. A place with an old ticket is void.
     queues: [VecDeque<(usize, u32)>; URGENCIES],
-    /// Who could send but has no bytes at hand.
+    /// The keys of streams that could send, but whose next bytes have to be waited for.
     stalled: Vec<(usize, u32)>,
     next_ticket: u32,
-    /// Bytes of memory that all of them take.
+    /// The memory that all streams take, in bytes.
     held: usize,
 }
 
@@ -121,7 +122,7 @@ impl<T> Streams<T> {
         self.index.len()
     }
 
-    /// Bytes of memory that the streams take, without what the caller keeps with them elsewhere.
+    /// The memory that all streams take, in bytes, without the content of answers that the caller keeps elsewhere.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
@@ -130,14 +131,14 @@ impl<T> Streams<T> {
     pub(crate) fn open(
         &mut self,
         id: u32,
-        state: State<T>,
+        state: StreamState<T>,
         is_whole: bool,
         window: i64,
         priority: Priority,
     ) {
         let owned = match &state {
-            State::Receiving(incoming) => incoming.held + size_of::<Incoming>(),
-            State::Answering | State::Sending { .. } => 0,
+            StreamState::Receiving(incoming) => incoming.held + size_of::<IncomingRequest>(),
+            StreamState::Answering | StreamState::Sending { .. } => 0,
         };
         let held = owned + size_of::<Stream<T>>() + size_of::<(u32, usize)>();
         self.held += held;
@@ -170,7 +171,7 @@ impl<T> Streams<T> {
         self.all.get_mut(key)
     }
 
-    /// Closes a stream. When the last one is closed, little memory is held.
+    /// Closes a stream. When the last one is closed, little memory is kept.
     pub(crate) fn close(&mut self, id: u32) -> Option<Stream<T>> {
         let place = self.place(id)?;
         let (_, key) = self.index.remove(place);
@@ -199,7 +200,7 @@ impl<T> Streams<T> {
         fits
     }
 
-    /// Has a stream send when it can.
+    /// Queues a stream, if it can send.
     pub(crate) fn enqueue_id(&mut self, id: u32) {
         if let Some((_, key)) = self.place(id).and_then(|place| self.index.get(place)) {
             self.enqueue(*key);
@@ -210,7 +211,7 @@ impl<T> Streams<T> {
         let Some(stream) = self.all.get_mut(key) else {
             return;
         };
-        let sends = matches!(&stream.state, State::Sending { left, .. } if *left > 0);
+        let sends = matches!(&stream.state, StreamState::Sending { left, .. } if *left > 0);
         if !sends || stream.is_queued || stream.window <= 0 {
             return;
         }
@@ -223,7 +224,7 @@ impl<T> Streams<T> {
         }
     }
 
-    /// Changes a priority.
+    /// Changes the priority of a stream.
     pub(crate) fn prioritise(&mut self, id: u32, priority: Priority) {
         if let Some(stream) = self.get(id)
             && stream.priority != priority
@@ -231,7 +232,7 @@ impl<T> Streams<T> {
             let before = std::mem::replace(&mut stream.priority, priority);
             if std::mem::take(&mut stream.is_queued) {
                 let ticket = stream.ticket;
-                // However often a client changes its mind, a stream has one place.
+                // A stream has one place, however often its priority changes.
                 if let Some(queue) = self.queues.get_mut(usize::from(before.urgency)) {
                     queue.retain(|(_, other)| *other != ticket);
                 }
@@ -245,7 +246,7 @@ impl<T> Streams<T> {
     pub(crate) fn stalled(&mut self, rate: &LeastRate, time: Duration) -> Vec<u32> {
         let mut stalled = Vec::new();
         for (_, stream) in &mut self.all {
-            if let State::Sending { .. } = stream.state {
+            if let StreamState::Sending { .. } = stream.state {
                 let sent = std::mem::take(&mut stream.sent);
                 // One that waits for others, or for a disk, is not held up by its client.
                 let waits = if stream.window > 0 {
@@ -261,8 +262,8 @@ impl<T> Streams<T> {
         stalled
     }
 
-    /// Whose turn it is, if at most `most` bytes may be sent at once, and `ahead` in all.
-    pub(crate) fn next(&mut self, most: usize, ahead: u64) -> Option<Turn> {
+    /// The next turn, if at most `most` bytes may be sent at once, and `ahead` in all.
+    pub(crate) fn next(&mut self, most: usize, ahead: u64) -> Option<SendTurn> {
         if most == 0 {
             return None;
         }
@@ -271,13 +272,13 @@ impl<T> Streams<T> {
                 let stream = self.all.get_mut(key);
                 let stream = stream.filter(|stream| stream.ticket == ticket && stream.is_queued);
                 if let Some(stream) = stream {
-                    if let State::Sending { left, .. } = &stream.state
+                    if let StreamState::Sending { left, .. } = &stream.state
                         && let Ok(window @ 1..) = u64::try_from(stream.window)
                     {
                         let mine = window.min(*left);
                         let most = usize::try_from(mine).unwrap_or(most).min(most);
                         let ahead = ahead.min(mine);
-                        return Some(Turn {
+                        return Some(SendTurn {
                             key,
                             urgency,
                             most,
@@ -292,8 +293,8 @@ impl<T> Streams<T> {
         None
     }
 
-    /// Whoever had this turn has no bytes at hand.
-    pub(crate) fn stall(&mut self, turn: Turn) {
+    /// Passes over the stream that had this turn, until [`unstall`](Self::unstall).
+    pub(crate) fn stall(&mut self, turn: SendTurn) {
         let queue = self.queues.get_mut(turn.urgency);
         if let Some(entry) = queue.and_then(VecDeque::pop_front) {
             if let Some(stream) = self.all.get_mut(turn.key) {
@@ -303,7 +304,7 @@ impl<T> Streams<T> {
         }
     }
 
-    /// Lets those that had no bytes at hand try again.
+    /// Queues the streams again that were passed over.
     pub(crate) fn unstall(&mut self) {
         for (key, ticket) in std::mem::take(&mut self.stalled) {
             if self
@@ -316,13 +317,13 @@ impl<T> Streams<T> {
         }
     }
 
-    /// Whoever had this turn has sent `length` bytes; whether the answer is whole now.
-    pub(crate) fn sent(&mut self, turn: Turn, length: usize) -> bool {
+    /// Counts `length` bytes sent in this turn; true if the answer is whole now.
+    pub(crate) fn sent(&mut self, turn: SendTurn, length: usize) -> bool {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let Some(stream) = self.all.get_mut(turn.key) else {
             return false;
         };
-        let State::Sending { left, .. } = &mut stream.state else {
+        let StreamState::Sending { left, .. } = &mut stream.state else {
             return false;
         };
         *left = left.saturating_sub(length);
@@ -340,20 +341,20 @@ impl<T> Streams<T> {
         is_whole
     }
 
-    /// Closes one stream after the other, whatever its state.
+    /// Closes all streams, one after the other.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Stream<T>> {
         let all = std::mem::replace(self, Streams::new()).all;
         all.into_iter().map(|(_, stream)| stream)
     }
 
-    /// Whether any answer is awaited or on its way.
+    /// True if any answer is awaited or being sent.
     pub(crate) fn is_answering(&self) -> bool {
         self.all.iter().any(|(_, stream)| stream.is_known())
     }
 
-    /// Whether any answer has bytes left to send.
+    /// True if any answer has bytes left to send.
     pub(crate) fn is_sending(&self) -> bool {
-        let sends = |stream: &Stream<T>| matches!(stream.state, State::Sending { .. });
+        let sends = |stream: &Stream<T>| matches!(stream.state, StreamState::Sending { .. });
         self.all.iter().any(|(_, stream)| sends(stream))
     }
 }
@@ -382,7 +383,7 @@ mod tests {
     fn streams(of: &[(u32, Priority, u64)]) -> Streams<()> {
         let mut streams = Streams::new();
         for &(id, priority, left) in of {
-            let state = State::Sending { content: (), left };
+            let state = StreamState::Sending { content: (), left };
             streams.open(id, state, true, 1 << 30, priority);
             streams.enqueue_id(id);
         }

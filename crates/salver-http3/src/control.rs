@@ -1,37 +1,36 @@
-//! The control stream (RFC 9114 sections 6.2.1 and 7.2).
+//! The control streams of both sides (RFC 9114 sections 6.2.1 and 7.2).
 
 use salver_fields::Priority;
 
 use crate::Limits;
-use crate::error::{Code, ConnectionError};
+use crate::error::{ConnectionError, ErrorCode};
 use crate::frame::{
-    CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
-    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
+    CANCEL_PUSH, DATA, FramePart, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
+    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, SETTINGS, is_reserved,
 };
 use crate::varint;
 
-/// The type of a control stream.
+/// The stream type of a control stream.
 const CONTROL: u64 = 0x00;
 /// SETTINGS_MAX_FIELD_SECTION_SIZE (RFC 9114 section 7.2.4.1).
 const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
 
-/// More than this is not read of a frame that says something: several times what it can say.
+/// The longest frame that is read, in bytes: several times the longest one that makes sense.
 const LONGEST: u64 = 2048;
 
-/// Appends the beginning of the control stream: its type and the settings.
+/// Appends the beginning of the server's control stream: its type and SETTINGS.
 pub fn settings(out: &mut Vec<u8>, limits: &Limits) {
     let mut payload = Vec::new();
     varint::write(&mut payload, MAX_FIELD_SECTION_SIZE);
     varint::write(&mut payload, length(limits.max_head));
-    // No setting of QPACK: without them there is no dynamic table (RFC 9204 section 5).
+    // No setting of QPACK: by default there is no dynamic table (RFC 9204 section 5).
     varint::write(out, CONTROL);
     varint::write(out, SETTINGS);
     varint::write(out, length(payload.len()));
     out.extend_from_slice(&payload);
 }
 
-/// Appends GOAWAY: requests on this stream and later ones are not going to be answered (RFC 9114
-/// section 5.2).
+/// Appends GOAWAY: requests on `stream` and later ones are not going to be answered (RFC 9114 section 5.2).
 pub fn goaway(out: &mut Vec<u8>, stream: u64) {
     let mut payload = Vec::new();
     varint::write(&mut payload, stream);
@@ -44,47 +43,45 @@ fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// What the peer says on its control stream.
+/// The peer's control stream as it is received.
 #[derive(Debug, Default)]
 pub struct Control {
     frames: Frames,
-    /// The type of the frame that has begun, and what has come of it if it is to be kept.
+    /// The type of the frame that has begun; its payload follows if it is kept.
     kind: u64,
     payload: Vec<u8>,
     keeps: bool,
-    /// Whether the settings have begun; they come first.
-    settled: bool,
+    /// True once SETTINGS has begun, which comes first.
+    has_settings: bool,
     max_push: u64,
     goaway: Option<u64>,
 }
 
-/// Something on the control stream that is to be acted upon.
+/// An event on the control stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControlEvent {
-    /// The answer on this stream, which may not have been opened yet, is to have this priority.
+    /// The priority of the answer on a stream, which may not have been opened yet.
     Priority(u64, Priority),
-    /// A frame has begun or ended that changes nothing: of an unknown type, or about pushes. Only their number
-    /// matters.
+    /// A frame that changes nothing: of an unknown type, or about pushes. Only the number of these matters.
     Idle,
 }
 
 impl Control {
-    /// Reads what came, which follows the stream's type. `None` when `input` is used up.
+    /// Reads the bytes received, which follow the stream's type. `None` when `input` is used up.
     ///
     /// # Errors
-    /// Of the connection. The end of the stream is one too, which the caller sees:
-    /// [`Control::closed`].
+    /// [`ConnectionError`]. The end of the stream is one too, which the caller sees: [`Control::closed`].
     pub fn receive(&mut self, input: &mut &[u8]) -> Result<Option<ControlEvent>, ConnectionError> {
         while let Some(part) = self.frames.next(input) {
             match part {
-                Part::Begin { kind, length } => {
+                FramePart::Begin { kind, length } => {
                     self.begin(kind, length)?;
                     if !self.keeps {
                         return Ok(Some(ControlEvent::Idle));
                     }
                 }
-                Part::Payload(bytes) if self.keeps => self.payload.extend_from_slice(bytes),
-                Part::Payload(_) => {}
+                FramePart::Payload(bytes) if self.keeps => self.payload.extend_from_slice(bytes),
+                FramePart::Payload(_) => {}
             }
             if self.keeps && self.frames.is_whole() {
                 self.keeps = false;
@@ -97,27 +94,27 @@ impl Control {
         Ok(None)
     }
 
-    /// What the end of this stream, or of one for QPACK, means (RFC 9114 section 6.2.1).
+    /// The error of a client that ends this stream, or one for QPACK (RFC 9114 section 6.2.1).
     pub fn closed() -> ConnectionError {
         ConnectionError::new(
-            Code::ClosedCriticalStream,
+            ErrorCode::ClosedCriticalStream,
             "a stream was closed that has to stay open",
         )
     }
 
     fn begin(&mut self, kind: u64, length: u64) -> Result<(), ConnectionError> {
-        let unexpected = |reason| Err(ConnectionError::new(Code::FrameUnexpected, reason));
-        if self.settled == (kind == SETTINGS) {
-            return if self.settled {
+        let unexpected = |reason| Err(ConnectionError::new(ErrorCode::FrameUnexpected, reason));
+        if self.has_settings == (kind == SETTINGS) {
+            return if self.has_settings {
                 unexpected("settings can be sent only once")
             } else {
                 Err(ConnectionError::new(
-                    Code::MissingSettings,
+                    ErrorCode::MissingSettings,
                     "the control stream has to begin with settings",
                 ))
             };
         }
-        self.settled = true;
+        self.has_settings = true;
         self.kind = kind;
         match kind {
             DATA | HEADERS | PUSH_PROMISE => {
@@ -128,16 +125,19 @@ impl Control {
             }
             SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID if length > LONGEST => {
                 return Err(ConnectionError::new(
-                    Code::ExcessiveLoad,
+                    ErrorCode::ExcessiveLoad,
                     "the frame is too long",
                 ));
             }
             SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID => self.keeps = true,
             PRIORITY_UPDATE => self.keeps = length <= LONGEST,
             PRIORITY_UPDATE_OF_PUSH => {
-                return Err(ConnectionError::new(Code::IdError, "nothing was pushed"));
+                return Err(ConnectionError::new(
+                    ErrorCode::IdError,
+                    "nothing was pushed",
+                ));
             }
-            // Section 9: unknown ones are ignored.
+            // Section 9: unknown types are ignored.
             _ => {}
         }
         Ok(())
@@ -151,35 +151,41 @@ impl Control {
                 // RFC 9218 section 7.2: only requests have a priority.
                 if stream % 4 != 0 {
                     return Err(ConnectionError::new(
-                        Code::IdError,
+                        ErrorCode::IdError,
                         "no request can be on this stream",
                     ));
                 }
                 return Ok(Some(ControlEvent::Priority(stream, Priority::parse(value))));
             }
             MAX_PUSH_ID => {
-                let id = sole(payload)?;
+                let id = only_integer(payload)?;
                 if id < self.max_push {
-                    return Err(ConnectionError::new(Code::IdError, "the limit went down"));
+                    return Err(ConnectionError::new(
+                        ErrorCode::IdError,
+                        "the limit went down",
+                    ));
                 }
                 self.max_push = id;
                 return Ok(Some(ControlEvent::Idle));
             }
             GOAWAY => {
-                let id = sole(payload)?;
+                let id = only_integer(payload)?;
                 if self.goaway.is_some_and(|before| id > before) {
                     return Err(ConnectionError::new(
-                        Code::IdError,
+                        ErrorCode::IdError,
                         "the identifier went up",
                     ));
                 }
                 self.goaway = Some(id);
                 return Ok(Some(ControlEvent::Idle));
             }
-            // Section 7.2.3: nothing was promised that could be cancelled.
+            // Section 7.2.3: no push was promised that could be cancelled.
             CANCEL_PUSH => {
-                sole(payload)?;
-                return Err(ConnectionError::new(Code::IdError, "nothing was pushed"));
+                only_integer(payload)?;
+                return Err(ConnectionError::new(
+                    ErrorCode::IdError,
+                    "nothing was pushed",
+                ));
             }
             _ => {}
         }
@@ -188,19 +194,19 @@ impl Control {
 }
 
 fn malformed() -> ConnectionError {
-    ConnectionError::new(Code::FrameError, "the frame has not the right length")
+    ConnectionError::new(ErrorCode::FrameError, "the frame has not the right length")
 }
 
-/// The one integer that a frame consists of.
-fn sole(payload: &[u8]) -> Result<u64, ConnectionError> {
+/// The integer that is the whole payload of a frame.
+fn only_integer(payload: &[u8]) -> Result<u64, ConnectionError> {
     match varint::read(payload) {
         Some((id, [])) => Ok(id),
         _ => Err(malformed()),
     }
 }
 
-/// Section 7.2.4: each identifier once, and none that HTTP/2 had. What they say does not matter
-/// here: heads are short, and nothing else is used.
+/// Checks the payload of SETTINGS (section 7.2.4): each identifier once, and none that HTTP/2 had. The values do not
+/// matter here: heads of answers are short, and nothing else is used.
 fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
     let mut seen = Vec::new();
     while !payload.is_empty() {
@@ -209,13 +215,13 @@ fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
         payload = rest;
         if matches!(id, 0x00 | 0x02..=0x05) {
             return Err(ConnectionError::new(
-                Code::SettingsError,
+                ErrorCode::SettingsError,
                 "this setting exists in HTTP/2 only",
             ));
         }
         if seen.contains(&id) {
             return Err(ConnectionError::new(
-                Code::SettingsError,
+                ErrorCode::SettingsError,
                 "a setting is there twice",
             ));
         }
@@ -237,7 +243,7 @@ mod tests {
         out
     }
 
-    fn all(stream: &[u8], step: usize) -> Result<Vec<ControlEvent>, Code> {
+    fn all(stream: &[u8], step: usize) -> Result<Vec<ControlEvent>, ErrorCode> {
         let (mut control, mut events) = (Control::default(), Vec::new());
         for mut piece in stream.chunks(step) {
             while let Some(event) = control.receive(&mut piece).map_err(|error| error.code)? {
@@ -249,7 +255,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(frames: &[Vec<u8>], expected: Result<&[ControlEvent], Code>) {
+    fn check(frames: &[Vec<u8>], expected: Result<&[ControlEvent], ErrorCode>) {
         let stream = frames.concat();
         for step in [1, 3, 1000] {
             assert_eq!(
@@ -299,20 +305,20 @@ mod tests {
     fn what_ends_the_connection() {
         let begun = || frame(SETTINGS, b"");
         for (kind, payload, code) in [
-            (SETTINGS, &b""[..], Code::FrameUnexpected),
-            (DATA, b"x", Code::FrameUnexpected),
-            (HEADERS, b"", Code::FrameUnexpected),
-            (PUSH_PROMISE, b"", Code::FrameUnexpected),
-            (0x02, b"", Code::FrameUnexpected),
-            (0x06, b"", Code::FrameUnexpected),
-            (0x08, b"", Code::FrameUnexpected),
-            (0x09, b"", Code::FrameUnexpected),
-            (CANCEL_PUSH, b"\0", Code::IdError),
-            (PRIORITY_UPDATE, b"\x01", Code::IdError),
-            (PRIORITY_UPDATE_OF_PUSH, b"\0u=1", Code::IdError),
-            (GOAWAY, b"\0\0", Code::FrameError),
-            (MAX_PUSH_ID, b"\x40", Code::FrameError),
-            (GOAWAY, &[0; 4000], Code::ExcessiveLoad),
+            (SETTINGS, &b""[..], ErrorCode::FrameUnexpected),
+            (DATA, b"x", ErrorCode::FrameUnexpected),
+            (HEADERS, b"", ErrorCode::FrameUnexpected),
+            (PUSH_PROMISE, b"", ErrorCode::FrameUnexpected),
+            (0x02, b"", ErrorCode::FrameUnexpected),
+            (0x06, b"", ErrorCode::FrameUnexpected),
+            (0x08, b"", ErrorCode::FrameUnexpected),
+            (0x09, b"", ErrorCode::FrameUnexpected),
+            (CANCEL_PUSH, b"\0", ErrorCode::IdError),
+            (PRIORITY_UPDATE, b"\x01", ErrorCode::IdError),
+            (PRIORITY_UPDATE_OF_PUSH, b"\0u=1", ErrorCode::IdError),
+            (GOAWAY, b"\0\0", ErrorCode::FrameError),
+            (MAX_PUSH_ID, b"\x40", ErrorCode::FrameError),
+            (GOAWAY, &[0; 4000], ErrorCode::ExcessiveLoad),
         ] {
             check(&[begun(), frame(kind, payload)], Err(code));
         }
@@ -322,20 +328,23 @@ mod tests {
                 frame(MAX_PUSH_ID, b"\x02"),
                 frame(MAX_PUSH_ID, b"\x01"),
             ],
-            Err(Code::IdError),
+            Err(ErrorCode::IdError),
         );
         check(
             &[begun(), frame(GOAWAY, b"\x04"), frame(GOAWAY, b"\x08")],
-            Err(Code::IdError),
+            Err(ErrorCode::IdError),
         );
-        check(&[frame(GOAWAY, b"\0")], Err(Code::MissingSettings));
-        check(&[frame(0x21, b"")], Err(Code::MissingSettings));
+        check(&[frame(GOAWAY, b"\0")], Err(ErrorCode::MissingSettings));
+        check(&[frame(0x21, b"")], Err(ErrorCode::MissingSettings));
         for payload in [&b"\x02\0"[..], b"\0\0", b"\x05\0", b"\x06\x01\x06\x01"] {
-            check(&[frame(SETTINGS, payload)], Err(Code::SettingsError));
+            check(&[frame(SETTINGS, payload)], Err(ErrorCode::SettingsError));
         }
         for payload in [&b"\x06"[..], b"\x40", b"\x06\x40"] {
-            check(&[frame(SETTINGS, payload)], Err(Code::FrameError));
+            check(&[frame(SETTINGS, payload)], Err(ErrorCode::FrameError));
         }
-        check(&[frame(SETTINGS, &[1; 3000])], Err(Code::ExcessiveLoad));
+        check(
+            &[frame(SETTINGS, &[1; 3000])],
+            Err(ErrorCode::ExcessiveLoad),
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong on a stream, and how far the harm goes.
+//! The errors of a stream or a connection, and their codes.
 
 use salver_fields::Rejection;
 use salver_semantics::Refusal;
@@ -7,7 +7,7 @@ use salver_semantics::Refusal;
 /// section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
-pub enum Code {
+pub enum ErrorCode {
     /// H3_NO_ERROR: nothing is wrong, the stream or connection is just not needed any more.
     NoError = 0x100,
     /// H3_INTERNAL_ERROR: the fault is this server's, or of the files that it serves.
@@ -44,14 +44,14 @@ pub enum Code {
     DecoderStreamError = 0x202,
 }
 
-impl Code {
-    /// With which code to ask the client to send no more of a request that is refused.
-    pub const fn of(refusal: &Refusal) -> Code {
-        // RFC 9114 section 4.1.2: a malformed message may be answered, and is an error of the
-        // stream all the same. Section 4.1: who has its answer need not send the rest.
+impl ErrorCode {
+    /// The code by which the client is asked to send no more of a request that is refused.
+    pub const fn of(refusal: &Refusal) -> ErrorCode {
+        // RFC 9114 section 4.1.2: a malformed message may be answered, and is an error of the stream all the same.
+        // Section 4.1: a client that has its answer need not send the rest.
         match refusal.status {
-            400 => Code::MessageError,
-            _ => Code::NoError,
+            400 => ErrorCode::MessageError,
+            _ => ErrorCode::NoError,
         }
     }
 
@@ -61,28 +61,28 @@ impl Code {
     }
 }
 
-/// Ends the connection (RFC 9114 section 8).
+/// The error that ends a connection (RFC 9114 section 8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionError {
     /// The code to close it with.
-    pub code: Code,
-    /// What is wrong, for the peer's log; never with bytes of what was received.
+    pub code: ErrorCode,
+    /// The reason, for the peer's log; never with bytes that were received.
     pub reason: &'static str,
 }
 
 impl ConnectionError {
-    pub(crate) const fn new(code: Code, reason: &'static str) -> Self {
+    pub(crate) const fn new(code: ErrorCode, reason: &'static str) -> Self {
         ConnectionError { code, reason }
     }
 }
 
-/// What ends a request stream early.
+/// The failure that ends a request stream early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamFailure {
     /// The connection ends.
     Connection(ConnectionError),
     /// The stream is reset without an answer.
-    Stream(Code),
+    Stream(ErrorCode),
     /// The request gets this answer.
     Refused(Refusal),
 }
@@ -99,7 +99,7 @@ impl From<Refusal> for StreamFailure {
     }
 }
 
-/// A malformed request is answered, so that whoever made it learns what is wrong (RFC 9114 section 4.1.2).
+/// A malformed request is answered, so that its author learns what is wrong (RFC 9114 section 4.1.2).
 impl From<Rejection> for StreamFailure {
     fn from(rejection: Rejection) -> Self {
         StreamFailure::Refused(match rejection {

@@ -1,4 +1,4 @@
-//! The bytes of a stream as frames (RFC 9114 section 7.1).
+//! The frames of a stream (RFC 9114 section 7.1).
 
 use crate::varint;
 
@@ -21,49 +21,49 @@ pub(crate) const PRIORITY_UPDATE: u64 = 0xf0700;
 /// PRIORITY_UPDATE for a push.
 pub(crate) const PRIORITY_UPDATE_OF_PUSH: u64 = 0xf0701;
 
-/// Whether a frame type is one of HTTP/2 that must not be used (RFC 9114 section 7.2.8).
+/// True for the frame types of HTTP/2 that must not be used (RFC 9114 section 7.2.8).
 pub(crate) fn is_reserved(kind: u64) -> bool {
     matches!(kind, 0x02 | 0x06 | 0x08 | 0x09)
 }
 
-/// A type and a length of eight bytes each.
+/// The longest frame header in bytes: a type and a length of eight bytes each.
 const HEADER: usize = 16;
 
-/// Divides a stream.
+/// The parser that divides a stream into frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// The beginning of a frame, as far as it has come.
+    /// The header of a frame, as far as it has been received.
     header: [u8; HEADER],
     have: usize,
-    /// What has not come yet of the frame that has begun.
+    /// The bytes of payload still to come.
     left: u64,
 }
 
-/// What comes next.
+/// A part of a frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
+pub(crate) enum FramePart<'a> {
     /// A frame begins.
     Begin { kind: u64, length: u64 },
-    /// Bytes of the frame that has begun.
+    /// A piece of the payload of the frame that has begun.
     Payload(&'a [u8]),
 }
 
 impl Frames {
-    /// What comes next; `None` when the input is used up.
-    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Part<'a>> {
+    /// The next part; `None` when the input is used up.
+    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<FramePart<'a>> {
         if self.left > 0 && !input.is_empty() {
             let most = usize::try_from(self.left).unwrap_or(usize::MAX);
             let (payload, rest) = input.split_at(most.min(input.len()));
             *input = rest;
             self.left -= u64::try_from(payload.len()).unwrap_or(self.left);
-            return Some(Part::Payload(payload));
+            return Some(FramePart::Payload(payload));
         }
         if self.have == 0
             && let Some((kind, length, rest)) = header(input)
         {
             *input = rest;
             self.left = length;
-            return Some(Part::Begin { kind, length });
+            return Some(FramePart::Begin { kind, length });
         }
         // In pieces: byte by byte, which a peer that sends so pays for as well.
         while let [byte, rest @ ..] = *input {
@@ -76,24 +76,24 @@ impl Frames {
             if let Some((kind, length, _)) = header(have) {
                 self.have = 0;
                 self.left = length;
-                return Some(Part::Begin { kind, length });
+                return Some(FramePart::Begin { kind, length });
             }
         }
         None
     }
 
-    /// Whether the last frame has come whole and no other has begun.
+    /// True if the last frame is whole and no other has begun.
     pub(crate) fn is_between(&self) -> bool {
         self.left == 0 && self.have == 0
     }
 
-    /// Whether the frame that has begun has come whole.
+    /// True if the frame that has begun is whole.
     pub(crate) fn is_whole(&self) -> bool {
         self.left == 0
     }
 }
 
-/// Type and length, and what follows.
+/// The type and length of a frame, and the input behind its header.
 fn header(input: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (kind, rest) = varint::read(input)?;
     let (length, rest) = varint::read(rest)?;
@@ -110,8 +110,8 @@ mod tests {
         for mut piece in pieces.iter().copied() {
             while let Some(part) = frames.next(&mut piece) {
                 match part {
-                    Part::Begin { kind, .. } => found.push((kind, Vec::new())),
-                    Part::Payload(bytes) => found.last_mut().unwrap().1.extend(bytes),
+                    FramePart::Begin { kind, .. } => found.push((kind, Vec::new())),
+                    FramePart::Payload(bytes) => found.last_mut().unwrap().1.extend(bytes),
                 }
             }
             assert!(piece.is_empty());

@@ -2,10 +2,10 @@
 //!
 //! # Where to begin
 //!
-//! [`RequestStream::receive`] takes what came on a request's stream, [`PeerStreams`] keeps track of the
-//! others that a client opens. [`RenderedHead`] is the head of an answer. A [`StreamFailure`] says whether
-//! the answer is a status, or the stream or the connection ends. [`Limits`] has what a client may send, in
-//! bytes, and the defaults.
+//! [`RequestStream::receive`] takes the bytes received on a request's stream, [`PeerStreams`] keeps track of the
+//! others that a client opens. [`RenderedHead`] is the head of an answer. A [`StreamFailure`] is a refusal to
+//! answer with, or the end of the stream or the connection. [`Limits`] has the bounds of what a client may send, in bytes,
+//! and the defaults.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -18,9 +18,9 @@ mod streams;
 mod varint;
 
 pub use control::{Control, ControlEvent, goaway, settings};
-pub use error::{Code, ConnectionError, StreamFailure};
+pub use error::{ConnectionError, ErrorCode, StreamFailure};
 pub use request_stream::{Event, RequestStream};
-pub use response::{CONTINUE, Fields, RenderedHead, write_data_header, write_head};
+pub use response::{CONTINUE, RenderedFields, RenderedHead, write_data_header, write_head};
 pub use salver_fields::Scratch;
 pub use salver_semantics::RequestLimits as Limits;
 pub use streams::{Instructions, PeerStreams, StreamKind};

@@ -1,5 +1,5 @@
-//! Field sections (RFC 9204), without the dynamic table: whatever refers to it is an error, for this
-//! side has said that it has none.
+//! QPACK: encoded field sections (RFC 9204), without the dynamic table. A reference to it is an error, for the server
+//! announces that it has none.
 
 pub(crate) mod static_table;
 
@@ -7,34 +7,34 @@ use salver_fields::integer::IntegerError;
 use salver_fields::string::StringError;
 use salver_fields::{FieldLine, integer, string};
 
-/// Why a field section is not read.
+/// The error of a field section that cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Error {
-    /// It ends within a line.
+pub(crate) enum QpackError {
+    /// The section ends within a line.
     Truncated,
-    /// An integer is larger than anything can be here.
+    /// An integer is too large.
     Integer,
-    /// A string is not what the Huffman code gives.
+    /// A string is not Huffman code.
     Huffman,
-    /// It refers to an entry that is not in the static table.
+    /// A reference to an entry that is not in the static table.
     Reference,
 }
 
-impl From<IntegerError> for Error {
+impl From<IntegerError> for QpackError {
     fn from(error: IntegerError) -> Self {
         match error {
-            IntegerError::Truncated => Error::Truncated,
-            IntegerError::TooLarge => Error::Integer,
+            IntegerError::Truncated => QpackError::Truncated,
+            IntegerError::TooLarge => QpackError::Integer,
         }
     }
 }
 
-impl From<StringError> for Error {
+impl From<StringError> for QpackError {
     fn from(error: StringError) -> Self {
         match error {
-            StringError::Truncated => Error::Truncated,
-            StringError::TooLarge => Error::Integer,
-            StringError::Huffman => Error::Huffman,
+            StringError::Truncated => QpackError::Truncated,
+            StringError::TooLarge => QpackError::Integer,
+            StringError::Huffman => QpackError::Huffman,
         }
     }
 }
@@ -44,11 +44,11 @@ pub(crate) fn decode(
     section: &[u8],
     text: &mut Vec<u8>,
     mut each: impl FnMut(FieldLine<'_>),
-) -> Result<(), Error> {
+) -> Result<(), QpackError> {
     // Section 4.5.1: no line may need an entry of the dynamic table; then the base means nothing.
     let (required, rest) = integer::read(section, 8)?;
     if required != 0 {
-        return Err(Error::Reference);
+        return Err(QpackError::Reference);
     }
     let (_base, mut rest) = integer::read(rest, 7)?;
     while let [first, ..] = rest {
@@ -57,7 +57,7 @@ pub(crate) fn decode(
             // Section 4.5.2: an indexed line.
             0b1100..=0b1111 => {
                 let (index, tail) = integer::read(rest, 6)?;
-                let (name, value) = static_table::get(index).ok_or(Error::Reference)?;
+                let (name, value) = static_table::get(index).ok_or(QpackError::Reference)?;
                 each(FieldLine {
                     name,
                     value,
@@ -68,7 +68,7 @@ pub(crate) fn decode(
             // Section 4.5.4: the name by its index.
             0b0101 | 0b0111 => {
                 let (index, tail) = integer::read(rest, 4)?;
-                let (name, _) = static_table::get(index).ok_or(Error::Reference)?;
+                let (name, _) = static_table::get(index).ok_or(QpackError::Reference)?;
                 rest = string::read(tail, 7, text)?;
                 each(FieldLine::new(name, text));
             }
@@ -80,13 +80,13 @@ pub(crate) fn decode(
                 let (name, value) = text.split_at_checked(split).unwrap_or_default();
                 each(FieldLine::new(name, value));
             }
-            _ => return Err(Error::Reference),
+            _ => return Err(QpackError::Reference),
         }
     }
     Ok(())
 }
 
-/// Appends the beginning of a field section that needs nothing of the dynamic table.
+/// Appends the prefix of a field section that needs no entry of the dynamic table (section 4.5.1).
 pub(crate) fn begin(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
@@ -113,7 +113,7 @@ mod tests {
 
     type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-    fn decoded(section: &[u8]) -> Result<Lines, Error> {
+    fn decoded(section: &[u8]) -> Result<Lines, QpackError> {
         let mut lines = Vec::new();
         decode(section, &mut Vec::new(), |line| {
             lines.push((line.name.to_vec(), line.value.to_vec()));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(section: &[u8], expected: Result<&[(&str, &str)], Error>) {
+    fn check(section: &[u8], expected: Result<&[(&str, &str)], QpackError>) {
         let text =
             |(name, value): &(&str, &str)| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let expected = expected.map(|lines| lines.iter().map(text).collect());
@@ -147,13 +147,13 @@ mod tests {
         check(b"\0\0", Ok(&[]));
         check(b"\0\0\xd1", Ok(&[(":method", "GET")]));
         check(b"\0\0\xff\x23", Ok(&[("x-frame-options", "sameorigin")]));
-        check(b"\0\0\xff\x24", Err(Error::Reference));
+        check(b"\0\0\xff\x24", Err(QpackError::Reference));
         check(b"\0\0\x5f\x1d\x01a", Ok(&[("content-type", "a")]));
         // To be kept as it is on the way: that binds proxies only.
         check(b"\0\0\x7f\x1d\x01a", Ok(&[("content-type", "a")]));
         check(b"\0\0\x23abc\x82\x64\x02", Ok(&[("abc", "302")]));
         check(b"\0\0\x33abc\x00", Ok(&[("abc", "")]));
-        check(b"\0\0\x2a\x18\0\0", Err(Error::Huffman));
+        check(b"\0\0\x2a\x18\0\0", Err(QpackError::Huffman));
         // Entries of the dynamic table, before and behind the base.
         for section in [
             &b"\0\0\x80"[..],
@@ -162,7 +162,7 @@ mod tests {
             b"\0\0\x00\x01a",
             b"\x02\0\xd1",
         ] {
-            check(section, Err(Error::Reference));
+            check(section, Err(QpackError::Reference));
         }
         for section in [
             &b""[..],
@@ -173,9 +173,12 @@ mod tests {
             b"\0\0\x23ab",
             b"\0\0\x23abc",
         ] {
-            check(section, Err(Error::Truncated));
+            check(section, Err(QpackError::Truncated));
         }
-        check(b"\0\0\x51\x7f\xff\xff\xff\xff\xff\x01", Err(Error::Integer));
+        check(
+            b"\0\0\x51\x7f\xff\xff\xff\xff\xff\x01",
+            Err(QpackError::Integer),
+        );
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! A request stream (RFC 9114 section 4.1): one field section, content, perhaps trailers.
+//! Request streams (RFC 9114 section 4.1): one field section, content, perhaps trailers.
 
 use salver_fields::Scratch;
 use salver_semantics::Refusal;
 
 use crate::Limits;
-use crate::error::{Code, ConnectionError, StreamFailure};
+use crate::error::{ConnectionError, ErrorCode, StreamFailure};
 use crate::frame::{
-    CANCEL_PUSH, DATA, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
-    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, Part, SETTINGS, is_reserved,
+    CANCEL_PUSH, DATA, FramePart, Frames, GOAWAY, HEADERS, MAX_PUSH_ID, PRIORITY_UPDATE,
+    PRIORITY_UPDATE_OF_PUSH, PUSH_PROMISE, SETTINGS, is_reserved,
 };
 use crate::qpack;
 
-/// Where a request stream is.
+/// The part of the message that a request stream has come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum MessagePart {
     Start,
     Content,
     Trailers,
 }
 
-/// What a frame that has begun is good for.
+/// The use of the payload of a frame that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Use {
+enum PayloadUse {
     Section,
     Count,
     Skip,
@@ -31,20 +31,20 @@ enum Use {
 #[derive(Debug)]
 pub struct RequestStream {
     frames: Frames,
-    place: Place,
-    using: Use,
-    /// What has come of it, if that is not all.
+    part: MessagePart,
+    payload_use: PayloadUse,
+    /// The payload of an incomplete HEADERS frame.
     carry: Vec<u8>,
     received: u64,
     announced: Option<u64>,
 }
 
-/// What was received.
+/// An event on a request stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The input is used up.
     Incomplete,
-    /// The field section of the request is decoded. Content may follow.
+    /// The head of the request is decoded. Content may follow.
     Head,
 }
 
@@ -52,8 +52,8 @@ impl Default for RequestStream {
     fn default() -> Self {
         RequestStream {
             frames: Frames::default(),
-            place: Place::Start,
-            using: Use::Skip,
+            part: MessagePart::Start,
+            payload_use: PayloadUse::Skip,
             carry: Vec::new(),
             received: 0,
             announced: None,
@@ -62,11 +62,11 @@ impl Default for RequestStream {
 }
 
 impl RequestStream {
-    /// Reads what came. The head, once it is whole, goes into the section of `scratch`; content is appended
+    /// Reads the bytes received. The head, once it is whole, goes into the section of `scratch`; content is appended
     /// to `content`, or dropped.
     ///
     /// # Errors
-    /// What ends the stream or the connection. What still comes is not to be read then.
+    /// [`StreamFailure`]; the rest of the stream is not to be read then.
     pub fn receive(
         &mut self,
         limits: &Limits,
@@ -76,18 +76,21 @@ impl RequestStream {
     ) -> Result<Event, StreamFailure> {
         while let Some(part) = self.frames.next(input) {
             let payload = match part {
-                Part::Begin { kind, length } => {
-                    if self.place == Place::Start {
-                        // Nothing of another request is to be taken for this one.
+                FramePart::Begin { kind, length } => {
+                    if self.part == MessagePart::Start {
+                        // The scratch may hold lines of another request.
                         scratch.section.clear();
                     }
                     self.begin(limits, kind, length)?;
                     &[][..]
                 }
-                Part::Payload(payload) => payload,
+                FramePart::Payload(payload) => payload,
             };
-            if self.using != Use::Section {
-                if let Some(content) = content.as_mut().filter(|_| self.using == Use::Count) {
+            if self.payload_use != PayloadUse::Section {
+                if let Some(content) = content
+                    .as_mut()
+                    .filter(|_| self.payload_use == PayloadUse::Count)
+                {
                     content.extend_from_slice(payload);
                 }
                 continue;
@@ -96,45 +99,45 @@ impl RequestStream {
                 self.carry.extend_from_slice(payload);
                 continue;
             }
-            self.using = Use::Skip;
+            self.payload_use = PayloadUse::Skip;
             if self.carry.is_empty() {
                 decode(payload, limits, scratch)?;
             } else {
                 self.carry.extend_from_slice(payload);
                 decode(&std::mem::take(&mut self.carry), limits, scratch)?;
             }
-            if self.place == Place::Start {
-                self.place = Place::Content;
+            if self.part == MessagePart::Start {
+                self.part = MessagePart::Content;
                 return Ok(Event::Head);
             }
-            self.place = Place::Trailers;
+            self.part = MessagePart::Trailers;
             scratch.section.check_trailers()?;
         }
         Ok(Event::Incomplete)
     }
 
-    /// Bytes of memory that are held for what is not whole.
+    /// The memory of incomplete input, in bytes.
     pub fn held(&self) -> usize {
         self.carry.capacity()
     }
 
-    /// What the head said about the length of the content.
+    /// Sets the length of the content that the head announces.
     pub fn announce(&mut self, length: Option<u64>) {
         self.announced = length;
     }
 
-    /// The client has sent all.
+    /// Ends the stream: the client has sent everything.
     ///
     /// # Errors
-    /// If that was not a whole request.
+    /// [`StreamFailure`] if that was not a whole request.
     pub fn end(&self) -> Result<(), StreamFailure> {
         if !self.frames.is_between() {
             // RFC 9114 section 7.1.
             let reason = "a stream ended within a frame";
-            return Err(ConnectionError::new(Code::FrameError, reason).into());
+            return Err(ConnectionError::new(ErrorCode::FrameError, reason).into());
         }
-        if self.place == Place::Start {
-            return Err(StreamFailure::Stream(Code::RequestIncomplete));
+        if self.part == MessagePart::Start {
+            return Err(StreamFailure::Stream(ErrorCode::RequestIncomplete));
         }
         if self.announced.is_some_and(|length| length != self.received) {
             // Section 4.1.2.
@@ -145,17 +148,18 @@ impl RequestStream {
     }
 
     fn begin(&mut self, limits: &Limits, kind: u64, length: u64) -> Result<(), StreamFailure> {
-        let unexpected = |reason| Err(ConnectionError::new(Code::FrameUnexpected, reason).into());
-        self.using = Use::Skip;
+        let unexpected =
+            |reason| Err(ConnectionError::new(ErrorCode::FrameUnexpected, reason).into());
+        self.payload_use = PayloadUse::Skip;
         match kind {
-            HEADERS if self.place != Place::Trailers => {
+            HEADERS if self.part != MessagePart::Trailers => {
                 if length > u64::try_from(limits.max_head).unwrap_or(u64::MAX) {
                     return Err(refused(431, "The field section is too large"));
                 }
-                self.using = Use::Section;
+                self.payload_use = PayloadUse::Section;
             }
-            DATA if self.place == Place::Content => {
-                self.using = Use::Count;
+            DATA if self.part == MessagePart::Content => {
+                self.payload_use = PayloadUse::Count;
                 self.received = self.received.saturating_add(length);
                 if self.received > limits.max_body {
                     return Err(refused(413, "The content is too large"));
@@ -169,12 +173,12 @@ impl RequestStream {
             | PUSH_PROMISE
             | PRIORITY_UPDATE
             | PRIORITY_UPDATE_OF_PUSH => {
-                return unexpected("this frame has no place on a request stream");
+                return unexpected("this frame has no part on a request stream");
             }
             kind if is_reserved(kind) => {
                 return unexpected("this frame exists in HTTP/2 only");
             }
-            // Section 9: unknown ones are ignored.
+            // Section 9: unknown types are ignored.
             _ => {}
         }
         Ok(())
@@ -185,14 +189,14 @@ fn refused(status: u16, reason: &'static str) -> StreamFailure {
     Refusal { status, reason }.into()
 }
 
-/// Puts the lines of a field section into the section of `scratch`.
+/// Decodes a field section into the section of `scratch`.
 fn decode(bytes: &[u8], limits: &Limits, scratch: &mut Scratch) -> Result<(), ConnectionError> {
     let Scratch { section, text } = scratch;
     section.clear();
     let decoded = qpack::decode(bytes, text, |line| section.add(limits, line));
     decoded.map_err(|_| {
         let reason = "a field section cannot be read";
-        ConnectionError::new(Code::DecompressionFailed, reason)
+        ConnectionError::new(ErrorCode::DecompressionFailed, reason)
     })
 }
 
@@ -216,7 +220,7 @@ mod tests {
         frame(HEADERS, GET)
     }
 
-    /// How many lines the head had.
+    /// The number of lines of the head.
     fn played(stream: &[u8], step: usize, announced: Option<u64>) -> Result<usize, StreamFailure> {
         read(stream, step, announced, None)
     }
@@ -254,7 +258,7 @@ mod tests {
         }
     }
 
-    fn fails(code: Code) -> impl Fn(&[Vec<u8>]) {
+    fn fails(code: ErrorCode) -> impl Fn(&[Vec<u8>]) {
         move |frames| {
             let stream = frames.concat();
             for step in [1, 2, 1000] {
@@ -353,24 +357,24 @@ mod tests {
             vec![head(), frame(HEADERS, b"\0\0"), frame(DATA, b"")],
             vec![head(), frame(HEADERS, b"\0\0"), frame(HEADERS, b"\0\0")],
         ] {
-            fails(Code::FrameUnexpected)(&frames);
+            fails(ErrorCode::FrameUnexpected)(&frames);
         }
         for kind in [
             0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0d, 0xf0700,
         ] {
-            fails(Code::FrameUnexpected)(&[head(), frame(kind, b"\0")]);
+            fails(ErrorCode::FrameUnexpected)(&[head(), frame(kind, b"\0")]);
         }
-        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"")]);
-        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"\x02\0")]);
-        fails(Code::DecompressionFailed)(&[frame(HEADERS, b"\0\0\x80")]);
+        fails(ErrorCode::DecompressionFailed)(&[frame(HEADERS, b"")]);
+        fails(ErrorCode::DecompressionFailed)(&[frame(HEADERS, b"\x02\0")]);
+        fails(ErrorCode::DecompressionFailed)(&[frame(HEADERS, b"\0\0\x80")]);
         let whole = [head(), frame(DATA, b"12")].concat();
         for end in [1, 2, head().len() + 1, whole.len() - 1] {
-            fails(Code::FrameError)(&[whole[..end].to_vec()]);
+            fails(ErrorCode::FrameError)(&[whole[..end].to_vec()]);
         }
         for nothing in [vec![], frame(0x21, b"x")] {
             check(
                 &[nothing],
-                Err(StreamFailure::Stream(Code::RequestIncomplete)),
+                Err(StreamFailure::Stream(ErrorCode::RequestIncomplete)),
             );
         }
     }

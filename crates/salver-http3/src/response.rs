@@ -1,62 +1,61 @@
-//! The heads of answers.
+//! The heads of responses, rendered as frames.
 
 use crate::frame::{DATA, HEADERS};
 use crate::{qpack, varint};
 
-/// `100 Continue` (RFC 9110 section 15.2.1): the client may send the content.
+/// The interim response that lets a client send its content (RFC 9110 section 15.2.1).
 pub const CONTINUE: &[u8] = b"\x01\x04\0\0\xff\0";
 
-/// The static table's name of Date, for a literal value of 29 bytes.
+/// The name `date` by its index in the static table, for a literal value of 29 bytes.
 const DATE: [u8; 2] = [0b0101_0110, 29];
 
-/// Field lines that were encoded once, to be appended to many heads.
+/// Field lines that are rendered once and appended to many heads.
 #[derive(Clone, Debug, Default)]
-pub struct Fields(Vec<u8>);
+pub struct RenderedFields(Vec<u8>);
 
-impl Fields {
-    /// Encodes them. Names may be in any case; they leave in small letters, as they must (RFC 9114
-    /// section 4.2).
+impl RenderedFields {
+    /// Renders fields. Names may have capitals, which are written small (RFC 9114 section 4.2).
     pub fn new<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut lines = Vec::new();
         for (name, value) in fields {
             write_field(&mut lines, name, value);
         }
-        Fields(lines)
+        RenderedFields(lines)
     }
 }
 
-/// A head that was encoded once, without its date.
+/// The head of a response that is rendered once and sent many times, without its date.
 #[derive(Clone, Debug)]
 pub struct RenderedHead(Vec<u8>);
 
 impl RenderedHead {
-    /// Encodes the head of an answer with this status and these fields.
+    /// Renders the head of a response with this status and these fields.
     pub fn new<'a>(status: u16, fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut section = Vec::new();
         begin(&mut section, status, fields);
         RenderedHead(section)
     }
 
-    /// Appends the frame with the head: its fields, the date and `more`.
-    pub fn write(&self, out: &mut Vec<u8>, date: &[u8; 29], more: &Fields) {
+    /// Appends the HEADERS frame: the head, the date and `more`.
+    pub fn write(&self, out: &mut Vec<u8>, date: &[u8; 29], more: &RenderedFields) {
         end(out, &self.0, date, more);
     }
 }
 
-/// Appends the frame with a head that is made for one answer.
+/// Appends the HEADERS frame of a head that is made for one response.
 pub fn write_head<'a>(
     out: &mut Vec<u8>,
     status: u16,
     date: &[u8; 29],
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
-    more: &Fields,
+    more: &RenderedFields,
 ) {
     let mut section = Vec::new();
     begin(&mut section, status, fields);
     end(out, &section, date, more);
 }
 
-/// Appends what goes before content of so many bytes, which are one frame however many they are.
+/// Appends the header of a DATA frame for content of `length` bytes: all of it is one frame.
 pub fn write_data_header(out: &mut Vec<u8>, length: u64) {
     varint::write(out, DATA);
     varint::write(out, length);
@@ -74,7 +73,7 @@ fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     qpack::write(out, name.to_ascii_lowercase().as_bytes(), value);
 }
 
-fn end(out: &mut Vec<u8>, section: &[u8], date: &[u8; 29], more: &Fields) {
+fn end(out: &mut Vec<u8>, section: &[u8], date: &[u8; 29], more: &RenderedFields) {
     let length = section.len() + DATE.len() + date.len() + more.0.len();
     varint::write(out, HEADERS);
     varint::write(out, u64::try_from(length).unwrap_or(u64::MAX));
@@ -87,17 +86,17 @@ fn end(out: &mut Vec<u8>, section: &[u8], date: &[u8; 29], more: &Fields) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Frames, Part};
+    use crate::frame::{FramePart, Frames};
 
     /// The lines of one frame with a head.
     fn lines(mut bytes: &[u8]) -> Vec<(String, String)> {
         let (mut frames, mut payload) = (Frames::default(), Vec::new());
         let begin = frames.next(&mut bytes);
         assert!(
-            matches!(begin, Some(Part::Begin { kind: HEADERS, .. })),
+            matches!(begin, Some(FramePart::Begin { kind: HEADERS, .. })),
             "{begin:?}"
         );
-        while let Some(Part::Payload(part)) = frames.next(&mut bytes) {
+        while let Some(FramePart::Payload(part)) = frames.next(&mut bytes) {
             payload.extend(part);
         }
         assert!(frames.is_between());
@@ -115,7 +114,8 @@ mod tests {
     fn a_head_has_its_status_first_and_a_date() {
         let date = b"Sun, 06 Nov 1994 08:49:37 GMT";
         let fields = || [("Content-Type", &b"text/css"[..]), ("ETag", b"\"a\"")].into_iter();
-        let more = Fields::new([("Strict-Transport-Security", &b"max-age=1"[..])].into_iter());
+        let more =
+            RenderedFields::new([("Strict-Transport-Security", &b"max-age=1"[..])].into_iter());
         let (mut rendered, mut made) = (Vec::new(), Vec::new());
         RenderedHead::new(200, fields()).write(&mut rendered, date, &more);
         write_head(&mut made, 200, date, fields(), &more);
@@ -133,7 +133,13 @@ mod tests {
             .collect();
         assert_eq!(lines(&made), expected);
         let mut unusual = Vec::new();
-        write_head(&mut unusual, 416, date, [].into_iter(), &Fields::default());
+        write_head(
+            &mut unusual,
+            416,
+            date,
+            [].into_iter(),
+            &RenderedFields::default(),
+        );
         assert_eq!(lines(&unusual)[0], (":status".to_owned(), "416".to_owned()));
         assert_eq!(lines(CONTINUE), [(":status".to_owned(), "100".to_owned())]);
     }

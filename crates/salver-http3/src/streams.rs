@@ -1,20 +1,20 @@
-//! Streams of one direction (RFC 9114 section 6.2): what each is for, and which may be there once.
+//! Unidirectional streams of the client (RFC 9114 section 6.2): their types, most of which may be opened once.
 
-use crate::error::{Code, ConnectionError};
+use crate::error::{ConnectionError, ErrorCode};
 use crate::varint;
 
-/// What a stream of one direction is for.
+/// The type of a unidirectional stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamKind {
-    /// Frames that concern the connection: see [`Control`](crate::Control).
+    /// The control stream: see [`Control`](crate::Control).
     Control,
-    /// Instructions of QPACK: see [`Instructions`].
+    /// A stream of QPACK instructions: see [`Instructions`].
     Qpack(Instructions),
-    /// Something that is not known here: to be stopped with `H3_STREAM_CREATION_ERROR`.
+    /// An unknown type: to be stopped with `H3_STREAM_CREATION_ERROR`.
     Unknown,
 }
 
-/// The streams that the peer has opened, and what came of those whose type has not come whole.
+/// The unidirectional streams that the peer has opened.
 #[derive(Debug, Default)]
 pub struct PeerStreams {
     control: bool,
@@ -23,11 +23,11 @@ pub struct PeerStreams {
 }
 
 impl PeerStreams {
-    /// What a stream that begins with `input` is for; what follows its type stays in `input`.
-    /// `None` if its type has not come whole.
+    /// The type of a stream that begins with `input`, in which the bytes after the type stay. `None` if the type is
+    /// incomplete.
     ///
     /// # Errors
-    /// Of the connection, if it may have no such stream, or has it already.
+    /// [`ConnectionError`] if there may be no such stream, or there is one already.
     pub fn open(&mut self, input: &mut &[u8]) -> Result<Option<StreamKind>, ConnectionError> {
         let Some((kind, rest)) = varint::read(input) else {
             return Ok(None);
@@ -38,23 +38,23 @@ impl PeerStreams {
             0x01 => {
                 // Section 6.2.2.
                 return Err(ConnectionError::new(
-                    Code::StreamCreationError,
+                    ErrorCode::StreamCreationError,
                     "a client cannot push",
                 ));
             }
             0x02 => (
                 &mut self.encoder,
-                StreamKind::Qpack(Instructions::new(Side::Encoder)),
+                StreamKind::Qpack(Instructions::new(QpackStream::Encoder)),
             ),
             0x03 => (
                 &mut self.decoder,
-                StreamKind::Qpack(Instructions::new(Side::Decoder)),
+                StreamKind::Qpack(Instructions::new(QpackStream::Decoder)),
             ),
             _ => return Ok(Some(StreamKind::Unknown)),
         };
         if std::mem::replace(slot, true) {
             return Err(ConnectionError::new(
-                Code::StreamCreationError,
+                ErrorCode::StreamCreationError,
                 "there may be only one stream of this type",
             ));
         }
@@ -63,29 +63,29 @@ impl PeerStreams {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
+enum QpackStream {
     Encoder,
     Decoder,
 }
 
-/// Instructions of QPACK (RFC 9204 section 4), of a peer that has been given no dynamic table: there
-/// is hardly anything that it may say.
+/// A stream of QPACK instructions (RFC 9204 section 4), of a peer that may use no dynamic table: hardly any
+/// instruction is allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instructions {
-    side: Side,
-    /// Bytes of an integer that goes on.
+    stream: QpackStream,
+    /// The number of bytes read of an integer that goes on.
     within: u8,
 }
 
 impl Instructions {
-    fn new(side: Side) -> Self {
-        Instructions { side, within: 0 }
+    fn new(stream: QpackStream) -> Self {
+        Instructions { stream, within: 0 }
     }
 
-    /// Reads what came.
+    /// Reads the bytes received.
     ///
     /// # Errors
-    /// Of the connection, if that needs a dynamic table.
+    /// [`ConnectionError`] if an instruction needs a dynamic table.
     pub fn receive(&mut self, input: &[u8]) -> Result<(), ConnectionError> {
         for byte in input {
             if self.within > 0 {
@@ -96,12 +96,12 @@ impl Instructions {
                 }
                 continue;
             }
-            match (self.side, byte) {
+            match (self.stream, byte) {
                 // Set Dynamic Table Capacity to what it is: 0 (section 4.3.1).
-                (Side::Encoder, 0x20) => {}
+                (QpackStream::Encoder, 0x20) => {}
                 // Stream Cancellation (section 4.4.2).
-                (Side::Decoder, 0x40..=0x7e) => {}
-                (Side::Decoder, 0x7f) => self.within = 1,
+                (QpackStream::Decoder, 0x40..=0x7e) => {}
+                (QpackStream::Decoder, 0x7f) => self.within = 1,
                 _ => return Err(self.error()),
             }
         }
@@ -109,13 +109,13 @@ impl Instructions {
     }
 
     fn error(&self) -> ConnectionError {
-        match self.side {
-            Side::Encoder => ConnectionError::new(
-                Code::EncoderStreamError,
+        match self.stream {
+            QpackStream::Encoder => ConnectionError::new(
+                ErrorCode::EncoderStreamError,
                 "the dynamic table has no room for anything",
             ),
-            Side::Decoder => ConnectionError::new(
-                Code::DecoderStreamError,
+            QpackStream::Decoder => ConnectionError::new(
+                ErrorCode::DecoderStreamError,
                 "nothing was sent that could be acknowledged",
             ),
         }
@@ -126,7 +126,7 @@ impl Instructions {
 mod tests {
     use super::*;
 
-    fn open(streams: &mut PeerStreams, mut input: &[u8]) -> Result<Option<StreamKind>, Code> {
+    fn open(streams: &mut PeerStreams, mut input: &[u8]) -> Result<Option<StreamKind>, ErrorCode> {
         streams.open(&mut input).map_err(|error| error.code)
     }
 
@@ -145,7 +145,10 @@ mod tests {
             Ok(Some(StreamKind::Qpack(_)))
         ));
         for again in [&b"\0"[..], b"\x01", b"\x02", b"\x03"] {
-            assert_eq!(open(&mut streams, again), Err(Code::StreamCreationError));
+            assert_eq!(
+                open(&mut streams, again),
+                Err(ErrorCode::StreamCreationError)
+            );
         }
         for _ in 0..2 {
             assert_eq!(open(&mut streams, b"\x21"), Ok(Some(StreamKind::Unknown)));
@@ -154,13 +157,13 @@ mod tests {
 
     #[test]
     fn instructions_without_a_table() {
-        let encoder = |input: &[u8]| Instructions::new(Side::Encoder).receive(input);
-        let decoder = |input: &[u8]| Instructions::new(Side::Decoder).receive(input);
+        let encoder = |input: &[u8]| Instructions::new(QpackStream::Encoder).receive(input);
+        let decoder = |input: &[u8]| Instructions::new(QpackStream::Decoder).receive(input);
         assert_eq!(encoder(b"\x20\x20"), Ok(()));
         for input in [&b"\x21"[..], b"\x3f", b"\x80", b"\x40", b"\0"] {
             assert_eq!(
                 encoder(input).map_err(|e| e.code),
-                Err(Code::EncoderStreamError)
+                Err(ErrorCode::EncoderStreamError)
             );
         }
         assert_eq!(decoder(b"\x40\x7e\x7f\x80\x01\x41"), Ok(()));
@@ -172,10 +175,10 @@ mod tests {
         ] {
             assert_eq!(
                 decoder(input).map_err(|e| e.code),
-                Err(Code::DecoderStreamError)
+                Err(ErrorCode::DecoderStreamError)
             );
         }
-        let mut parts = Instructions::new(Side::Decoder);
+        let mut parts = Instructions::new(QpackStream::Decoder);
         assert!(
             [&b"\x7f"[..], b"\x80", b"\x01"]
                 .iter()

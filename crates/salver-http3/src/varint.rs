@@ -1,6 +1,6 @@
-//! Integers of variable length (RFC 9000 section 16).
+//! Variable-length integers (RFC 9000 section 16).
 
-/// Reads an integer; the rest of the input follows it. `None` if it has not come whole.
+/// Reads an integer; returns it and the rest of the input. `None` if it is incomplete.
 pub(crate) fn read(input: &[u8]) -> Option<(u64, &[u8])> {
     let first = input.first()?;
     let (bytes, rest) = input.split_at_checked(1 << (first >> 6))?;

@@ -1,9 +1,10 @@
 //! Request methods (RFC 9110 section 9).
 
 /// A request method (RFC 9110 section 9.3, RFC 5789). Methods are case-sensitive.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Method {
     /// GET.
+    #[default]
     Get,
     /// HEAD.
     Head,
@@ -40,5 +41,11 @@ impl Method {
             b"TRACE" => Method::Trace,
             _ => Method::Other,
         }
+    }
+
+    /// True for the methods that files have an answer to; those of all others are 405 (Method Not Allowed) and
+    /// 501 (Not Implemented).
+    pub const fn is_served(self) -> bool {
+        matches!(self, Method::Get | Method::Head | Method::Options)
     }
 }

@@ -1,4 +1,4 @@
-//! A server from what a program says of it.
+//! The builder of servers.
 
 use std::fmt;
 use std::future::Future;
@@ -17,20 +17,20 @@ use crate::server::{OnReady, Ready, Server};
 use crate::settings::{Settings, TlsSettings};
 
 impl Server {
-    /// A server from what a program says of it: directories, handlers, addresses.
+    /// A builder, to which a program names directories, handlers and addresses.
     pub fn builder() -> Builder {
         Builder::new()
     }
 }
 
-/// Makes a [`Server`]; each method says what holds without it.
+/// The builder of a [`Server`]; each method names its default.
 #[must_use = "a builder does nothing until it builds"]
 pub struct Builder {
     config: Option<Config>,
     settings: Settings,
-    /// `None` until one is named.
+    /// The addresses without TLS; `None` until one is named.
     addresses: Option<Vec<SocketAddr>>,
-    places: Vec<Place>,
+    mounts: Vec<MountEntry>,
     symlinks: Symlinks,
     fallbacks: Vec<(String, String)>,
     handlers: Handlers,
@@ -38,8 +38,8 @@ pub struct Builder {
     on_ready: Option<OnReady>,
 }
 
-/// What is served somewhere.
-enum Place {
+/// A mount of the server that is built.
+enum MountEntry {
     Directory(String, PathBuf),
     Mount(Mount),
 }
@@ -50,7 +50,7 @@ impl Builder {
             config: None,
             settings: Settings::default(),
             addresses: None,
-            places: Vec::new(),
+            mounts: Vec::new(),
             symlinks: Symlinks::default(),
             fallbacks: Vec::new(),
             handlers: Handlers::default(),
@@ -64,14 +64,14 @@ impl Builder {
     /// files, and all is for the [`handler`](Self::handler).
     pub fn directory(mut self, prefix: &str, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().to_owned();
-        self.places.push(Place::Directory(prefix.to_owned(), path));
+        self.mounts
+            .push(MountEntry::Directory(prefix.to_owned(), path));
         self
     }
 
-    /// Serves whatever a mount has: a tree in memory or in the program itself, one file, a directory
-    /// without the cache.
+    /// Adds a mount: a tree in memory or in the program itself, one file, a directory without the cache.
     pub fn mount(mut self, mount: Mount) -> Self {
-        self.places.push(Place::Mount(mount));
+        self.mounts.push(MountEntry::Mount(mount));
         self
     }
 
@@ -83,21 +83,21 @@ impl Builder {
         self
     }
 
-    /// Which symlinks are followed in each [`directory`](Self::directory). Default: those whose
-    /// target stays beneath it.
+    /// Sets the symlinks that are followed in each [`directory`](Self::directory). Default: those whose target stays
+    /// beneath it.
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.symlinks = symlinks;
         self
     }
 
-    /// The engine's settings: index, codings, cache, revalidation. Its mounts are kept. Default:
+    /// Sets the configuration of the engine: index, codings, cache, revalidation. Its mounts are kept. Default:
     /// [`Config::default`] with the [`cache_max_file`](Settings::cache_max_file) of this server.
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// The server's settings: workers, limits, protocols. Addresses that are named by
+    /// Sets the settings of the server: workers, limits, protocols. Addresses that are named by
     /// [`listen`](Self::listen), and [`tls`](Self::tls), replace those in them.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -137,11 +137,10 @@ impl Builder {
         self
     }
 
-    /// Has `handler` asked about what is no file: paths for which the files' answer is 404, and
-    /// methods other than GET and HEAD on any path. It is given the whole request, with its content
-    /// (up to [`Settings::max_body`]) and a [`Peer`](crate::Peer) in its extensions, unless the
-    /// client is gone. Its path is the client's, without dot segments and empty ones; targets that
-    /// are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
+    /// Sets the handler of requests that are for no file: paths for which the files' answer is 404, and methods other
+    /// than GET and HEAD on any path. It is given the whole request, with its content (up to [`Settings::max_body`])
+    /// and a [`Peer`](crate::Peer) in its extensions, unless the client is gone. Its path is the client's, without
+    /// dot segments and empty ones; targets that are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
     ///
     /// It runs on the loop that received the request: it must not block, but may wait, for as long
     /// as it likes: give it a time limit of its own, and work that blocks to
@@ -152,17 +151,17 @@ impl Builder {
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        self.handlers.set_other(handler);
+        self.handlers.set_fallback(handler);
         self
     }
 
-    /// Has `handler` asked first about every request beneath `prefix`, file or not:
-    /// [`Reply::Proceed`] lets the files answer. May be said for several prefixes; the longest that
-    /// fits is asked. The path is compared as it becomes a file's: decoded and without dot segments.
+    /// Adds a guard, which is asked first about every request beneath `prefix`, file or not: [`Reply::Proceed`] lets
+    /// the files answer. May be said for several prefixes; the longest that fits is asked. The path is compared as it
+    /// becomes a file's: decoded and without dot segments.
     ///
-    /// It guards paths, not files: what is also found at another path (an index, a sibling such as
-    /// `report.pdf.gz`, a link from elsewhere, a name in other letters where the file system does not
-    /// tell them apart) is guarded by a prefix that has all of them. See [`handler`](Self::handler) for how it runs.
+    /// It guards paths, not files: a file that is also found at another path (an index, a sibling such as
+    /// `report.pdf.gz`, a link from elsewhere, a name in other letters where the file system does not tell them
+    /// apart) is guarded by a prefix that has all of them. See [`handler`](Self::handler) for how it runs.
     pub fn guard<F, R>(mut self, prefix: &str, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
@@ -174,18 +173,17 @@ impl Builder {
         self
     }
 
-    /// Calls `callback` once every worker accepts connections, on the thread that
-    /// [serves](Server::serve), which goes on when it returns. Default: nobody is told.
+    /// Calls `callback` once every worker accepts connections, on the thread that [serves](Server::serve), which goes
+    /// on when it returns. Default: no call.
     pub fn on_ready(mut self, callback: impl FnOnce(Ready) + Send + 'static) -> Self {
         self.on_ready = Some(Box::new(callback));
         self
     }
 
-    /// Opens the directories and binds the addresses; connections queue until
-    /// [`Server::serve`].
+    /// Opens the directories and binds the addresses. Connections queue until [`Server::serve`].
     ///
     /// # Errors
-    /// The first thing that cannot work, and what to do.
+    /// [`BuildError`]: the first thing that cannot work, and what to do.
     pub fn build(self) -> Result<Server, BuildError> {
         if let Some(prefix) = self.bad_guard {
             return Err(BuildError::Guard(prefix));
@@ -203,10 +201,10 @@ impl Builder {
             ..Config::default()
         });
         let mut fallbacks = self.fallbacks;
-        for place in self.places {
+        for place in self.mounts {
             config.mounts.push(match place {
-                Place::Mount(mount) => mount,
-                Place::Directory(prefix, path) => {
+                MountEntry::Mount(mount) => mount,
+                MountEntry::Directory(prefix, path) => {
                     let source = config.open_directory(&path, self.symlinks);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
                     let mount = Mount::tree(&prefix, Arc::new(source));
@@ -235,7 +233,7 @@ impl Builder {
         Ok(server)
     }
 
-    /// Builds, and serves until [`Handle::shutdown`](crate::Handle::shutdown).
+    /// Builds the server, and serves until [`Handle::shutdown`](crate::Handle::shutdown).
     ///
     /// # Errors
     /// As [`build`](Self::build) and [`Server::serve`].
@@ -244,7 +242,7 @@ impl Builder {
     }
 }
 
-/// Why there is no server.
+/// The error of a server that cannot be built or run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -252,7 +250,7 @@ pub enum BuildError {
     Directory(PathBuf, io::Error),
     /// A setting of the engine cannot be used.
     Setting(ConfigError),
-    /// What [`Builder::guard`] was given is no absolute path.
+    /// The prefix of a [`Builder::guard`] is no absolute path.
     Guard(String),
     /// No directory is served at the prefix that [`Builder::spa`] was given.
     Spa(String),

@@ -1,30 +1,30 @@
-//! The time of one loop: read when the loop has waited, its date rendered once per second.
+//! The clock of one loop: read when the loop has waited, its date rendered once per second.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_assets::{HttpDate, Now};
 
-/// A loop that is never idle never waits, so the time is read again after so many uses.
+/// The number of uses after which the time is read again on a loop that is never idle.
 const USES: u32 = 32;
 
 thread_local! {
-    /// How often the time that was read last may still be used on this thread.
+    /// The number of times that the last reading may still be used on this thread.
     static LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The loop of this thread has waited: its time is an old one.
+/// Notes that the loop of this thread has waited: its time is old.
 pub(crate) fn note_wait() {
     LEFT.set(0);
 }
 
-/// See the module.
+/// The clock of one loop.
 pub(crate) struct Clock {
-    /// What was read last.
+    /// The time of the last reading.
     instant: Cell<Instant>,
     date: Cell<HttpDate>,
     rendered: Cell<[u8; 29]>,
-    /// When the second that `date` names is over.
+    /// The end of the second that `date` names.
     until: Cell<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What the connections of one loop share.
+//! The contexts of connections: the state that they share within a loop, and within the server.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -9,35 +9,35 @@ use std::time::{Duration, Instant};
 use salver_assets::{Content, Engine, LogLimit};
 use salver_http1::Limits;
 
-use crate::awaited::AwaitedAnswers;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
-use crate::outbox::Outbox;
-use crate::ready::Ready;
-use crate::seats::{Carrier, NoSeat, Seat, Seats};
+use crate::pending_limit::PendingLimit;
+use crate::rendered_responses::RenderedResponses;
+use crate::seats::{ConnectionKind, NoSeat, Seat, Seats};
+use crate::send_buffer::SendBuffer;
 use crate::settings::Settings;
 use crate::shared_reads::SharedReads;
 use crate::turns::Turns;
 
-/// What all loops share.
-pub(crate) struct Common {
+/// The state that all loops of a server share.
+pub(crate) struct ServerContext {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     pub(crate) loader: Loader,
     pub(crate) shared_reads: SharedReads,
     pub(crate) handlers: Handlers,
     pub(crate) seats: Arc<Seats>,
-    pub(crate) awaited: Arc<AwaitedAnswers>,
-    pub(crate) said: Said,
+    pub(crate) pending_limit: Arc<PendingLimit>,
+    pub(crate) log_limits: LogLimits,
     started: Instant,
 }
 
-/// What is worth a line in the log, but not one each time.
+/// The limits on log lines about frequent events.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct LogLimits {
     pub(crate) connections_full: LogLimit,
     pub(crate) share_full: LogLimit,
     pub(crate) descriptors_exhausted: LogLimit,
@@ -46,11 +46,11 @@ pub(crate) struct Said {
     pub(crate) handlers_fail: LogLimit,
 }
 
-/// An answer may hold no file open.
+/// The error of an answer that may hold no file open.
 #[derive(Debug)]
 pub(crate) struct NoFile;
 
-impl Common {
+impl ServerContext {
     pub(crate) fn new(engine: Engine, settings: Settings, handlers: Handlers) -> Arc<Self> {
         let most = settings.max_connections;
         let most_of_one = settings.max_connections_per_client;
@@ -62,15 +62,15 @@ impl Common {
             engine.mount_count(),
         );
         loader.take_checks_of(&engine);
-        Arc::new(Common {
+        Arc::new(ServerContext {
             shared_reads: SharedReads::default(),
             loader,
             handlers,
             seats: Seats::new(most, most_of_one, memory),
-            awaited: AwaitedAnswers::new(most, engine.mount_count()),
+            pending_limit: PendingLimit::new(most, engine.mount_count()),
             engine,
             settings,
-            said: Said {
+            log_limits: LogLimits {
                 connections_full: LogLimit::new(),
                 share_full: LogLimit::new(),
                 descriptors_exhausted: LogLimit::new(),
@@ -82,22 +82,22 @@ impl Common {
         })
     }
 
-    /// The content of a request that begins, if anybody is to have it.
+    /// A buffer for the content of a request, if there are handlers.
     pub(crate) fn request_body(&self, account: &Arc<Account>) -> Option<RequestBody> {
         (!self.handlers.is_empty()).then(|| RequestBody::new(account))
     }
 
-    /// Says in the log that there is no seat.
-    pub(crate) fn say_no_seat(&self, why: NoSeat) {
+    /// Logs that there is no seat.
+    pub(crate) fn log_no_seat(&self, why: NoSeat) {
         match why {
-            NoSeat::Full if self.said.connections_full.permits(self.uptime()) => {
+            NoSeat::Full if self.log_limits.connections_full.permits(self.uptime()) => {
                 tracing::warn!(
                     "all {} connections are in use, or all their memory: further ones are answered 503 or \
                      refused (said at most once a minute; see --max-connections, --connection-memory)",
                     self.seats.most()
                 );
             }
-            NoSeat::Share if self.said.share_full.permits(self.uptime()) => {
+            NoSeat::Share if self.log_limits.share_full.permits(self.uptime()) => {
                 tracing::warn!(
                     "one client has its share of the connections: further ones of it are answered 503 or \
                      refused (said at most once a minute; see --max-connections-per-client)"
@@ -107,10 +107,10 @@ impl Common {
         }
     }
 
-    /// Counts an answer that holds files open, if it does.
+    /// Counts an answer that holds files open. `None` if it holds none.
     ///
     /// # Errors
-    /// It may not hold them: others may need them.
+    /// [`NoFile`] if others may need the descriptors.
     pub(crate) fn open_file(
         &self,
         account: &Arc<Account>,
@@ -127,89 +127,90 @@ impl Common {
         file.map(Some).ok_or(NoFile)
     }
 
-    /// For [`LogLimit::permits`].
+    /// The time since the server was made, for [`LogLimit::permits`].
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 }
 
-/// What one loop has.
-pub(crate) struct Context {
-    pub(crate) common: Arc<Common>,
+/// The state that the connections of one loop share.
+pub(crate) struct WorkerContext {
+    pub(crate) common: Arc<ServerContext>,
     pub(crate) clock: Clock,
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) limits: Limits,
     pub(crate) http2_limits: salver_http2::Limits,
-    /// Set when no further request is to be answered on any connection.
+    /// True when no further request is to be answered on any connection.
     pub(crate) draining: Cell<bool>,
-    pub(crate) scratch: RefCell<Scratch>,
+    pub(crate) scratch: RefCell<WorkerBuffers>,
     pub(crate) turns: Rc<Turns>,
-    /// Connections that have more to send than they could.
-    senders: Cell<usize>,
+    /// The number of connections that have more to send than their socket took.
+    sending: Cell<usize>,
 }
 
-/// One of a loop's connections that have more to send; no longer when dropped.
-pub(crate) struct Sender(Rc<Context>);
+/// A connection of a loop that has more to send; it no longer counts when dropped.
+pub(crate) struct SendingConnection(Rc<WorkerContext>);
 
-/// What a connection uses while it runs and gives back before it waits: an idle one holds nothing.
-pub(crate) struct Scratch {
+/// The buffers of a loop, which a connection uses while it runs and gives back before it waits: an idle one holds
+/// nothing.
+pub(crate) struct WorkerBuffers {
     pub(crate) input: Box<[u8]>,
-    pub(crate) outbox: Outbox,
-    pub(crate) ready: Ready,
+    pub(crate) send_buffer: SendBuffer,
+    pub(crate) rendered_responses: RenderedResponses,
     pub(crate) http2: salver_http2::Scratch,
 }
 
-/// What one `recv` takes at most; a head fits.
+/// The most bytes of one `recv`; a head fits.
 const INPUT: usize = 16 * 1024;
 
-impl Drop for Sender {
+impl Drop for SendingConnection {
     fn drop(&mut self) {
-        self.0.senders.set(self.0.senders.get() - 1);
+        self.0.sending.set(self.0.sending.get() - 1);
     }
 }
 
-impl Context {
-    /// Counts a connection that has more to send than it could.
-    pub(crate) fn sender(self: &Rc<Self>) -> Sender {
-        self.senders.set(self.senders.get() + 1);
-        Sender(Rc::clone(self))
+impl WorkerContext {
+    /// Counts a connection that has more to send than its socket took.
+    pub(crate) fn begin_sending(self: &Rc<Self>) -> SendingConnection {
+        self.sending.set(self.sending.get() + 1);
+        SendingConnection(Rc::clone(self))
     }
 
-    /// Connections that have more to send than they could.
-    pub(crate) fn senders(&self) -> usize {
-        self.senders.get()
+    /// The number of connections that have more to send than their socket took.
+    pub(crate) fn sending_count(&self) -> usize {
+        self.sending.get()
     }
 
-    /// A seat for a client at `address`. Where all are taken, the connection that has waited longest for its
+    /// Takes a seat for a client at `address`. Where all are taken, the connection that has waited longest for its
     /// client makes room: it ends before this one is served.
     ///
     /// # Errors
-    /// Why there is none.
-    pub(crate) fn seat(&self, address: IpAddr, carrier: Carrier) -> Result<Seat, NoSeat> {
+    /// [`NoSeat`] if there is none.
+    pub(crate) fn seat(&self, address: IpAddr, kind: ConnectionKind) -> Result<Seat, NoSeat> {
         let seats = &self.common.seats;
-        match seats.take(address, carrier, false) {
+        match seats.take(address, kind, false) {
             Err(NoSeat::Full) if self.deadlines.make_room(Instant::now()) => {
-                seats.take(address, carrier, true)
+                seats.take(address, kind, true)
             }
             taken => taken,
         }
     }
 
-    pub(crate) fn new(common: Arc<Common>) -> Rc<Self> {
-        Context::with(common, Rc::default())
+    pub(crate) fn new(common: Arc<ServerContext>) -> Rc<Self> {
+        WorkerContext::with(common, Rc::default())
     }
 
-    /// What connections share that are let in when all others of this loop drain already.
-    pub(crate) fn for_the_last(&self) -> Rc<Self> {
-        Context::with(Arc::clone(&self.common), Rc::clone(&self.deadlines))
+    /// The context of connections that are admitted when all others of this loop drain already.
+    pub(crate) fn for_last_connections(&self) -> Rc<Self> {
+        WorkerContext::with(Arc::clone(&self.common), Rc::clone(&self.deadlines))
     }
 
-    fn with(common: Arc<Common>, deadlines: Rc<Deadlines>) -> Rc<Self> {
+    fn with(common: Arc<ServerContext>, deadlines: Rc<Deadlines>) -> Rc<Self> {
         let limits = Limits {
             max_body: common.settings.max_body,
             ..Limits::default()
         };
-        Rc::new(Context {
+        Rc::new(WorkerContext {
             clock: Clock::new(),
             deadlines,
             limits,
@@ -220,12 +221,12 @@ impl Context {
             },
             common,
             turns: Turns::new(),
-            senders: Cell::new(0),
+            sending: Cell::new(0),
             draining: Cell::new(false),
-            scratch: RefCell::new(Scratch {
+            scratch: RefCell::new(WorkerBuffers {
                 input: vec![0; INPUT].into_boxed_slice(),
-                outbox: Outbox::default(),
-                ready: Ready::new(),
+                send_buffer: SendBuffer::default(),
+                rendered_responses: RenderedResponses::new(),
                 http2: salver_http2::Scratch::default(),
             }),
         })

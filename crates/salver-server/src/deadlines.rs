@@ -1,4 +1,4 @@
-//! When each connection of a loop has to have made progress.
+//! The deadlines of a loop's connections: by then each has to have made progress.
 //!
 //! Setting a deadline is a store; a sweep wakes those that have passed. Deadlines are late by up
 //! to a sweep's interval, which no client can tell.
@@ -12,60 +12,60 @@ use std::time::{Duration, Instant};
 
 use slab::Slab;
 
-/// How often somebody should call [`Deadlines::sweep`].
+/// The interval at which [`Deadlines::sweep`] is to be called.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The deadlines of all connections of one loop.
 #[derive(Default)]
 pub(crate) struct Deadlines {
-    slots: RefCell<Slab<Slot>>,
-    /// Who may be told to make room next, the longest waiting last.
+    slots: RefCell<Slab<DeadlineEntry>>,
+    /// The connections that may be told to make room next.
     candidates: RefCell<Candidates>,
 }
 
 #[derive(Default)]
 struct Candidates {
     waiting: Vec<(Instant, usize)>,
-    /// There are none until then.
+    /// The time until which no others are looked for, after none was found.
     none_until: Option<Instant>,
 }
 
-struct Slot {
+struct DeadlineEntry {
     at: Instant,
-    standing: Standing,
+    activity: Activity,
     waker: Option<Waker>,
 }
 
-/// What a connection is doing, as far as others may need its place.
+/// The activity of a connection, as far as others may need its seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Standing {
-    /// Something of it is under way.
+enum Activity {
+    /// A request or an answer is under way.
     Busy,
-    /// Its client has asked for nothing since then, or not to the end.
+    /// Since then its client has sent no request, or not a whole one.
     Waits(Instant),
-    /// It is to end, for another.
+    /// The connection is to end, for another.
     MakesRoom,
 }
 
-/// Connections that make room at a time are looked for together: a look at all of them for each newcomer
-/// would cost more than the newcomers.
+/// The number of connections that are chosen together to make room: a look at all of them for each newcomer would
+/// cost more than the newcomers.
 const LOOKED_FOR: usize = 64;
 
-/// When none was found, it is not looked for another at once.
+/// The time before others are looked for, after none was found.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// One connection's place; leaves when it is dropped.
+/// The deadline of one connection; it ends when dropped.
 pub(crate) struct Deadline {
     all: Rc<Deadlines>,
     key: usize,
 }
 
 impl Deadlines {
-    /// A place whose deadline is `at`.
+    /// Adds a deadline at `at`.
     pub(crate) fn add(self: &Rc<Self>, at: Instant) -> Deadline {
-        let key = self.slots.borrow_mut().insert(Slot {
+        let key = self.slots.borrow_mut().insert(DeadlineEntry {
             at,
-            standing: Standing::Busy,
+            activity: Activity::Busy,
             waker: None,
         });
         Deadline {
@@ -84,13 +84,12 @@ impl Deadlines {
         self.wake(|_| true);
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub(crate) fn len(&self) -> usize {
         self.slots.borrow().len()
     }
 
-    /// Has the connection end that has waited longest for its client to ask for something; `false` if none
-    /// waits.
+    /// Ends the connection that has waited longest for a request; `false` if none waits.
     pub(crate) fn make_room(&self, now: Instant) -> bool {
         let mut candidates = self.candidates.borrow_mut();
         let mut slots = self.slots.borrow_mut();
@@ -99,9 +98,9 @@ impl Deadlines {
                 if candidates.none_until.is_some_and(|until| now < until) {
                     return false;
                 }
-                let waits = |(key, slot): (usize, &Slot)| match slot.standing {
-                    Standing::Waits(since) if slot.waker.is_some() => Some((since, key)),
-                    Standing::Waits(_) | Standing::Busy | Standing::MakesRoom => None,
+                let waits = |(key, slot): (usize, &DeadlineEntry)| match slot.activity {
+                    Activity::Waits(since) if slot.waker.is_some() => Some((since, key)),
+                    Activity::Waits(_) | Activity::Busy | Activity::MakesRoom => None,
                 };
                 let mut all: Vec<_> = slots.iter().filter_map(waits).collect();
                 if let Some(last) = all.len().checked_sub(LOOKED_FOR).filter(|&rest| rest > 0) {
@@ -116,9 +115,9 @@ impl Deadlines {
                 return false;
             };
             if let Some(slot) = slots.get_mut(key)
-                && slot.standing == Standing::Waits(since)
+                && slot.activity == Activity::Waits(since)
             {
-                slot.standing = Standing::MakesRoom;
+                slot.activity = Activity::MakesRoom;
                 if let Some(waker) = &slot.waker {
                     waker.wake_by_ref();
                 }
@@ -127,7 +126,7 @@ impl Deadlines {
         }
     }
 
-    fn wake(&self, which: impl Fn(&Slot) -> bool) {
+    fn wake(&self, which: impl Fn(&DeadlineEntry) -> bool) {
         // Waking a task of this loop only queues it.
         for (_, slot) in self.slots.borrow().iter() {
             if let Some(waker) = slot.waker.as_ref().filter(|_| which(slot)) {
@@ -138,41 +137,41 @@ impl Deadlines {
 }
 
 impl Deadline {
-    /// Moves the deadline, and nothing else.
+    /// Moves the deadline; the activity stays.
     pub(crate) fn set(&self, at: Instant) {
         if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
             slot.at = at;
         }
     }
 
-    /// Moves the deadline of one whose client is to ask for something, which began at `since`. It may have
-    /// to make room for others.
+    /// Moves the deadline of a connection that waits for its client since `since`. It may have to make room for
+    /// others.
     pub(crate) fn set_waiting(&self, at: Instant, since: Instant) {
         if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
             slot.at = at;
-            if slot.standing != Standing::MakesRoom {
-                slot.standing = Standing::Waits(since);
+            if slot.activity != Activity::MakesRoom {
+                slot.activity = Activity::Waits(since);
             }
         }
     }
 
-    /// Something of the connection is under way: it makes room for nobody.
+    /// Notes that a request or an answer is under way: the connection need not make room.
     pub(crate) fn set_busy(&self) {
         if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
-            && slot.standing != Standing::MakesRoom
+            && slot.activity != Activity::MakesRoom
         {
-            slot.standing = Standing::Busy;
+            slot.activity = Activity::Busy;
         }
     }
 
-    /// Whether the connection is to end, for another.
+    /// True if the connection is to end, for another.
     pub(crate) fn makes_room(&self) -> bool {
         let slots = self.all.slots.borrow();
         let slot = slots.get(self.key);
-        slot.is_some_and(|slot| slot.standing == Standing::MakesRoom)
+        slot.is_some_and(|slot| slot.activity == Activity::MakesRoom)
     }
 
-    /// Whether the deadline has passed.
+    /// True if the deadline has passed.
     pub(crate) fn has_passed(&self, now: Instant) -> bool {
         self.all
             .slots
@@ -181,8 +180,8 @@ impl Deadline {
             .is_none_or(|slot| slot.at <= now)
     }
 
-    /// Has the task woken when the deadline passes. A task's waker stays the same, so this costs
-    /// a comparison after the first time.
+    /// Registers the task to be woken when the deadline passes. A task's waker stays the same, so this costs a
+    /// comparison after the first time.
     pub(crate) fn register(&self, context: &Context<'_>) {
         if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
             && !slot
@@ -196,8 +195,7 @@ impl Deadline {
 }
 
 impl Deadline {
-    /// What `work` gives; `None` if the deadline passes before, or `goes_on` no longer holds when
-    /// the task is woken.
+    /// The output of `work`; `None` if the deadline passes before, or `goes_on` is false when the task is woken.
     pub(crate) async fn bound<F: Future>(
         &self,
         work: F,

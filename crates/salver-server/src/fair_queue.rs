@@ -1,17 +1,17 @@
-//! A queue that serves keys by turns, however many items each of them has in it. One that was not there lately
+//! A fair queue: it serves keys by turns, however many items each of them has in it. A key that was not in it lately
 //! goes before those that were, every other time.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// Items of several keys, of which each has its turn.
+/// A queue of items of several keys, which are served by turns.
 pub(crate) struct FairQueue<K, T> {
     items: HashMap<K, VecDeque<T>>,
-    /// Who was not there lately.
+    /// The keys that were not in it lately.
     new: VecDeque<K>,
-    /// Who was, those included who have nothing more in it until their turn comes.
+    /// The keys that were, those included that have no item until their turn comes.
     known: VecDeque<K>,
-    /// Whether the last was a new one.
+    /// True if the last key served was a new one.
     was_new: bool,
 }
 
@@ -35,12 +35,12 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         items.push_back(item);
     }
 
-    /// Items that a key has in it.
+    /// The number of items of a key.
     pub(crate) fn items_of(&self, key: &K) -> usize {
         self.items.get(key).map_or(0, VecDeque::len)
     }
 
-    /// Keys that are in it, or were until their last turn.
+    /// The number of keys with items, or without since their last turn.
     pub(crate) fn keys(&self) -> usize {
         self.items.len()
     }

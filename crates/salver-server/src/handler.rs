@@ -1,6 +1,6 @@
-//! What a program answers itself, beside the files.
+//! Handlers: the functions of a program that answer requests beside the files.
 
-mod given;
+mod http_request;
 mod request_body;
 
 use std::fmt;
@@ -16,34 +16,34 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use salver_assets::strategy::Transport;
 use salver_assets::{OwnField, RequestPath, ResponsePlan};
 
+use crate::byte_stream::ByteStream;
 use crate::listener::canonical;
-use crate::stream::Stream;
-pub(crate) use given::given;
-pub(crate) use request_body::{Full, RequestBody};
+pub(crate) use http_request::to_http_request;
+pub(crate) use request_body::{MemoryExhausted, RequestBody};
 
-/// What a handler answers.
+/// The reply of a handler.
 #[derive(Debug)]
 pub enum Reply {
-    /// This. `Content-Length` and `Date` are made for it, and what belongs to the connection
-    /// (`Connection`, `Transfer-Encoding` and the like) is left out.
+    /// A response. `Content-Length` and `Date` are made for it, and the fields of the connection (`Connection`,
+    /// `Transfer-Encoding` and the like) are left out.
     Response(Response<Bytes>),
-    /// A file, in the way that it would be sent if it had been asked for.
+    /// A file, sent as if it had been requested.
     File {
-        /// Its path as in a URL, but not percent-encoded: `/reports/2026.pdf`. Handlers are not
-        /// asked about it. A directory's is answered by the way to that path with its slash.
+        /// Its path as in a URL, but not percent-encoded: `/reports/2026.pdf`. Handlers are not asked about it. That
+        /// of a directory is answered by a redirect to the path with its slash.
         path: String,
-        /// Fields for the answer, each instead of those of its name; `Vary` in addition. What says
-        /// which bytes are sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stays, and
-        /// all that an error says: of a file that is gone, say.
+        /// Fields for the answer, each instead of those of its name; `Vary` in addition. The fields that describe the
+        /// bytes sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stay, and all fields of an error: of a
+        /// file that is gone, say.
         fields: HeaderMap,
     },
-    /// What is answered where there is no handler.
+    /// The answer that there is without the handler.
     Proceed,
 }
 
 impl Reply {
-    /// A file: see [`Reply::File`]. GET and HEAD are answered by what the request says of conditions,
-    /// ranges and codings; other methods by the whole of it.
+    /// A reply with a file: see [`Reply::File`]. For GET and HEAD conditions, ranges and codings of the request
+    /// apply; other methods get the whole file.
     pub fn file(path: impl Into<String>) -> Self {
         Reply::File {
             path: path.into(),
@@ -51,7 +51,7 @@ impl Reply {
         }
     }
 
-    /// The same with one field more, if it is a file or a response.
+    /// The same reply with one more field, if it is a file or a response.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         match &mut self {
@@ -69,19 +69,19 @@ impl<B: Into<Bytes>> From<Response<B>> for Reply {
     }
 }
 
-/// Who asks: in the extensions of each request that a handler is given.
+/// The peer of a request's connection: in the extensions of each request that a handler takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
     /// The address at the other end of the connection; a proxy's, if there is one between.
     pub address: SocketAddr,
-    /// Whether the connection is one with TLS.
+    /// True if the connection has TLS.
     pub over_tls: bool,
 }
 
 impl Peer {
-    /// Who is at the other end of a stream, if it is still there.
-    pub(crate) fn of<S: Stream>(stream: &S) -> Option<Self> {
+    /// The peer of a stream, if it is still connected.
+    pub(crate) fn of<S: ByteStream>(stream: &S) -> Option<Self> {
         Some(Peer {
             address: canonical(stream.tcp().peer_addr().ok()?),
             over_tls: S::TRANSPORT == Transport::PassesThrough,
@@ -90,18 +90,18 @@ impl Peer {
 }
 
 /// A handler without its type. Its future stays on the loop that began it.
-pub(crate) type Handler = Arc<dyn Fn(Request<Bytes>) -> Replying + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(Request<Bytes>) -> ReplyFuture + Send + Sync>;
 
-pub(crate) type Replying = Pin<Box<dyn Future<Output = Reply>>>;
+pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = Reply>>>;
 
 /// The handlers of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
-    /// Asked before files beneath a prefix: that, normalised and without a slash at its end, the
+    /// The guards, asked before the files beneath their prefix: that, normalised and without a slash at its end, the
     /// longest first.
     guards: Vec<(Vec<u8>, Handler)>,
-    /// Asked about what is no file.
-    other: Option<Handler>,
+    /// The handler of requests that are for no file.
+    fallback: Option<Handler>,
 }
 
 impl fmt::Debug for Handlers {
@@ -112,45 +112,45 @@ impl fmt::Debug for Handlers {
             .collect();
         f.debug_struct("Handlers")
             .field("guards", &guards)
-            .field("other", &self.other.is_some())
+            .field("fallback", &self.fallback.is_some())
             .finish()
     }
 }
 
-/// A guard's prefix is no path.
-pub(crate) struct BadPrefix;
+/// The error of a guard whose prefix is no path.
+pub(crate) struct InvalidPrefix;
 
 impl Handlers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.guards.is_empty() && self.other.is_none()
+        self.guards.is_empty() && self.fallback.is_none()
     }
 
-    /// Has `handler` asked about what is no file.
-    pub(crate) fn set_other<F, R>(&mut self, handler: F)
+    /// Sets the handler of requests that are for no file.
+    pub(crate) fn set_fallback<F, R>(&mut self, handler: F)
     where
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        self.other = Some(without_type(handler));
+        self.fallback = Some(erase_type(handler));
     }
 
-    /// Has `handler` asked first about all beneath `prefix`.
-    pub(crate) fn add_guard<F, R>(&mut self, prefix: &str, handler: F) -> Result<(), BadPrefix>
+    /// Adds a guard of all paths beneath `prefix`.
+    pub(crate) fn add_guard<F, R>(&mut self, prefix: &str, handler: F) -> Result<(), InvalidPrefix>
     where
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| BadPrefix)?;
+        let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| InvalidPrefix)?;
         let bytes = path.as_bytes();
         let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
-        self.guards.push((bytes, without_type(handler)));
+        self.guards.push((bytes, erase_type(handler)));
         self.guards
             .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(())
     }
 
-    /// Who is asked before files at a path. It is compared in the form in which it becomes a file's,
-    /// so that no way of writing it leads past a guard.
+    /// The guard of a path. The path is compared in the form in which it becomes a file's, so that no way of writing
+    /// it leads past a guard.
     pub(crate) fn guard(&self, path: &RequestPath<'_>) -> Option<&Handler> {
         let mut guards = self.guards.iter();
         let found = guards.find(|(prefix, _)| {
@@ -160,15 +160,15 @@ impl Handlers {
         found.map(|(_, handler)| handler)
     }
 
-    /// Who is asked about a request to which the files have no better answer than `plan`.
-    pub(crate) fn other(&self, is_read: bool, plan: &ResponsePlan) -> Option<&Handler> {
-        self.other
+    /// The handler of a request, if the files have no better answer than `plan`.
+    pub(crate) fn fallback(&self, is_get_or_head: bool, plan: &ResponsePlan) -> Option<&Handler> {
+        self.fallback
             .as_ref()
-            .filter(|_| !is_read || plan.status == 404)
+            .filter(|_| !is_get_or_head || plan.status == 404)
     }
 }
 
-fn without_type<F, R>(handler: F) -> Handler
+fn erase_type<F, R>(handler: F) -> Handler
 where
     F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
     R: Future<Output: Into<Reply>> + 'static,
@@ -179,7 +179,7 @@ where
     })
 }
 
-/// Asks a handler; `None` if it panicked.
+/// Calls a handler; `None` if it panicked.
 pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Option<Reply> {
     let mut replying = catch_unwind(AssertUnwindSafe(|| handler(request))).ok()?;
     let reply = poll_fn(|context| {
@@ -190,13 +190,13 @@ pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Option<R
         }
     })
     .await;
-    // The answer is there, whatever becomes of what made it.
+    // A panic when the future is dropped no longer matters.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(replying)));
     reply
 }
 
-/// A response as the driver sends it; `None` if it is none: 1xx only goes before one.
-pub(crate) fn plan(response: Response<Bytes>) -> Option<ResponsePlan> {
+/// The plan of a handler's response; `None` for 1xx, which can only go before a response.
+pub(crate) fn response_plan(response: Response<Bytes>) -> Option<ResponsePlan> {
     let (head, content) = response.into_parts();
     if head.status.is_informational() {
         return None;
@@ -206,9 +206,9 @@ pub(crate) fn plan(response: Response<Bytes>) -> Option<ResponsePlan> {
     Some(ResponsePlan::own(status, fields, content))
 }
 
-/// A file's answer with the fields that go with it. An error keeps what it says of itself: that text
-/// is no video, and not to be kept for a year.
-pub(crate) fn extended(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
+/// A file's answer with the fields of a [`Reply::File`]. An error keeps its own fields: its text is no video, and not
+/// to be cached for a year.
+pub(crate) fn with_fields(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
     let said = ["content-length", "content-range", "content-encoding"];
     let mut more = fields(more, &said);
     if plan.status >= 400 {
@@ -220,7 +220,7 @@ pub(crate) fn extended(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
     plan.with_fields(more)
 }
 
-/// What of `headers` is sent, without `but`.
+/// The fields of `headers` that are sent, without `but`.
 fn fields(headers: &HeaderMap, but: &[&str]) -> Vec<OwnField> {
     let said = |name: &HeaderName| {
         let name = name.as_str();
@@ -234,7 +234,7 @@ fn fields(headers: &HeaderMap, but: &[&str]) -> Vec<OwnField> {
     .collect()
 }
 
-/// Whether a field is about one connection, not about a message (RFC 9110 section 7.6.1).
+/// True for the fields of one connection, not of a message (RFC 9110 section 7.6.1).
 fn belongs_to_connection(name: &str) -> bool {
     matches!(
         name,

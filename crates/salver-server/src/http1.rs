@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection: what was received goes through the parser and the engine into an
-//! outbox; what can be answered at once is, in one turn with one `recv` and one send.
+//! One HTTP/1.1 connection: its input goes through the parser and the engine into a send buffer. Requests that can be
+//! answered at once are, in one turn with one `recv` and one send.
 //!
 //! ```text
 //!                    ┌──────────────────────────── answered ────────────────────────────┐
@@ -11,7 +11,7 @@
 //!                  over ◄─────────────── linger
 //! ```
 //!
-//! Receiving and sending are `wire.rs`'s.
+//! `wire.rs` receives and sends.
 
 mod bounds;
 mod slow;
@@ -20,92 +20,91 @@ mod translate;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use salver_assets::{Content, Method, Now, RequestPath, ResponsePlan};
+use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
 };
 
-use crate::asking::{Asked, ask, error, method};
-use crate::ending::linger;
-use crate::front::Front;
+use crate::byte_stream::ByteStream;
+use crate::dispatch::{Dispatched, dispatch, error_plan};
 use crate::handler::{Peer, RequestBody};
-use crate::http1::bounds::Wait;
-use crate::http1::slow::{Answer, Slow};
-use crate::http1::translate::{given, push_content, push_head, request};
-use crate::http2;
-use crate::outbox::{ENOUGH, Outbox};
-use crate::ready::Ready;
+use crate::http1::bounds::WaitOutcome;
+use crate::http1::slow::SlowResponse;
+use crate::http1::translate::{engine_request, push_content, push_head, to_http_request};
+use crate::http2::Http2Connection;
+use crate::linger::linger;
+use crate::listener_fields::ListenerFields;
+use crate::rendered_responses::RenderedResponses;
 use crate::report::report;
-use crate::stream::Stream;
-use crate::turns::Turn as LoopTurn;
-use crate::wire::{Received, Wire};
+use crate::send_buffer::{ENOUGH, SendBuffer};
+use crate::turns::LoopTurn;
+use crate::wire::{ReceiveOutcome, Wire};
 
-/// Bytes of answers that are made at a time however short memory is.
+/// The bytes of answers that are made at a time however short memory is.
 const LEAST_ANSWERS: usize = 4 * 1024;
 
-/// What one connection may have sent ahead while an answer is awaited, in bytes.
+/// The bytes that a client may send ahead while an answer is awaited.
 const SENT_AHEAD: usize = 16 * 1024;
 
-/// A connection.
-pub(crate) struct Connection<S> {
+/// One HTTP/1.1 connection.
+pub(crate) struct Http1Connection<S> {
     wire: Wire<S>,
-    front: Rc<Front>,
+    listener_fields: Rc<ListenerFields>,
     parser: salver_http1::Connection,
-    /// Whether what comes first may be the preface of HTTP/2.
+    /// True if the client may begin with the preface of HTTP/2.
     may_switch: bool,
     /// The request whose body is awaited.
-    held: Option<Box<Waiting>>,
-    /// For which phase the deadline was set.
+    unfinished: Option<Box<UnfinishedRequest>>,
+    /// The phase for which the deadline was set.
     waits_in: Phase,
-    /// No request has come yet: its head has the time that began with the connection.
+    /// True until the first answer: the time of the first head begins with the connection.
     is_new: bool,
-    /// What is next waits for the turn of this client if the loop is crowded: the first requests, which come
-    /// as often as connections do, and those behind others that were sent without waiting.
+    /// True if the next requests wait for the turn of this client if the loop is crowded: the first ones, which come
+    /// as often as connections do, and those pipelined behind others.
     needs_turn: bool,
     turn: LoopTurn,
-    /// No further request is answered: once everything is sent, the end begins. Never by closing
-    /// at once: whatever the peer still sends would destroy the last answer on its way (RFC 9112
-    /// section 9.6).
+    /// True if no further request is answered: once everything is sent, the end begins. Never by closing at once:
+    /// further input would destroy the last answer on its way (RFC 9112 section 9.6).
     ends: bool,
 }
 
 /// A request whose body is awaited.
-struct Waiting {
+struct UnfinishedRequest {
     head: OwnedRequestHead,
-    /// What has come of it, if anybody is to have it.
+    /// The content received so far, if there are handlers.
     content: Option<RequestBody>,
 }
 
-/// How a turn ends.
-enum Turn {
+/// The end of a turn.
+enum TurnEnd {
     Over,
     Linger,
-    Slow(Box<Slow>),
+    Slow(Box<SlowResponse>),
     /// The client speaks HTTP/2.
     Switch,
 }
 
-/// Why answering stopped.
+/// The reason why answering stopped.
 enum Flow {
-    /// All input is looked at.
+    /// All input is parsed.
     NeedsInput,
-    /// There is enough to send.
+    /// The send buffer is full.
     Enough,
     /// No further request.
     Ends,
-    /// An answer stands ready, and there is no other.
-    Ready(usize),
-    Slow(Box<Slow>),
+    /// The only answer is a rendered response.
+    Rendered(usize),
+    Slow(Box<SlowResponse>),
 }
 
-impl<S: Stream> Connection<S> {
-    pub(crate) fn new(wire: Wire<S>, front: Rc<Front>) -> Self {
-        Connection {
+impl<S: ByteStream> Http1Connection<S> {
+    pub(crate) fn new(wire: Wire<S>, listener_fields: Rc<ListenerFields>) -> Self {
+        Http1Connection {
             wire,
-            front,
+            listener_fields,
             may_switch: false,
             parser: salver_http1::Connection::new(),
-            held: None,
+            unfinished: None,
             waits_in: Phase::Idle,
             is_new: true,
             needs_turn: true,
@@ -114,8 +113,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether the client may speak HTTP/2 without asking (prior knowledge, RFC 9113 section 3.3).
-    pub(crate) fn or_http2(mut self, may_switch: bool) -> Self {
+    /// Sets if the client may begin with HTTP/2 (prior knowledge, RFC 9113 section 3.3).
+    pub(crate) fn with_prior_knowledge(mut self, may_switch: bool) -> Self {
         self.may_switch = may_switch;
         self
     }
@@ -124,17 +123,17 @@ impl<S: Stream> Connection<S> {
     pub(crate) async fn serve(mut self) {
         loop {
             match std::future::poll_fn(|context| self.poll_turn(context)).await {
-                Turn::Over => return,
-                Turn::Linger => return Box::pin(linger(self.wire)).await,
-                Turn::Switch => {
-                    let switched = http2::Connection::new(self.wire, self.front);
+                TurnEnd::Over => return,
+                TurnEnd::Linger => return Box::pin(linger(self.wire)).await,
+                TurnEnd::Switch => {
+                    let switched = Http2Connection::new(self.wire, self.listener_fields);
                     return Box::pin(switched.serve()).await;
                 }
-                Turn::Slow(slow) => {
+                TurnEnd::Slow(slow) => {
                     // Boxed, so that an idle connection is small.
-                    if let Err(error) = Box::pin(self.answer_slowly(*slow)).await {
-                        // Not even what the kernel still holds is to complete the answer: its
-                        // pages may be those of a file that has changed.
+                    if let Err(error) = Box::pin(self.send_slow_response(*slow)).await {
+                        // Not even the bytes that the kernel still holds may complete the answer: its pages may be
+                        // those of a file that has changed.
                         let _ = self.wire.stream.tcp().set_zero_linger();
                         return report(&self.wire.shared.common, &error);
                     }
@@ -143,7 +142,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<TurnEnd> {
         self.wire.deadline.register(context);
         let shared = Rc::clone(&self.wire.shared);
         let now = shared.clock.now();
@@ -151,10 +150,10 @@ impl<S: Stream> Connection<S> {
             match ready!(self.wire.poll_flush(context)) {
                 Ok(false) => {}
                 Ok(true) => self.wait_for_request(now),
-                Err(_) => return Poll::Ready(Turn::Over),
+                Err(_) => return Poll::Ready(TurnEnd::Over),
             }
             if self.ends {
-                return Poll::Ready(Turn::Linger);
+                return Poll::Ready(TurnEnd::Linger);
             }
             if self.needs_turn {
                 ready!(
@@ -166,23 +165,23 @@ impl<S: Stream> Connection<S> {
             let mut scratch = shared.scratch.borrow_mut();
             let scratch = &mut *scratch;
             let received = match self.wire.poll_receive(context, &mut scratch.input) {
-                Poll::Ready(Received::Bytes(received)) => received,
-                Poll::Ready(Received::Failed) => return Poll::Ready(Turn::Over),
-                Poll::Ready(Received::End) => {
-                    self.wire.stream.farewell(context);
-                    return Poll::Ready(Turn::Over);
+                Poll::Ready(ReceiveOutcome::Bytes(received)) => received,
+                Poll::Ready(ReceiveOutcome::Failed) => return Poll::Ready(TurnEnd::Over),
+                Poll::Ready(ReceiveOutcome::End) => {
+                    self.wire.stream.announce_end(context);
+                    return Poll::Ready(TurnEnd::Over);
                 }
                 Poll::Pending => match self.wait(now) {
-                    Wait::On => return Poll::Pending,
-                    Wait::NoLonger => {
-                        self.wire.stream.farewell(context);
-                        return Poll::Ready(Turn::Over);
+                    WaitOutcome::Continue => return Poll::Pending,
+                    WaitOutcome::Close => {
+                        self.wire.stream.announce_end(context);
+                        return Poll::Ready(TurnEnd::Over);
                     }
-                    Wait::TooLate => {
+                    WaitOutcome::TimedOut => {
                         let carry = std::mem::take(&mut self.wire.carry);
-                        self.refuse(408, "Request Timeout", &carry, &mut scratch.outbox);
+                        self.refuse(408, "Request Timeout", &carry, &mut scratch.send_buffer);
                         self.ends = true;
-                        self.wire.keep(&mut scratch.outbox);
+                        self.wire.keep(&mut scratch.send_buffer);
                         continue;
                     }
                 },
@@ -190,60 +189,64 @@ impl<S: Stream> Connection<S> {
             let received = scratch.input.get(..received).unwrap_or_default();
             let input = &*self.wire.take_input(received);
             if self.may_switch {
-                match compare(input, salver_http2::PREFACE) {
-                    Likeness::Begins => {
+                match match_prefix(input, salver_http2::PREFACE) {
+                    PrefixMatch::Whole => {
                         self.wire.carry_over(input);
                         self.wire.carries_more = true;
-                        return Poll::Ready(Turn::Switch);
+                        return Poll::Ready(TurnEnd::Switch);
                     }
-                    Likeness::MayBegin if !input.is_empty() => {
+                    PrefixMatch::Partial if !input.is_empty() => {
                         self.wire.carry_over(input);
                         continue;
                     }
-                    Likeness::MayBegin | Likeness::Differs => self.may_switch = false,
+                    PrefixMatch::Partial | PrefixMatch::None => self.may_switch = false,
                 }
             }
-            // Empty, unless a connection's task has panicked: its answers are nobody else's.
-            scratch.outbox.clear();
+            // Empty, unless a connection's task has panicked, whose answers are dropped.
+            scratch.send_buffer.clear();
             self.wire.limit_buffer();
-            let (consumed, flow) =
-                self.answer_all(input, &mut scratch.outbox, &mut scratch.ready, now);
+            let (consumed, flow) = self.answer_all(
+                input,
+                &mut scratch.send_buffer,
+                &mut scratch.rendered_responses,
+                now,
+            );
             let rest = input.get(consumed..).unwrap_or_default();
             self.wire.carry_over(rest);
             self.wire.carries_more = !rest.is_empty() && !matches!(flow, Flow::NeedsInput);
             self.needs_turn = self.wire.carries_more;
-            let outbox = &mut scratch.outbox;
+            let send_buffer = &mut scratch.send_buffer;
             let sent = match flow {
-                Flow::Ready(number) => {
-                    let answer = scratch.ready.get(number);
-                    self.wire.send_ready(context, answer, outbox)
+                Flow::Rendered(number) => {
+                    let answer = scratch.rendered_responses.get(number);
+                    self.wire.send_rendered(context, answer, send_buffer)
                 }
                 Flow::Slow(mut slow) => {
                     self.wire.deadline.set_busy();
-                    slow.outbox = std::mem::take(outbox);
-                    return Poll::Ready(Turn::Slow(slow));
+                    slow.send_buffer = std::mem::take(send_buffer);
+                    return Poll::Ready(TurnEnd::Slow(slow));
                 }
                 Flow::NeedsInput | Flow::Enough | Flow::Ends => {
                     self.ends = matches!(flow, Flow::Ends);
-                    if outbox.is_empty() {
+                    if send_buffer.is_empty() {
                         continue;
                     }
-                    self.wire.send(context, outbox)
+                    self.wire.send(context, send_buffer)
                 }
             };
             match ready!(sent) {
                 Ok(()) => self.wait_for_request(now),
-                Err(_) => return Poll::Ready(Turn::Over),
+                Err(_) => return Poll::Ready(TurnEnd::Over),
             }
         }
     }
 
-    /// Answers the requests in `input`; how much of it is consumed, and why it stopped.
+    /// Answers the requests in `input`; returns the bytes consumed, and the reason why it stopped.
     fn answer_all(
         &mut self,
         input: &[u8],
-        outbox: &mut Outbox,
-        ready: &mut Ready,
+        send_buffer: &mut SendBuffer,
+        responses: &mut RenderedResponses,
         now: Now,
     ) -> (usize, Flow) {
         let mut at = 0;
@@ -252,51 +255,59 @@ impl<S: Stream> Connection<S> {
             if rest.is_empty() {
                 return (at, Flow::NeedsInput);
             }
-            let content = self.held.as_mut().and_then(|held| held.content.as_mut());
+            let content = self
+                .unfinished
+                .as_mut()
+                .and_then(|unfinished| unfinished.content.as_mut());
             let content = content.map(RequestBody::buffer);
             let (consumed, event) = self.parser.receive(&self.wire.shared.limits, rest, content);
             at += consumed;
-            if self.is_too_much() {
-                self.refuse(503, "Service Unavailable", rest, outbox);
+            if self.is_out_of_memory() {
+                self.refuse(503, "Service Unavailable", rest, send_buffer);
                 return (input.len(), Flow::Ends);
             }
             let flow = match event {
                 Event::Incomplete => return (at, Flow::NeedsInput),
                 Event::Request(head) => {
-                    let alone = at == input.len() && outbox.is_empty();
-                    self.answer(head, None, outbox, alone.then_some(&mut *ready), now)
+                    let alone = at == input.len() && send_buffer.is_empty();
+                    self.answer(
+                        head,
+                        None,
+                        send_buffer,
+                        alone.then_some(&mut *responses),
+                        now,
+                    )
                 }
                 Event::Body {
                     head,
                     send_continue,
                 } => {
-                    let method = method(head.method);
-                    let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
+                    let refused = !head.method.is_served();
                     let (common, seat) = (&self.wire.shared.common, &self.wire.seat);
                     let content = common.request_body(&seat.account);
                     if send_continue && refused && content.is_none() {
-                        // The client asked whether to send the body; it need not (RFC 9110
-                        // section 10.1.1), and if it does all the same nobody reads it.
+                        // The client waits before it sends the body; it need not send it (RFC 9110 section 10.1.1),
+                        // and if it does all the same it is not read.
                         let head = RequestHead {
                             persistent: false,
                             ..head
                         };
-                        self.answer(head, None, outbox, None, now);
+                        self.answer(head, None, send_buffer, None, now);
                         return (input.len(), Flow::Ends);
                     }
                     if send_continue {
-                        outbox.write(|buffer| buffer.extend_from_slice(CONTINUE));
+                        send_buffer.write(|buffer| buffer.extend_from_slice(CONTINUE));
                     }
                     let head = head.into_owned();
-                    self.held = Some(Box::new(Waiting { head, content }));
+                    self.unfinished = Some(Box::new(UnfinishedRequest { head, content }));
                     None
                 }
-                Event::BodyEnd => self.held.take().and_then(|held| {
-                    let Waiting { head, content } = *held;
-                    self.answer(head.borrow(), content, outbox, None, now)
+                Event::BodyEnd => self.unfinished.take().and_then(|unfinished| {
+                    let UnfinishedRequest { head, content } = *unfinished;
+                    self.answer(head.borrow(), content, send_buffer, None, now)
                 }),
                 Event::Refuse(refusal) => {
-                    self.refuse(refusal.status, refusal.reason, rest, outbox);
+                    self.refuse(refusal.status, refusal.reason, rest, send_buffer);
                     return (input.len(), Flow::Ends);
                 }
             };
@@ -304,62 +315,75 @@ impl<S: Stream> Connection<S> {
                 return (at, flow);
             }
             let account = &self.wire.seat.account;
-            if outbox.left() > LEAST_ANSWERS && outbox.left() > account.room_up_to(ENOUGH) {
+            if send_buffer.left() > LEAST_ANSWERS && send_buffer.left() > account.room_up_to(ENOUGH)
+            {
                 return (at, Flow::Enough);
             }
         }
     }
 
-    /// Puts the last answer of the connection into `outbox`: to the request whose body is awaited, else to
-    /// the one that `input` begins with.
-    fn refuse(&mut self, status: u16, reason: &str, input: &[u8], outbox: &mut Outbox) {
-        let method = match self.held.take() {
-            Some(held) => Some(held.head.borrow().method),
+    /// Appends the last answer of the connection: to the request whose body is awaited, else to the one that `input`
+    /// begins with.
+    fn refuse(&mut self, status: u16, reason: &str, input: &[u8], send_buffer: &mut SendBuffer) {
+        let method = match self.unfinished.take() {
+            Some(unfinished) => Some(unfinished.head.borrow().method),
             None => request_method(input),
         };
-        let plan = error(status, reason, method);
-        self.push_head(outbox, &plan, Persistence::Close);
-        push_content(outbox, &plan);
+        let plan = error_plan(status, reason, method);
+        self.push_head(send_buffer, &plan, Persistence::Close);
+        push_content(send_buffer, &plan);
     }
 
-    /// Answers one request; `None` if the answer is in the outbox and others may follow. `ready` is
-    /// given if no other answer goes with it.
+    /// Answers one request; `None` if the answer is in `send_buffer` and others may follow. `responses` is given if
+    /// there is no other answer to send with it.
     fn answer(
         &self,
         head: RequestHead<'_>,
         content: Option<RequestBody>,
-        outbox: &mut Outbox,
-        ready: Option<&mut Ready>,
+        send_buffer: &mut SendBuffer,
+        responses: Option<&mut RenderedResponses>,
         now: Now,
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
         let (raw, version) = (head.raw, head.version);
-        let request = request(head);
+        let request = engine_request(head);
         let wire = &self.wire;
-        let given = |path: Option<&RequestPath<'_>>| {
+        let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer::of(&wire.stream);
-            given(version, raw, &request, path, content, peer)
+            to_http_request(version, raw, &request, path, content, peer)
         };
-        let plan = match ask(&wire.shared, &wire.seat.account, &request, given, now) {
-            Asked::Plan(plan) => plan,
-            Asked::Later(plan) => return Some(slow(Answer::Awaited(plan), persistence)),
+        let plan = match dispatch(
+            &wire.shared,
+            &wire.seat.account,
+            &request,
+            http_request,
+            now,
+        ) {
+            Dispatched::Ready(plan) => plan,
+            pending @ Dispatched::Pending(_) => return Some(slow(pending, persistence)),
         };
-        if let Some(ready) = ready.filter(|_| persistence == Persistence::KeepAlive)
-            && let Some(number) = ready.find(&plan, &wire.shared.clock.date(), &self.front)
+        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive)
+            && let Some(number) =
+                responses.find(&plan, &wire.shared.clock.date(), &self.listener_fields)
         {
-            return Some(Flow::Ready(number));
+            return Some(Flow::Rendered(number));
         }
-        self.push_head(outbox, &plan, persistence);
+        self.push_head(send_buffer, &plan, persistence);
         if let Content::File(_) | Content::Parts(_) = plan.content {
-            return Some(slow(Answer::Ready(plan), persistence));
+            return Some(slow(Dispatched::Ready(plan), persistence));
         }
-        push_content(outbox, &plan);
+        push_content(send_buffer, &plan);
         (persistence == Persistence::Close).then_some(Flow::Ends)
     }
 
-    fn push_head(&self, outbox: &mut Outbox, plan: &ResponsePlan, persistence: Persistence) {
+    fn push_head(
+        &self,
+        send_buffer: &mut SendBuffer,
+        plan: &ResponsePlan,
+        persistence: Persistence,
+    ) {
         let date = &self.wire.shared.clock.date();
-        push_head(outbox, plan, date, &self.front, persistence);
+        push_head(send_buffer, plan, date, &self.listener_fields, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
@@ -368,27 +392,27 @@ impl<S: Stream> Connection<S> {
     }
 }
 
-/// How some bytes are like others.
-enum Likeness {
-    Begins,
-    MayBegin,
-    Differs,
+/// The match of an input with a known beginning.
+enum PrefixMatch {
+    Whole,
+    Partial,
+    None,
 }
 
-/// Whether `input` begins with `known`, or may when more has come.
-fn compare(input: &[u8], known: &[u8]) -> Likeness {
+/// Matches the beginning of `input` with `known`, which may be whole only with more input.
+fn match_prefix(input: &[u8], known: &[u8]) -> PrefixMatch {
     if input.starts_with(known) {
-        Likeness::Begins
+        PrefixMatch::Whole
     } else if known.starts_with(input) {
-        Likeness::MayBegin
+        PrefixMatch::Partial
     } else {
-        Likeness::Differs
+        PrefixMatch::None
     }
 }
 
-fn slow(answer: Answer, persistence: Persistence) -> Flow {
-    Flow::Slow(Box::new(Slow {
-        outbox: Outbox::default(),
+fn slow(answer: Dispatched, persistence: Persistence) -> Flow {
+    Flow::Slow(Box::new(SlowResponse {
+        send_buffer: SendBuffer::default(),
         answer,
         persistence,
     }))

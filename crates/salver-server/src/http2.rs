@@ -1,21 +1,21 @@
-//! One HTTP/2 connection: what was received goes through the protocol and the engine into an
-//! outbox, and content follows in the order that the protocol says.
+//! One HTTP/2 connection: its input goes through the protocol and the engine into a send buffer, and content follows
+//! in the order that the protocol decides.
 //!
 //! ```text
 //!                    ┌───────────────────────────────────────────────────────────┐
 //!                    ▼                                                           │
-//! accepted ──► turn: send what is left ─► receive, ask ─► fill the outbox ─► send ┘
+//! accepted ──► turn: send what is left ─► receive, ask ─► fill the send_buffer ─► send ┘
 //!                    │                        │
 //!                    │ the peer is gone       │ GOAWAY is sent, nothing is left to send
 //!                    ▼                        ▼
 //!                  over ◄──────────────────  linger
 //! ```
 //!
-//! While the socket takes nothing, nothing is received: so what a client can have us keep is bounded
-//! by what one turn makes. An idle connection holds no buffer.
+//! While the socket takes nothing, nothing is received: so the output kept for a client is bounded by that of one
+//! turn. An idle connection holds no buffer.
 
 mod bounds;
-mod incoming;
+mod request_content;
 mod translate;
 
 use std::io;
@@ -28,88 +28,86 @@ use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
-use crate::asking::{Asked, Awaited, ask, error, request};
-use crate::awaited::unavailable;
-use crate::context::{NoFile, Scratch, Sender};
-use crate::ending::linger;
-use crate::front::Front;
-use crate::handler::{Full, Peer, given};
-use crate::http2::incoming::Incoming;
-use crate::http2::translate::rendered;
+use crate::byte_stream::ByteStream;
+use crate::context::{NoFile, SendingConnection, WorkerBuffers};
+use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
+use crate::handler::{MemoryExhausted, Peer, to_http_request};
+use crate::http2::request_content::RequestContent;
+use crate::http2::translate::rendered_head;
+use crate::linger::linger;
+use crate::listener_fields::ListenerFields;
 use crate::memory_budget::{Charge, OpenFile};
-use crate::outbox::{ENOUGH, Outbox};
+use crate::pending_limit::service_unavailable;
 use crate::report::report;
-use crate::stream::Stream;
-use crate::transmit::reading::{Loading, Reading};
-use crate::turns::{REQUESTS_IN_TURN, Turn};
-use crate::wire::{Received, Wire};
+use crate::send_buffer::{ENOUGH, SendBuffer};
+use crate::transmit::loader_disk::{LoaderDisk, Reading};
+use crate::turns::{LoopTurn, REQUESTS_IN_TURN};
+use crate::wire::{ReceiveOutcome, Wire};
 
-/// Rounds of receiving and sending after which other connections have their turn.
+/// The rounds of receiving and sending after which other connections have their turn.
 const ROUNDS: u32 = 4;
 
-/// Bytes that a connection sends while others have more to send, too, before they have their turn: what
-/// TLS encrypts at a time.
+/// The bytes that a connection sends while others have more to send, too, before they have their turn: TLS encrypts
+/// as many at a time.
 const SHARED_TURN: usize = 64 * 1024;
 
-type Protocol = salver_http2::Connection<Sending>;
-
-/// An answer's content on its way.
+/// The content of an answer that is being sent.
 struct Sending {
     reading: Reading,
     _file: Option<OpenFile>,
 }
 
-/// A connection.
-pub(crate) struct Connection<S> {
+/// One HTTP/2 connection.
+pub(crate) struct Http2Connection<S> {
     wire: Wire<S>,
-    front: Rc<Front>,
-    protocol: Protocol,
-    /// Answers that wait for a load or a handler, by stream.
-    awaited: Vec<(u32, Awaited)>,
-    /// The content of requests that are not whole, if anybody is to have it.
-    contents: Vec<Incoming>,
-    /// For which state of the protocol the deadline was set.
+    listener_fields: Rc<ListenerFields>,
+    protocol: salver_http2::Connection<Sending>,
+    /// The answers that wait for a load or a handler, by stream.
+    pending: Vec<(u32, PendingPlan)>,
+    /// The content of requests that are not whole, if there are handlers.
+    contents: Vec<RequestContent>,
+    /// The phase and progress of the protocol for which the deadline was set.
     waits_in: (Phase, u64),
-    /// When it was last looked whether the client holds back its windows.
+    /// The time of the last check that the client does not hold back its windows.
     checked: Instant,
-    turn: Turn,
-    /// While there is more to send.
-    sender: Option<Sender>,
-    /// When the client is told its last stream, once it has heard of the end.
+    turn: LoopTurn,
+    /// The connection as one that has more to send, while it has.
+    sending: Option<SendingConnection>,
+    /// The time at which the last GOAWAY is sent, after the first.
     leaves_at: Option<Instant>,
-    /// Once everything is sent, the end begins.
+    /// True if the connection ends once everything is sent.
     ends: bool,
     /// The memory of streams.
     charge: Charge,
 }
 
-/// How a connection ends.
+/// The end of a connection.
 enum End {
     Over,
     Linger,
 }
 
-impl<S: Stream> Connection<S> {
-    /// A connection of a client that is known to speak HTTP/2; what has come of it is carried.
-    pub(crate) fn new(mut wire: Wire<S>, front: Rc<Front>) -> Self {
-        let protocol = Protocol::new();
-        let mut outbox = Outbox::default();
-        outbox.write(|buffer| protocol.begin(&wire.shared.http2_limits, buffer));
+impl<S: ByteStream> Http2Connection<S> {
+    /// A connection of a client that speaks HTTP/2. Its input so far is carried by `wire`.
+    pub(crate) fn new(mut wire: Wire<S>, listener_fields: Rc<ListenerFields>) -> Self {
+        let protocol = salver_http2::Connection::new();
+        let mut send_buffer = SendBuffer::default();
+        send_buffer.write(|buffer| protocol.begin(&wire.shared.http2_limits, buffer));
         let now = wire.shared.clock.now().instant;
-        wire.keep(&mut outbox);
+        wire.keep(&mut send_buffer);
         let header_timeout = wire.shared.common.settings.header_timeout;
         wire.deadline.set_waiting(now + header_timeout, now);
-        Connection {
+        Http2Connection {
             charge: wire.seat.account.charge(0),
             wire,
-            front,
+            listener_fields,
             waits_in: (protocol.phase(), protocol.progress()),
             protocol,
-            awaited: Vec::new(),
+            pending: Vec::new(),
             contents: Vec::new(),
             checked: now,
-            turn: Turn::default(),
-            sender: None,
+            turn: LoopTurn::default(),
+            sending: None,
             leaves_at: None,
             ends: false,
         }
@@ -126,8 +124,8 @@ impl<S: Stream> Connection<S> {
         for sending in self.protocol.end() {
             sending.reading.end(&disk(&self.wire));
         }
-        // Nobody waits for these while the client reads the last of it.
-        self.awaited.clear();
+        // These are of no use while the client reads the last answers.
+        self.pending.clear();
         self.contents.clear();
         match end {
             End::Over => {}
@@ -144,11 +142,11 @@ impl<S: Stream> Connection<S> {
             ready!(self.turn.poll(&shared.turns, client, context));
         }
         let mut now = shared.clock.now();
-        if self.sender.is_none() {
-            // Nothing was held up until now.
+        if self.sending.is_none() {
+            // The client could not hold up anything until now.
             self.checked = now.instant;
         }
-        let others_send = shared.senders() > usize::from(self.sender.is_some());
+        let others_send = shared.sending_count() > usize::from(self.sending.is_some());
         let turn = if others_send { SHARED_TURN } else { usize::MAX };
         let mut sent = 0;
         for _ in 0..ROUNDS {
@@ -158,7 +156,7 @@ impl<S: Stream> Connection<S> {
                     now = shared.clock.now();
                     // The client held up the connection, not its streams.
                     self.checked = now.instant;
-                    self.wait_anew(now);
+                    self.update_deadline(now);
                 }
                 Err(_) => return Poll::Ready(End::Over),
             }
@@ -173,42 +171,46 @@ impl<S: Stream> Connection<S> {
             self.protocol
                 .limit_held(self.charge.bytes().saturating_add(room));
             let mut scratch = shared.scratch.borrow_mut();
-            // Empty, unless a connection's task has panicked: its answers are nobody else's.
-            scratch.outbox.clear();
+            // Empty, unless a connection's task has panicked, whose answers are dropped.
+            scratch.send_buffer.clear();
             let Some(has_received) = self.receive(context, &mut scratch, now) else {
                 return Poll::Ready(End::Over);
             };
-            let outbox = &mut scratch.outbox;
-            self.refuse_late(now, outbox);
-            self.answer_awaited(context, outbox);
+            let send_buffer = &mut scratch.send_buffer;
+            self.refuse_late(now, send_buffer);
+            self.send_pending(context, send_buffer);
             self.protocol.retry();
-            self.fill(context, outbox, ENOUGH.min(room).min(turn));
-            self.ends |= self.is_stalled(now, outbox);
+            self.fill(context, send_buffer, ENOUGH.min(room).min(turn));
+            self.ends |= self.reset_stalled(now, send_buffer);
             if shared.draining.get() {
-                self.say_goodbye(now, outbox);
+                self.send_goaway(now, send_buffer);
             }
             self.ends |= self.protocol.is_over();
-            if outbox.is_empty() && !self.ends && !has_received && self.is_late(now, outbox) {
+            if send_buffer.is_empty()
+                && !self.ends
+                && !has_received
+                && self.is_late(now, send_buffer)
+            {
                 self.ends = true;
             }
-            if outbox.is_empty() && !self.ends {
+            if send_buffer.is_empty() && !self.ends {
                 if has_received {
                     continue;
                 }
-                self.sender = None;
+                self.sending = None;
                 if self.protocol.is_sending() {
-                    self.sender = Some(shared.sender());
+                    self.sending = Some(shared.begin_sending());
                 }
                 return Poll::Pending;
             }
-            sent += outbox.left();
-            match self.wire.send(context, outbox) {
+            sent += send_buffer.left();
+            match self.wire.send(context, send_buffer) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(End::Over),
                 Poll::Pending => {
                     // The deadline is another now.
                     self.waits_in = (Phase::Head, u64::MAX);
-                    self.sender.get_or_insert_with(|| shared.sender());
+                    self.sending.get_or_insert_with(|| shared.begin_sending());
                     return Poll::Pending;
                 }
             }
@@ -216,45 +218,45 @@ impl<S: Stream> Connection<S> {
                 break;
             }
         }
-        self.sender.get_or_insert_with(|| shared.sender());
+        self.sending.get_or_insert_with(|| shared.begin_sending());
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
     }
 
-    /// Receives once, and looks at what has come: whether anything has. `None` if the connection is over.
+    /// Receives once, and handles the input; true if there was any. `None` if the connection is over.
     fn receive(
         &mut self,
         context: &mut Context<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut WorkerBuffers,
         now: Now,
     ) -> Option<bool> {
         let received = match self.wire.poll_receive(context, &mut scratch.input) {
             Poll::Pending => return Some(false),
-            Poll::Ready(Received::Bytes(received)) => received,
-            Poll::Ready(Received::Failed) => return None,
-            Poll::Ready(Received::End) => {
-                // What is cut short ends without a word.
+            Poll::Ready(ReceiveOutcome::Bytes(received)) => received,
+            Poll::Ready(ReceiveOutcome::Failed) => return None,
+            Poll::Ready(ReceiveOutcome::End) => {
+                // A connection whose answers are cut short ends without close_notify.
                 if self.protocol.phase() == Phase::Idle {
-                    self.wire.stream.farewell(context);
+                    self.wire.stream.announce_end(context);
                 }
                 return None;
             }
         };
         let received = scratch.input.get(..received).unwrap_or_default();
         let input = &*self.wire.take_input(received);
-        let consumed = self.take(input, &mut scratch.http2, &mut scratch.outbox, now);
+        let consumed = self.handle_frames(input, &mut scratch.http2, &mut scratch.send_buffer, now);
         let rest = input.get(consumed..).unwrap_or_default();
         self.wire.carry_over(rest);
         Some(true)
     }
 
-    /// Looks at `input`; how much of it is consumed.
-    fn take(
+    /// Handles the frames in `input`; returns the bytes consumed.
+    fn handle_frames(
         &mut self,
         input: &[u8],
         scratch: &mut salver_http2::Scratch,
-        outbox: &mut Outbox,
+        send_buffer: &mut SendBuffer,
         now: Now,
     ) -> usize {
         let shared = Rc::clone(&self.wire.shared);
@@ -266,7 +268,7 @@ impl<S: Stream> Connection<S> {
             let rest = input.get(at..).unwrap_or_default();
             let protocol = &mut self.protocol;
             let (consumed, event) =
-                outbox.write(|buffer| protocol.receive(limits, rest, second, scratch, buffer));
+                send_buffer.write(|buffer| protocol.receive(limits, rest, second, scratch, buffer));
             at += consumed;
             match event {
                 Event::Incomplete => return at,
@@ -276,16 +278,20 @@ impl<S: Stream> Connection<S> {
                     return at;
                 }
                 Event::Cancelled { stream, content } => {
-                    self.awaited.retain(|(awaited, _)| *awaited != stream);
+                    self.pending.retain(|(pending, _)| *pending != stream);
                     self.take_content(stream);
                     if let Some(sending) = content {
                         sending.reading.end(&disk(&self.wire));
                     }
                 }
                 Event::Content { stream, content } => {
-                    if self.hold(stream, content, now).is_err() {
+                    if self.keep_content(stream, content, now).is_err() {
                         let method = self.protocol.method(stream);
-                        self.refuse(stream, error(503, "Service Unavailable", method), outbox);
+                        self.refuse(
+                            stream,
+                            error_plan(503, "Service Unavailable", method),
+                            send_buffer,
+                        );
                     }
                 }
                 Event::Refused {
@@ -294,66 +300,78 @@ impl<S: Stream> Connection<S> {
                     refusal,
                 } => {
                     asked += 1;
-                    let plan = error(refusal.status, refusal.reason, method);
-                    self.refuse(stream, plan, outbox);
+                    let plan = error_plan(refusal.status, refusal.reason, method);
+                    self.refuse(stream, plan, send_buffer);
                 }
                 Event::Request {
                     stream,
                     request,
                     content,
-                } => match self.hold(stream, content, now) {
+                } => match self.keep_content(stream, content, now) {
                     Ok(()) => {
                         asked += 1;
-                        self.answer(stream, request, outbox, now);
+                        self.answer(stream, request, send_buffer, now);
                     }
-                    Err(Full) => {
-                        let plan = error(503, "Service Unavailable", Some(request.method));
-                        self.refuse(stream, plan, outbox);
+                    Err(MemoryExhausted) => {
+                        let plan = error_plan(503, "Service Unavailable", Some(request.method));
+                        self.refuse(stream, plan, send_buffer);
                     }
                 },
             }
-            if outbox.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
+            if send_buffer.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
                 self.wire.carries_more = true;
                 return at;
             }
         }
     }
 
-    fn answer(&mut self, stream: u32, head: RequestHead<'_>, outbox: &mut Outbox, now: Now) {
+    fn answer(
+        &mut self,
+        stream: u32,
+        head: RequestHead<'_>,
+        send_buffer: &mut SendBuffer,
+        now: Now,
+    ) {
         let content = self.take_content(stream);
-        let (request, lines) = request(head);
+        let (request, lines) = engine_request(head);
         let wire = &self.wire;
-        let given = |path: Option<&RequestPath<'_>>| {
+        let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            given(version, &request, path, lines.iter(), content, peer)
+            to_http_request(version, &request, path, lines.iter(), content, peer)
         };
-        match ask(&wire.shared, &wire.seat.account, &request, given, now) {
-            Asked::Plan(plan) => self.respond(stream, plan, outbox),
-            Asked::Later(plan) => self.awaited.push((stream, plan)),
+        match dispatch(
+            &wire.shared,
+            &wire.seat.account,
+            &request,
+            http_request,
+            now,
+        ) {
+            Dispatched::Ready(plan) => self.respond(stream, plan, send_buffer),
+            Dispatched::Pending(plan) => self.pending.push((stream, plan)),
         }
     }
 
-    fn respond(&mut self, stream: u32, mut plan: ResponsePlan, outbox: &mut Outbox) {
+    fn respond(&mut self, stream: u32, mut plan: ResponsePlan, send_buffer: &mut SendBuffer) {
         let Wire { shared, seat, .. } = &self.wire;
         let file = match shared.common.open_file(&seat.account, &plan.content) {
             Ok(file) => file,
             Err(NoFile) => {
                 shared.common.loader.discard(plan.content);
-                plan = unavailable("Service Unavailable: too many files are being sent");
+                plan = service_unavailable("Service Unavailable: too many files are being sent");
                 None
             }
         };
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &shared.clock.date();
         let made;
-        let head: &RenderedHead = match rendered(&plan) {
+        let head: &RenderedHead = match rendered_head(&plan) {
             Some(head) => head,
             None => {
-                made = translate::render(&plan);
+                made = translate::render_head(&plan);
                 &made
             }
         };
-        let more = self.front.block();
+        let more = self.listener_fields.block();
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = reading.left();
@@ -361,34 +379,34 @@ impl<S: Stream> Connection<S> {
             reading,
             _file: file,
         };
-        let left = outbox
+        let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
         if let Some(sending) = left {
             sending.reading.end(&disk(&self.wire));
         }
     }
 
-    /// Answers what waited for a load or a handler that has ended.
-    fn answer_awaited(&mut self, context: &mut Context<'_>, outbox: &mut Outbox) {
+    /// Sends the answers that no longer wait for a load or a handler.
+    fn send_pending(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) {
         let mut place = 0;
-        while let Some((stream, plan)) = self.awaited.get_mut(place) {
+        while let Some((stream, plan)) = self.pending.get_mut(place) {
             match plan.as_mut().poll(context) {
                 Poll::Pending => place += 1,
                 Poll::Ready(plan) => {
                     let stream = *stream;
-                    drop(self.awaited.swap_remove(place));
-                    self.respond(stream, plan, outbox);
+                    drop(self.pending.swap_remove(place));
+                    self.respond(stream, plan, send_buffer);
                 }
             }
         }
     }
 
-    /// Fills the outbox with content until there is enough of it.
-    fn fill(&mut self, context: &mut Context<'_>, outbox: &mut Outbox, enough: usize) {
+    /// Fills the send buffer with content until it has `enough` bytes.
+    fn fill(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer, enough: usize) {
         let common = &self.wire.shared.common;
         let disk = disk(&self.wire);
         let protocol = &mut self.protocol;
-        while outbox.left() < enough.max(1)
+        while send_buffer.left() < enough.max(1)
             && let Some(turn) = protocol.next_turn()
             && let Some(Sending { reading, .. }) = protocol.content(turn)
         {
@@ -399,16 +417,16 @@ impl<S: Stream> Connection<S> {
                 }
                 Poll::Ready(Ok(bytes)) if !bytes.is_empty() => {
                     let mut after = Vec::new();
-                    let left =
-                        outbox.write(|buffer| protocol.send(turn, bytes.len(), buffer, &mut after));
-                    outbox.push(&bytes);
-                    outbox.write(|buffer| buffer.append(&mut after));
+                    let left = send_buffer
+                        .write(|buffer| protocol.send(turn, bytes.len(), buffer, &mut after));
+                    send_buffer.push(&bytes);
+                    send_buffer.write(|buffer| buffer.append(&mut after));
                     left
                 }
                 Poll::Ready(failed) => {
                     let error = failed.err().unwrap_or(io::ErrorKind::UnexpectedEof.into());
                     report(common, &error);
-                    outbox.write(|buffer| protocol.fail(turn, buffer))
+                    send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
             if let Some(sending) = left {
@@ -419,8 +437,8 @@ impl<S: Stream> Connection<S> {
 }
 
 /// The disk for a connection's answers.
-fn disk<S>(wire: &Wire<S>) -> Loading<'_> {
-    Loading {
+fn disk<S>(wire: &Wire<S>) -> LoaderDisk<'_> {
+    LoaderDisk {
         common: &wire.shared.common,
         account: &wire.seat.account,
     }

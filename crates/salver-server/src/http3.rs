@@ -1,24 +1,24 @@
 //! HTTP/3: QUIC at the ports that have TLS, over UDP.
 //!
-//! Each worker has a socket and an endpoint of its own, on its own loop: workers share the
-//! configuration and nothing else. The kernel spreads datagrams over their sockets; what belongs to
-//! another worker, because a client's address has changed, is handed over (`socket.rs`,
-//! `routing.rs`). QUIC itself is quinn's; the streams of HTTP/3 are divided by `salver-http3`.
+//! Each worker has a socket and an endpoint of its own, on its own loop: workers share the configuration and nothing
+//! else. The kernel spreads datagrams over their sockets; those for another worker, because a client's address has
+//! changed, are handed over (`routed_socket.rs`, `connection_ids.rs`). QUIC itself is quinn's; the streams of HTTP/3
+//! are parsed by `salver-http3`.
 
 mod amplification;
-mod bind;
 mod connection;
+mod connection_ids;
 mod control_stream;
 mod datagram;
 mod fair_socket;
-mod going_away;
+mod graceful_shutdown;
 mod limited_socket;
 mod path_state;
+mod quic_sockets;
 mod request;
-mod routing;
+mod routed_socket;
 mod send_order;
-mod shared;
-mod socket;
+mod shared_connection;
 mod stall_timer;
 mod translate;
 mod transport;
@@ -32,42 +32,42 @@ use std::time::{Duration, Instant};
 
 use quinn::{Endpoint, VarInt};
 use salver_fields::Scratch;
-use salver_http3::{Code, Fields, Limits};
+use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
 
-pub(crate) use self::bind::Sockets;
-use crate::context::Context;
+pub(crate) use self::quic_sockets::QuicSockets;
+use crate::context::WorkerContext;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
-use crate::entrance::fields_over_tls;
-use crate::seats::Carrier;
+use crate::listener_service::tls_fields;
+use crate::seats::ConnectionKind;
 
-/// How long the last packets may take to leave when the server ends.
+/// The time for the last packets to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What the HTTP/3 connections of one loop share.
-struct Loop {
-    context: Rc<Context>,
-    /// Of requests that wait for their client; those of connections are in `context`.
+/// The state that the HTTP/3 connections of one loop share.
+struct Http3Context {
+    context: Rc<WorkerContext>,
+    /// The deadlines of requests that wait for their client; those of connections are in `context`.
     deadlines: Rc<Deadlines>,
     limits: Limits,
-    /// What a listener adds to each answer, encoded.
-    front: Fields,
-    /// For heads that are being read.
+    /// The fields of each answer over TLS, rendered.
+    listener_fields: RenderedFields,
+    /// The buffers for heads that are being read.
     scratch: RefCell<Scratch>,
-    handshakes: Arc<Handshakes>,
+    handshakes: Arc<HandshakeCount>,
 }
 
-/// The handshakes of all workers that have not come to their end.
+/// The number of handshakes under way, of all workers.
 #[derive(Debug, Default)]
-struct Handshakes(AtomicUsize);
+struct HandshakeCount(AtomicUsize);
 
-/// One of them; over when dropped.
-struct Handshake(Arc<Handshakes>);
+/// A handshake under way; over when dropped.
+struct HandshakeGuard(Arc<HandshakeCount>);
 
-impl Handshakes {
-    fn begin(self: &Arc<Self>) -> Handshake {
+impl HandshakeCount {
+    fn begin(self: &Arc<Self>) -> HandshakeGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Handshake(Arc::clone(self))
+        HandshakeGuard(Arc::clone(self))
     }
 
     fn count(&self) -> usize {
@@ -75,35 +75,35 @@ impl Handshakes {
     }
 }
 
-impl Drop for Handshake {
+impl Drop for HandshakeGuard {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// HTTP/3 on one loop.
-pub(crate) struct Serving {
+/// The endpoints of HTTP/3 on one loop.
+pub(crate) struct Http3Endpoints {
     endpoints: Vec<Endpoint>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl Serving {
+impl Http3Endpoints {
     /// Serves at the sockets of a worker.
     ///
     /// # Errors
-    /// If the sockets cannot be used from this loop.
-    pub(crate) fn start(sockets: Sockets, context: &Rc<Context>) -> io::Result<Self> {
+    /// [`io::Error`] if the sockets cannot be used from this loop.
+    pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
         let tls = context.common.settings.tls.as_ref();
-        let fields = tls.map(fields_over_tls).unwrap_or_default();
+        let fields = tls.map(tls_fields).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
         let mut scratch = Scratch::default();
         let for_program = !context.common.handlers.is_empty();
         scratch.section.keep_lines(for_program);
-        let shared = Rc::new(Loop {
+        let shared = Rc::new(Http3Context {
             context: Rc::clone(context),
             deadlines: Rc::default(),
             limits: context.limits,
-            front: Fields::new(fields),
+            listener_fields: RenderedFields::new(fields),
             scratch: RefCell::new(scratch),
             handshakes: sockets.handshakes(),
         });
@@ -113,16 +113,16 @@ impl Serving {
             let endpoint = endpoint.clone();
             tasks.push(spawn_local(accept(Rc::clone(&shared), endpoint)));
         }
-        Ok(Serving { endpoints, tasks })
+        Ok(Http3Endpoints { endpoints, tasks })
     }
 
-    /// Closes what is still open, and sees to it that clients learn of it.
+    /// Closes all connections, and waits until the last packets have been sent.
     pub(crate) async fn end(self) {
         for task in self.tasks {
             task.abort();
         }
         for endpoint in &self.endpoints {
-            let code = VarInt::from_u64(Code::NoError.value()).unwrap_or(VarInt::MAX);
+            let code = VarInt::from_u64(ErrorCode::NoError.value()).unwrap_or(VarInt::MAX);
             endpoint.close(code, b"the server ends");
         }
         for endpoint in &self.endpoints {
@@ -139,7 +139,7 @@ async fn sweep(deadlines: Rc<Deadlines>) {
     }
 }
 
-async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
+async fn accept(shared: Rc<Http3Context>, endpoint: Endpoint) {
     let common = Arc::clone(&shared.context.common);
     while let Some(incoming) = endpoint.accept().await {
         if shared.context.draining.get() {
@@ -148,16 +148,16 @@ async fn accept(shared: Rc<Loop>, endpoint: Endpoint) {
         }
         let many = shared.handshakes.count() >= common.settings.quic_handshakes;
         if many && !incoming.remote_address_validated() {
-            // RFC 9000 section 8.1.2: who gives a false address never learns the token, and costs
-            // nothing more than this.
+            // RFC 9000 section 8.1.2: a client with a false address never learns the token, and costs nothing more
+            // than this.
             let _ = incoming.retry();
             continue;
         }
         let address = incoming.remote_address().ip();
-        let seat = match shared.context.seat(address, Carrier::Quic) {
+        let seat = match shared.context.seat(address, ConnectionKind::Quic) {
             Ok(seat) => seat,
             Err(why) => {
-                common.say_no_seat(why);
+                common.log_no_seat(why);
                 incoming.refuse();
                 continue;
             }

@@ -41,35 +41,35 @@
 //! engine for axum and hyper.
 #![forbid(unsafe_code)]
 
-mod asking;
-mod awaited;
 mod builder;
+mod byte_stream;
 mod clock;
-mod closing;
 mod context;
 mod deadlines;
-mod ending;
-mod entrance;
+mod dispatch;
 mod fair_queue;
-mod front;
 mod handler;
 mod http1;
 mod http2;
 mod http3;
+mod linger;
 mod listener;
+mod listener_fields;
+mod listener_service;
 mod loader;
 mod memory_budget;
-mod outbox;
-mod ready;
+mod pending_limit;
 mod redirect;
+mod rendered_responses;
 mod report;
 mod seats;
+mod send_buffer;
 mod send_pace;
 mod server;
 mod settings;
 mod shared_reads;
 mod shutdown;
-mod stream;
+mod single_response;
 pub mod tls;
 mod tls_accept;
 mod transmit;

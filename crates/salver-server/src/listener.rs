@@ -1,4 +1,4 @@
-//! Binding the addresses, once for each worker.
+//! The listeners of all workers, bound to the addresses.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use salver_os::Families;
 
 use crate::settings::Settings;
 
-/// An address that cannot be listened on: which, why, and what to do.
+/// The error of an address that cannot be listened on: which, why, and what to do.
 #[derive(Debug)]
 pub struct BindError {
     address: SocketAddr,
@@ -33,7 +33,7 @@ impl BindError {
         }
     }
 
-    /// Why.
+    /// The kind of the error.
     pub fn kind(&self) -> io::ErrorKind {
         self.error.kind()
     }
@@ -83,27 +83,27 @@ impl fmt::Display for BindError {
 
 impl std::error::Error for BindError {}
 
-/// What is spoken at a listener.
+/// The kind of a listener: the protocol at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ListenerKind {
     /// HTTP without TLS.
     Plain,
     /// HTTP over TLS.
     Tls,
-    /// HTTP without TLS, to be told at which port there is TLS.
+    /// HTTP without TLS, redirected to a port with TLS.
     Redirect { to: u16 },
 }
 
-/// What listens, once for each worker.
+/// The listeners of all workers, and their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     /// For each worker one listener per address.
-    pub(crate) workers: Vec<Vec<(Kind, TcpListener)>>,
+    pub(crate) workers: Vec<Vec<(ListenerKind, TcpListener)>>,
     /// The addresses without TLS, with real ports.
     pub(crate) plain: Vec<SocketAddr>,
-    /// Those with TLS.
+    /// The addresses with TLS.
     pub(crate) tls: Vec<SocketAddr>,
-    /// Those that redirect.
+    /// The addresses that redirect.
     pub(crate) redirects: Vec<SocketAddr>,
 }
 
@@ -117,16 +117,20 @@ impl Listeners {
             workers: (0..settings.workers).map(|_| Vec::new()).collect(),
             ..Listeners::default()
         };
-        all.plain = all.add(Kind::Plain, &settings.addresses)?;
+        all.plain = all.add(ListenerKind::Plain, &settings.addresses)?;
         if let Some(tls) = &settings.tls {
-            all.tls = all.add(Kind::Tls, &tls.addresses)?;
+            all.tls = all.add(ListenerKind::Tls, &tls.addresses)?;
             let to = all.tls.first().map_or(0, SocketAddr::port);
-            all.redirects = all.add(Kind::Redirect { to }, &tls.redirects)?;
+            all.redirects = all.add(ListenerKind::Redirect { to }, &tls.redirects)?;
         }
         Ok(all)
     }
 
-    fn add(&mut self, kind: Kind, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, BindError> {
+    fn add(
+        &mut self,
+        kind: ListenerKind,
+        addresses: &[SocketAddr],
+    ) -> Result<Vec<SocketAddr>, BindError> {
         let (all, real) = bind(addresses, self.workers.len())?;
         for (worker, listeners) in self.workers.iter_mut().zip(all) {
             worker.extend(listeners.into_iter().map(|listener| (kind, listener)));
@@ -135,8 +139,8 @@ impl Listeners {
     }
 }
 
-/// Who reaches each of these addresses that are listened on together. `::` stands for all of IPv4
-/// too, unless IPv4 has sockets of its own at that port.
+/// The address families of each of these addresses that are listened on together. `::` stands for all of IPv4 too,
+/// unless IPv4 has sockets of its own at that port.
 pub(crate) fn families(addresses: &[SocketAddr]) -> impl Iterator<Item = Families> {
     addresses.iter().map(|address| {
         let has_own = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
@@ -147,8 +151,8 @@ pub(crate) fn families(addresses: &[SocketAddr]) -> impl Iterator<Item = Familie
     })
 }
 
-/// An address as clients and programs know it: one of IPv4 that came to a socket of both families is
-/// one of IPv4.
+/// The canonical form of an address, as clients and programs know it: an IPv4 address that came to a socket of both
+/// families is one of IPv4.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
@@ -156,7 +160,7 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// For each of `workers` one listener per address; the addresses have their real ports.
+/// The listeners of each worker, one per address, and the addresses with their real ports.
 type Bound = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
 
 /// Binds every address for every worker.

@@ -1,6 +1,6 @@
-//! Threads that may wait for disks, so that the loops need not.
+//! The loader: a pool of threads that may wait for disks, so that the loops need not.
 
-mod queue;
+mod job_queue;
 
 use std::io;
 use std::ops::Range;
@@ -13,69 +13,68 @@ use bytes::Bytes;
 use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
-use self::queue::Queue;
+use self::job_queue::JobQueue;
 
 /// A bounded pool with bounded queues. Threads are started when there is work for them, and end
 /// when the loader is dropped and the work is done.
 ///
-/// Jobs wait in lanes, and each lane has its share of the threads, so that work for a slow disk
-/// never stands in front of other work: downloads of cold files leave threads for files that are
-/// asked for the first time, and both leave threads for looking whether what is cached is still
-/// right. Checks of precompressed siblings, for which nobody waits long, come last and have a quarter.
-/// Within a lane each disk has a queue of its own, and they take turns; where there are several
-/// mounts, jobs of one disk take no more threads than they leave to others. So a disk that hangs keeps its
-/// own jobs waiting, and nobody else's. A load whose file has to come to rest first waits beside the lanes,
-/// without a thread.
+/// Jobs wait in lanes, and each lane has its share of the threads, so that work for a slow disk never stands in front
+/// of other work: downloads of cold files leave threads for files that are asked for the first time, and both leave
+/// threads for looking whether what is cached is still right. Checks of precompressed siblings, which no request
+/// waits for for long, come last and have a quarter. Within a lane each disk has a queue of its own, and they take
+/// turns; where there are several mounts, jobs of one disk take no more threads than they leave to others. So a disk
+/// that hangs keeps its own jobs waiting, and no others. A load whose file has to come to rest first waits beside the
+/// lanes, without a thread.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
-    queue: Mutex<Queue>,
+    queue: Mutex<JobQueue>,
     work: Condvar,
     threads: usize,
     most: usize,
 }
 
-/// What jobs wait for together.
+/// The key of a disk: jobs of one disk wait for it together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Disk {
-    /// Whatever is behind a mount.
+enum DiskKey {
+    /// The source of a mount.
     Mount(usize),
     /// A file system, by its device.
     Device(u64),
 }
 
-enum Job {
+enum LoaderJob {
     Load(Box<Load>),
-    /// Read a window and give it to whoever sends it.
+    /// Read a window, to be sent.
     Read(
         Box<FileContent>,
         Range<u64>,
         oneshot::Sender<io::Result<Bytes>>,
     ),
-    /// Read a window for the page cache's sake.
-    BringIn(
+    /// Read a window into the page cache.
+    Prefetch(
         Box<FileContent>,
         Range<u64>,
         oneshot::Sender<io::Result<Bytes>>,
     ),
-    /// Look whether a precompressed sibling can be sent.
+    /// Check if a precompressed sibling can be sent.
     Check(Box<SiblingCheck>),
-    /// Closing a file can wait, too, where a file server has to be told.
+    /// Close files, which can wait, too, where a file server has to be told.
     Close(Box<Content>),
 }
 
-/// How much loader threads give way: the share of each is a tenth of a loop's.
+/// The niceness of loader threads, by which the share of each is a tenth of a loop's.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// What is read at a time for the page cache's sake.
+/// The bytes that are read at a time into the page cache.
 const SCRATCH: usize = 64 * 1024;
 
 impl Loader {
-    /// At most `threads` jobs at once, and no further load if `queue` loads wait.
+    /// A loader with at most `threads` threads, in which at most `queue` loads wait.
     pub(crate) fn new(threads: usize, queue: usize, mounts: usize) -> Self {
         let threads = threads.max(1);
-        let queues = Queue::new(threads, mounts > 1);
+        let queues = JobQueue::new(threads, mounts > 1);
         Loader(Arc::new(Pool {
             queue: Mutex::new(queues),
             work: Condvar::new(),
@@ -86,7 +85,7 @@ impl Loader {
 
     /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
     pub(crate) fn load(&self, load: Load) {
-        if let Err(Job::Load(load)) = self.0.submit(Job::Load(Box::new(load))) {
+        if let Err(LoaderJob::Load(load)) = self.0.submit(LoaderJob::Load(Box::new(load))) {
             load.refuse();
         }
     }
@@ -97,22 +96,21 @@ impl Loader {
         let pool = Arc::downgrade(&self.0);
         engine.hand_sibling_checks_to(move |check| match pool.upgrade() {
             // If no thread can be started, it is dropped, and is done another time.
-            Some(pool) => drop(pool.submit(Job::Check(Box::new(check)))),
-            // The server has ended and its engine has not: whoever loads now waits as well.
+            Some(pool) => drop(pool.submit(LoaderJob::Check(Box::new(check)))),
+            // The server has ended and its engine has not: the check is performed by the caller.
             None => check.perform(),
         });
     }
 
-    /// Reads a window of a file, all of it, and looks whether the file is still what it was. There
-    /// is always a place for that: an answer that has begun can no longer be refused, and a
-    /// connection asks for one window at a time, so that the bound on connections is the bound
-    /// here.
+    /// Reads a window of a file, all of it, and checks that the file has not changed. There is always a place for
+    /// that: an answer that has begun can no longer be refused, and a connection asks for one window at a time, so
+    /// that the bound on connections is the bound here.
     ///
     /// # Errors
     /// `UnexpectedEof` if the file has become shorter, `InvalidData` if it has changed; else the
     /// file's error.
     pub(crate) async fn read(&self, file: &FileContent, window: Range<u64>) -> io::Result<Bytes> {
-        self.ask(|sender| Job::Read(Box::new(file.clone()), window, sender))
+        self.ask(|sender| LoaderJob::Read(Box::new(file.clone()), window, sender))
             .await
     }
 
@@ -120,23 +118,23 @@ impl Loader {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub(crate) async fn bring_in(&self, file: &FileContent, window: Range<u64>) -> io::Result<()> {
-        self.ask(|sender| Job::BringIn(Box::new(file.clone()), window, sender))
+    pub(crate) async fn prefetch(&self, file: &FileContent, window: Range<u64>) -> io::Result<()> {
+        self.ask(|sender| LoaderJob::Prefetch(Box::new(file.clone()), window, sender))
             .await
             .map(drop)
     }
 
-    /// Lets go of content that has been sent. Files that are not local are closed by a thread.
+    /// Drops content that has been sent. Files that are not local are closed by a thread.
     pub(crate) fn discard(&self, content: Content) {
         if content.may_wait_when_closed() {
             // If no thread can be started, it is closed here.
-            let _ = self.0.submit(Job::Close(Box::new(content)));
+            let _ = self.0.submit(LoaderJob::Close(Box::new(content)));
         }
     }
 
     async fn ask(
         &self,
-        job: impl FnOnce(oneshot::Sender<io::Result<Bytes>>) -> Job,
+        job: impl FnOnce(oneshot::Sender<io::Result<Bytes>>) -> LoaderJob,
     ) -> io::Result<Bytes> {
         let (sender, receiver) = oneshot::channel();
         // A job that no thread could be started for drops its sender.
@@ -149,33 +147,35 @@ impl Loader {
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        self.0.hold().closed = true;
+        self.0.lock_queue().closed = true;
         self.0.work.notify_all();
     }
 }
 
 impl Pool {
-    fn hold(&self) -> Held<'_> {
+    fn lock_queue(&self) -> LockedQueue<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(self: &Arc<Self>, job: Job) -> Result<(), Job> {
-        let mut queue = self.hold();
-        if matches!(job, Job::Load(..)) && !queue.has_place(job.disk(), self.most) {
+    fn submit(self: &Arc<Self>, job: LoaderJob) -> Result<(), LoaderJob> {
+        let mut queue = self.lock_queue();
+        if matches!(job, LoaderJob::Load(..)) && !queue.has_place(job.disk(), self.most) {
             return Err(job);
         }
         let number = job.lane();
         queue.push(number, job);
-        // The threads that there are will do the work; without any nobody would.
-        match self.see_to(queue) {
+        // The threads that there are will perform the job; without any it would stay.
+        match self.wake_or_start_thread(queue) {
             Some(mut queue) if queue.threads == 0 => queue.pop_last(number).map_or(Ok(()), Err),
             _ => Ok(()),
         }
     }
 
-    /// Sees that there is a thread for what is to be done: wakes one, or starts one. Gives the queue back if
-    /// none could be started.
-    fn see_to<'a>(self: &'a Arc<Self>, mut queue: Held<'a>) -> Option<Held<'a>> {
+    /// Wakes a thread for the jobs that wait, or starts one. Gives the queue back if none could be started.
+    fn wake_or_start_thread<'a>(
+        self: &'a Arc<Self>,
+        mut queue: LockedQueue<'a>,
+    ) -> Option<LockedQueue<'a>> {
         if queue.idle >= queue.wanted() {
             drop(queue);
             self.work.notify_one();
@@ -185,7 +185,7 @@ impl Pool {
             return None;
         }
         queue.threads += 1;
-        // From now on, so that nobody starts another for the same job.
+        // Counted from now on, so that no other is started for the same job.
         queue.idle += 1;
         drop(queue);
         let pool = Arc::clone(self);
@@ -193,7 +193,7 @@ impl Pool {
             .name("salver-loader".to_owned())
             .spawn(move || pool.work());
         started.is_err().then(|| {
-            let mut queue = self.hold();
+            let mut queue = self.lock_queue();
             queue.threads -= 1;
             queue.idle -= 1;
             queue
@@ -201,8 +201,8 @@ impl Pool {
     }
 
     fn work(self: &Arc<Self>) {
-        give_way();
-        let mut queue = self.hold();
+        lower_priority();
+        let mut queue = self.lock_queue();
         loop {
             let (number, job) = loop {
                 queue.wake(Instant::now());
@@ -217,14 +217,14 @@ impl Pool {
             queue.idle -= 1;
             if queue.wanted() > 0 {
                 // This thread may be away for long.
-                self.see_to(queue);
+                self.wake_or_start_thread(queue);
             } else {
                 drop(queue);
             }
             let disk = job.disk();
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
             let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
-            queue = self.hold();
+            queue = self.lock_queue();
             queue.idle += 1;
             queue.end(number, disk);
             if let Ok(Some((until, job))) = again
@@ -235,8 +235,8 @@ impl Pool {
         }
     }
 
-    /// Until there may be something to do. One thread alone waits for what is due at a time.
-    fn wait<'a>(&self, mut queue: Held<'a>) -> Held<'a> {
+    /// Waits until there may be a job to perform. Only one thread at a time waits for the next load that rests.
+    fn wait<'a>(&self, mut queue: LockedQueue<'a>) -> LockedQueue<'a> {
         let due = queue.due().filter(|_| !queue.is_watched);
         let Some(due) = due else {
             let queue = self.work.wait(queue);
@@ -251,51 +251,53 @@ impl Pool {
     }
 }
 
-/// Has this thread give way to the loops where they share a core: dozens of threads that hash and
+/// Lowers the priority of this thread below the loops': where they share a core, dozens of threads that hash and
 /// decompress would else have the core for themselves, one after the other.
-fn give_way() {
+fn lower_priority() {
     // Elsewhere it is processes that give way.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICENESS);
 }
 
-type Held<'a> = MutexGuard<'a, Queue>;
+type LockedQueue<'a> = MutexGuard<'a, JobQueue>;
 
-impl Job {
+impl LoaderJob {
     fn lane(&self) -> usize {
         match self {
-            Job::Load(load) if load.confirms() => 0,
-            Job::Load(..) => 1,
-            Job::Read(..) | Job::BringIn(..) | Job::Close(_) => 2,
-            Job::Check(_) => 3,
+            LoaderJob::Load(load) if load.confirms() => 0,
+            LoaderJob::Load(..) => 1,
+            LoaderJob::Read(..) | LoaderJob::Prefetch(..) | LoaderJob::Close(_) => 2,
+            LoaderJob::Check(_) => 3,
         }
     }
 
-    fn disk(&self) -> Disk {
+    fn disk(&self) -> DiskKey {
         match self {
-            Job::Load(load) => Disk::Mount(load.mount()),
-            Job::Check(check) => Disk::Mount(check.mount()),
-            Job::Read(file, ..) | Job::BringIn(file, ..) => Disk::Device(file.identity.device),
-            Job::Close(content) => Disk::Device(device(content)),
-        }
-    }
-
-    /// Does it, unless its file has to rest first: then what is to be done, and when.
-    fn perform(self) -> Option<(Instant, Job)> {
-        match self {
-            Job::Load(load) => {
-                let RunAgain { load, after } = load.run(Instant::now()).err()?;
-                return Some((Instant::now() + after, Job::Load(load)));
+            LoaderJob::Load(load) => DiskKey::Mount(load.mount()),
+            LoaderJob::Check(check) => DiskKey::Mount(check.mount()),
+            LoaderJob::Read(file, ..) | LoaderJob::Prefetch(file, ..) => {
+                DiskKey::Device(file.identity.device)
             }
-            // Whoever asked may be gone; then the bytes are nobody's.
-            Job::Read(file, window, sender) => {
+            LoaderJob::Close(content) => DiskKey::Device(device(content)),
+        }
+    }
+
+    /// Performs the job. A load whose file has to rest first is given back, with the time at which to perform it.
+    fn perform(self) -> Option<(Instant, LoaderJob)> {
+        match self {
+            LoaderJob::Load(load) => {
+                let RunAgain { load, after } = load.run(Instant::now()).err()?;
+                return Some((Instant::now() + after, LoaderJob::Load(load)));
+            }
+            // The receiver may be gone; then the bytes are dropped.
+            LoaderJob::Read(file, window, sender) => {
                 let _ = sender.send(file.read(&window));
             }
-            Job::BringIn(file, window, sender) => {
-                let _ = sender.send(bring_in(&file, window).map(|()| Bytes::new()));
+            LoaderJob::Prefetch(file, window, sender) => {
+                let _ = sender.send(prefetch(&file, window).map(|()| Bytes::new()));
             }
-            Job::Check(check) => check.perform(),
-            Job::Close(content) => drop(content),
+            LoaderJob::Check(check) => check.perform(),
+            LoaderJob::Close(content) => drop(content),
         }
         None
     }
@@ -316,8 +318,9 @@ fn device(content: &Content) -> u64 {
     }
 }
 
-/// By reading, not by advice (`readahead(2)`): that may return before anything is there.
-fn bring_in(content: &FileContent, window: Range<u64>) -> io::Result<()> {
+/// Reads a window into the page cache. By reading, not by advice (`readahead(2)`): that may return before anything is
+/// there.
+fn prefetch(content: &FileContent, window: Range<u64>) -> io::Result<()> {
     let mut scratch = vec![0; SCRATCH];
     let mut at = window.start;
     while at < window.end {

@@ -1,56 +1,55 @@
-//! The memory that connections may hold: one bound for all of them together, and a fair share for each.
+//! The memory budget of connections: one bound for all of them together, and a fair share for each.
 //!
-//! What counts: what a connection is made of, answers that a client has not taken, what is read ahead
-//! for them, input that is not whole, the content of requests. What does not: content of the cache, which
-//! is sent by reference and has a budget of its own.
+//! These count: the connection itself, answers that a client has not taken, content that is read ahead, incomplete
+//! input, the content of requests. Content of the cache does not: it is sent by reference and has a budget of its
+//! own.
 //!
-//! Every connection has a little that is its own: it is set aside when the connection begins, and without it
-//! none does. What is left besides is lent: to each at most an eighth of what is not lent to others. So a
-//! server with few connections refuses none of them anything, and on one that is flooded everybody is
-//! served from what is theirs, whoever came first.
+//! Every connection has a little memory of its own: it is set aside when the connection begins, and without it none
+//! does. The rest is lent: to each at most an eighth of what is not lent to others. So a server with few connections
+//! never has to refuse memory, and on one that is flooded each is served from its own, old or new.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes that are each connection's own: a frame of HTTP/2, a record of TLS.
+/// The bytes of each connection's own: a frame of HTTP/2, a record of TLS.
 pub(crate) const LEAST: u64 = 16 * 1024;
 
-/// Bytes that a connection needs of its own, with what it is made of: with TLS, about.
+/// The bytes that are set aside for a connection with TLS, about.
 const USUAL: u64 = LEAST + 32 * 1024;
 
-/// What is lent to one connection is at most this part of what is left.
+/// The divisor of the memory left, by which one connection's loan is limited.
 const PART: u64 = 8;
 
-/// The memory of all connections.
+/// The memory budget of all connections.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
-    /// Bytes that are set aside for connections.
+    /// The bytes that are set aside for connections.
     set_aside: AtomicU64,
-    /// Bytes that are lent to them.
+    /// The bytes that are lent to connections.
     lent: AtomicU64,
-    /// Bytes that may be either.
+    /// The bytes that may be set aside and lent together.
     most: u64,
-    /// Bytes that are never lent: what connections that have not come yet need of their own.
+    /// The bytes that are never lent: future connections need them for their own.
     reserve: u64,
 }
 
-/// The memory of one connection.
+/// The account of one connection's memory.
 #[derive(Debug)]
 pub(crate) struct Account {
     budget: Arc<MemoryBudget>,
-    /// Bytes that the connection is made of, and those that are its own.
+    /// The bytes of the connection itself, and those of its own.
     set_aside: u64,
-    /// Bytes that it holds besides.
+    /// The bytes that it holds besides.
     held: AtomicU64,
-    /// Answers of it that hold a file open.
+    /// The number of its answers that hold a file open.
     files: AtomicUsize,
 }
 
-/// An answer that holds a file open; no longer when dropped.
+/// An answer that holds a file open; it no longer counts when dropped.
 #[derive(Debug)]
 pub(crate) struct OpenFile(Arc<Account>);
 
-/// Bytes that a connection holds; free again when dropped.
+/// A charge to an account: bytes that the connection holds, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     account: Arc<Account>,
@@ -69,8 +68,8 @@ impl MemoryBudget {
         })
     }
 
-    /// An account for a connection that is made of `base` bytes; `None` if that and what is to be its own do
-    /// not fit any more, unless another connection `makes_room`.
+    /// Opens an account for a connection that takes `base` bytes itself; `None` if these and those of its own do not
+    /// fit any more, unless another connection `makes_room`.
     pub(crate) fn open(self: &Arc<Self>, base: u64, makes_room: bool) -> Option<Arc<Account>> {
         let set_aside = base.saturating_add(LEAST);
         (self.left() >= set_aside || makes_room).then(|| {
@@ -84,13 +83,13 @@ impl MemoryBudget {
         })
     }
 
-    /// Bytes that are left.
+    /// The bytes that are left.
     fn left(&self) -> u64 {
         let taken = self.set_aside.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed);
         self.most.saturating_sub(taken)
     }
 
-    /// Bytes that can still be lent.
+    /// The bytes that can still be lent.
     fn lendable(&self) -> u64 {
         let kept = self.set_aside.load(Ordering::Relaxed).max(self.reserve);
         let lent = self.lent.load(Ordering::Relaxed);
@@ -99,14 +98,14 @@ impl MemoryBudget {
 }
 
 impl Account {
-    /// Bytes that the connection may hold besides what it does.
+    /// The bytes that the connection may hold beyond those that it holds.
     pub(crate) fn room(&self) -> u64 {
         let held = self.held.load(Ordering::Relaxed);
         let own = LEAST.saturating_sub(held);
         own + (self.budget.lendable() / PART).saturating_sub(lent(held))
     }
 
-    /// At most `most` bytes, less if there is less room, and always some: what is on its way must go on.
+    /// The room in bytes, but at most `most`, and always some: an answer that has begun must go on.
     pub(crate) fn room_up_to(&self, most: usize) -> usize {
         let room = self.room().max(LEAST / 4);
         usize::try_from(room).unwrap_or(usize::MAX).min(most).max(1)
@@ -146,12 +145,12 @@ impl Drop for OpenFile {
 }
 
 impl Charge {
-    /// Bytes that are held.
+    /// The bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that are held from now on.
+    /// Sets the bytes that are held.
     pub(crate) fn set(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let (held, all) = (&self.account.held, &self.account.budget.lent);
@@ -169,7 +168,7 @@ impl Charge {
     }
 }
 
-/// What of the bytes that a connection holds is lent to it.
+/// The part of the bytes held by a connection that is lent to it.
 fn lent(held: u64) -> u64 {
     held.saturating_sub(LEAST)
 }
@@ -257,7 +256,7 @@ mod tests {
         all.set(0);
         assert_eq!(budget.left(), MIB - set_aside);
         assert_eq!(one.room_up_to(1000), 1000);
-        // A charge counts until it is dropped, whoever has left.
+        // A charge counts until it is dropped, even if the connection has ended.
         all.set(bytes(LEAST + 1000));
         drop(one);
         assert_eq!(budget.left(), MIB - set_aside - 1000);

@@ -1,28 +1,32 @@
-//! A port without TLS that says where the same thing is with TLS, and nothing else.
+//! The service of a port without TLS that only redirects to the port with TLS.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_assets::ResponsePlan;
-use salver_http1::{Limits, RequestHead, Target, authority, parse, request_method};
+use salver_http1::{Limits, RequestHead, RequestTarget, authority, parse, request_method};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::asking::{error, method};
-use crate::closing::answer_and_close;
-use crate::context::Context;
+use crate::context::WorkerContext;
+use crate::dispatch::error_plan;
 use crate::seats::Seat;
+use crate::single_response::send_single_response;
 
-/// How long a client may take to read where to go.
+/// The time that a client has to read the redirect.
 const READING: Duration = Duration::from_secs(2);
 
 /// The port of `https` URLs that name none (RFC 9110 section 4.2.2).
 const USUAL: u16 = 443;
 
-/// Answers one request with the way to `port`, and ends the connection: the next request goes
-/// there.
-pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16, _seat: Seat) {
+/// Answers one request with a redirect to `port`, and ends the connection: the next request goes there.
+pub(crate) async fn serve(
+    context: Rc<WorkerContext>,
+    mut stream: TcpStream,
+    port: u16,
+    _seat: Seat,
+) {
     let time = context.common.settings.header_timeout;
     let now = Instant::now();
     let deadline = context.deadlines.add(now + time);
@@ -33,7 +37,7 @@ pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16
         match deadline.bound(stream.read_buf(&mut input), waits).await {
             Some(Ok(count)) if count > 0 => {}
             None if !input.is_empty() && !context.draining.get() => {
-                break error(408, "Request Timeout", request_method(&input));
+                break error_plan(408, "Request Timeout", request_method(&input));
             }
             _ => return,
         }
@@ -44,17 +48,17 @@ pub(crate) async fn serve(context: Rc<Context>, mut stream: TcpStream, port: u16
     drop(input);
     deadline.set(Instant::now() + READING);
     let date = context.clock.now().date.format();
-    let sending = Box::pin(answer_and_close(stream, &plan, &date));
+    let sending = Box::pin(send_single_response(stream, &plan, &date));
     deadline.bound(sending, || true).await;
 }
 
-/// The answer to what has been received; `None` if that is not a whole head yet.
+/// The answer to the request in `input`; `None` if its head is incomplete.
 fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
     let (head, length) = match parse(input, limits) {
         Ok(parsed) => parsed?,
         Err(refusal) => {
-            let sent = request_method(input);
-            return Some(error(refusal.status, refusal.reason, sent));
+            let method = request_method(input);
+            return Some(error_plan(refusal.status, refusal.reason, method));
         }
     };
     let host = authority(input.get(..length).unwrap_or_default());
@@ -65,16 +69,16 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
         }
         None => ResponsePlan::error(400, "Bad Request: no host to redirect to", vec![]),
     };
-    Some(plan.for_method(method(head.method)))
+    Some(plan.for_method(head.method))
 }
 
-/// `https://HOST[:PORT]/PATH[?QUERY]` with what the client asked for as it was sent; `None` if it
-/// did not say of which host.
+/// The target of the redirect, `https://HOST[:PORT]/PATH[?QUERY]`, with path and query as they were received; `None`
+/// if the request names no host.
 fn location(head: &RequestHead<'_>, host: Option<&[u8]>, port: u16) -> Option<Vec<u8>> {
     let host = without_port(host?)?;
     let (path, query) = match head.target {
-        Target::Path { path, query } => (path, query),
-        Target::Asterisk | Target::Authority => (&b"/"[..], None),
+        RequestTarget::Path { path, query } => (path, query),
+        RequestTarget::Asterisk | RequestTarget::Authority => (&b"/"[..], None),
     };
     let mut location = b"https://".to_vec();
     location.extend_from_slice(host);
@@ -82,8 +86,8 @@ fn location(head: &RequestHead<'_>, host: Option<&[u8]>, port: u16) -> Option<Ve
         location.extend_from_slice(format!(":{port}").as_bytes());
     }
     let query = query.map(|query| [b"?", query].concat());
-    // A field value is ASCII (RFC 9110 section 5.5); a client that sends other bytes in its target
-    // means the same by them as by their escapes.
+    // A field value is ASCII (RFC 9110 section 5.5); other bytes of a target are replaced by their escapes, which
+    // mean the same.
     for &byte in [path, &query.unwrap_or_default()].concat().iter() {
         if byte.is_ascii_graphic() {
             location.push(byte);

@@ -1,13 +1,13 @@
-//! Lines in the log about answers that were cut short, in every version of HTTP.
+//! The log lines about answers that were cut short, in every version of HTTP.
 
 use std::io;
 
-use crate::context::Common;
+use crate::context::ServerContext;
 
-/// Says in the log why an answer was cut short, if the operator could do something about it.
-pub(crate) fn report(common: &Common, error: &io::Error) {
+/// Logs why an answer was cut short, if the operator could do something about it.
+pub(crate) fn report(common: &ServerContext, error: &io::Error) {
     match error.kind() {
-        io::ErrorKind::TimedOut if common.said.peers_stall.permits(common.uptime()) => {
+        io::ErrorKind::TimedOut if common.log_limits.peers_stall.permits(common.uptime()) => {
             tracing::info!(
                 "a client took nothing of its answer for {:?} and was dropped \
                  (said at most once a minute)",
@@ -15,7 +15,7 @@ pub(crate) fn report(common: &Common, error: &io::Error) {
             );
         }
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            if common.said.files_change.permits(common.uptime()) =>
+            if common.log_limits.files_change.permits(common.uptime()) =>
         {
             tracing::warn!(
                 "a file changed in place while it was sent, and the answer was cut short: \

@@ -1,8 +1,8 @@
-//! Seats: how many connections there may be, in all and of one client.
+//! Seats: the limits on the number of connections, in all and of one client.
 //!
-//! An address counts as one client, or its network where clients choose their addresses within it: the
-//! /56 that a subscriber is given with IPv6. Behind one IPv4 address there may be many people, or a
-//! proxy; hence a share of all seats, not a small number.
+//! An IPv4 address counts as one client. With IPv6 it is the /56 network of a subscriber, within which clients choose
+//! their addresses. Behind one IPv4 address there may be many people, or a proxy; hence a share of all seats, not a
+//! small number.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::memory_budget::{Account, MemoryBudget};
 
-/// The requests that may be under way on one connection over QUIC.
+/// The number of requests that may be under way on one connection over QUIC.
 pub(crate) const QUIC_REQUESTS: u32 = 128;
 
 /// The bytes that a client may send on all streams of a connection over QUIC before they are read: a hundred usual
@@ -21,33 +21,33 @@ pub(crate) const QUIC_WINDOW: u32 = 32 * 1024;
 /// The bits of an IPv6 address that name a subscriber (RFC 6177).
 const SUBSCRIBER_BITS: u32 = 56;
 
-/// Who has how many seats.
+/// The seats of a server.
 #[derive(Debug)]
 pub(crate) struct Seats {
     taken: AtomicUsize,
     most: usize,
     most_of_one: usize,
-    by_client: Mutex<HashMap<Client, usize>>,
+    by_client: Mutex<HashMap<ClientKey, usize>>,
     memory: Arc<MemoryBudget>,
 }
 
-/// A client, as far as its address tells.
+/// The key of a client: its address, or its network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Client(IpAddr);
+pub(crate) struct ClientKey(IpAddr);
 
-/// Why there is no seat.
+/// The error of a connection that gets no seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoSeat {
     /// All are taken, or all memory for connections is.
     Full,
-    /// This client has its share.
+    /// This client has its share already.
     Share,
 }
 
-/// What a connection is made of, which decides what it costs before it holds anything.
+/// The kind of a connection, which decides its memory before it holds anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Carrier {
-    /// TCP as it is.
+pub(crate) enum ConnectionKind {
+    /// TCP without TLS.
     Plain,
     /// TLS over TCP.
     Tls,
@@ -55,32 +55,34 @@ pub(crate) enum Carrier {
     Quic,
 }
 
-impl Carrier {
-    /// Bytes that a connection is made of before it holds anything. Measured, with thousands of connections that
-    /// are kept busy by clients which mean harm: 1.2 KB; 30 KB with TLS, whose buffers grow with the first records;
-    /// 50 KB with QUIC, which besides may have to keep a window of what was received and not read, and about a
-    /// kilobyte for each stream that a client may open, whatever becomes of it.
+impl ConnectionKind {
+    /// The memory of a connection before it holds anything, in bytes. Measured, with thousands of connections that
+    /// are kept busy by hostile clients: 1.2 KB; 30 KB with TLS, whose buffers grow with the first records; 50 KB
+    /// with QUIC, which besides may have to keep a window of unread input, and about a kilobyte for each stream that
+    /// a client may open, refused or not.
     fn base(self) -> u64 {
         match self {
-            Carrier::Plain => 2 * 1024,
-            Carrier::Tls => 32 * 1024,
-            Carrier::Quic => 48 * 1024 + u64::from(QUIC_WINDOW) + u64::from(QUIC_REQUESTS) * 1024,
+            ConnectionKind::Plain => 2 * 1024,
+            ConnectionKind::Tls => 32 * 1024,
+            ConnectionKind::Quic => {
+                48 * 1024 + u64::from(QUIC_WINDOW) + u64::from(QUIC_REQUESTS) * 1024
+            }
         }
     }
 }
 
-/// One of the connections that the server may have; free again when dropped.
+/// The seat of one connection; free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Arc<Seats>,
-    pub(crate) client: Client,
-    /// What the connection holds in memory.
+    pub(crate) client: ClientKey,
+    /// The memory of the connection.
     pub(crate) account: Arc<Account>,
 }
 
-impl Client {
+impl ClientKey {
     pub(crate) fn of(address: IpAddr) -> Self {
-        Client(match address.to_canonical() {
+        ClientKey(match address.to_canonical() {
             IpAddr::V4(address) => address.into(),
             IpAddr::V6(address) => {
                 let network = address.to_bits() & !(u128::MAX >> SUBSCRIBER_BITS);
@@ -91,7 +93,7 @@ impl Client {
 }
 
 impl Seats {
-    /// At most `most` connections, `most_of_one` of one client, within `memory`.
+    /// Seats for at most `most` connections, `most_of_one` of one client, within `memory`.
     pub(crate) fn new(most: usize, most_of_one: usize, memory: Arc<MemoryBudget>) -> Arc<Self> {
         Arc::new(Seats {
             taken: AtomicUsize::new(0),
@@ -102,18 +104,18 @@ impl Seats {
         })
     }
 
-    /// A seat for a client at `address`; with `makes_room` although all are taken, because another
-    /// connection has just been told to end for it.
+    /// Takes a seat for a client at `address`; with `makes_room` although all are taken, because another connection
+    /// has just been told to end for it.
     ///
     /// # Errors
-    /// Why there is none.
+    /// [`NoSeat`] if there is none.
     pub(crate) fn take(
         self: &Arc<Self>,
         address: IpAddr,
-        carrier: Carrier,
+        kind: ConnectionKind,
         makes_room: bool,
     ) -> Result<Seat, NoSeat> {
-        let client = Client::of(address);
+        let client = ClientKey::of(address);
         let mut by_client = self
             .by_client
             .lock()
@@ -127,8 +129,8 @@ impl Seats {
         if self.taken.load(Ordering::Relaxed) >= self.most && !makes_room {
             return Err(NoSeat::Full);
         }
-        // What that connection holds is free in a moment.
-        let account = self.memory.open(carrier.base(), makes_room);
+        // The memory of that connection is free in a moment.
+        let account = self.memory.open(kind.base(), makes_room);
         let account = account.ok_or(NoSeat::Full)?;
         *by_client.entry(client).or_default() += 1;
         self.taken.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +141,7 @@ impl Seats {
         })
     }
 
-    /// Connections that there may be.
+    /// The most connections.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn a_client_is_an_address_or_the_network_of_a_subscriber() {
         fn check(one: &str, other: &str, same: bool) {
-            let of = |text: &str| Client::of(text.parse().unwrap());
+            let of = |text: &str| ClientKey::of(text.parse().unwrap());
             assert_eq!(of(one) == of(other), same, "{one} {other}");
         }
         check("192.0.2.1", "192.0.2.1", true);
@@ -184,12 +186,12 @@ mod tests {
     #[test]
     fn one_client_has_its_share_and_all_have_no_more_than_there_is() {
         let seats = seats(4, 2);
-        let take = |last: u8| seats.take([192, 0, 2, last].into(), Carrier::Plain, false);
+        let take = |last: u8| seats.take([192, 0, 2, last].into(), ConnectionKind::Plain, false);
         let mut taken = vec![take(1).unwrap(), take(1).unwrap()];
         assert_eq!(take(1).err(), Some(NoSeat::Share));
         taken.extend([take(2).unwrap(), take(3).unwrap()]);
         assert_eq!(take(4).err(), Some(NoSeat::Full));
-        let room = seats.take([192, 0, 2, 4].into(), Carrier::Plain, true);
+        let room = seats.take([192, 0, 2, 4].into(), ConnectionKind::Plain, true);
         assert!(room.is_ok());
         drop(room);
         taken.remove(0);
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn connections_beyond_the_memory_are_refused() {
         let seats = Seats::new(100, 100, MemoryBudget::new(600 * 1024, 0));
-        let take = || seats.take([127, 0, 0, 1].into(), Carrier::Quic, false);
+        let take = || seats.take([127, 0, 0, 1].into(), ConnectionKind::Quic, false);
         let taken: Vec<_> = (0..2).map(|_| take().unwrap()).collect();
         assert_eq!(take().err(), Some(NoSeat::Full));
         drop(taken);

@@ -1,39 +1,39 @@
-//! Whether a client takes what is sent to it over TCP, as fast as it must.
+//! The pace of a client that is sent an answer over TCP, and the check that it is not too slow.
 //!
-//! What counts is what its side has acknowledged: the kernel's queue is deep, and to a slow client it may
-//! be too full for minutes to take more from us while the client is there and reads.
+//! Acknowledged bytes count: the kernel's queue is deep, and to a slow client it may be too full for minutes to take
+//! more from the server while the client is there and reads.
 
 use std::time::{Duration, Instant};
 
 use salver_semantics::RateCredit;
 
+use crate::byte_stream::ByteStream;
 use crate::deadlines::Deadline;
 use crate::settings::Settings;
-use crate::stream::Stream;
 
-/// The patience is looked at in so many steps, so that it is never exceeded by more than one.
+/// The number of checks in the time that a client may take nothing, which is never exceeded by more than one step.
 const STEPS: u32 = 8;
 
 /// The pace of one client while it keeps an answer waiting.
 #[derive(Debug)]
 pub(crate) struct SendPace {
     credit: RateCredit,
-    /// What the client had acknowledged when that was looked at last; `None` where the system does not tell.
+    /// The bytes that the client had acknowledged at the last check; `None` where the system does not tell.
     acknowledged: Option<u64>,
     looked: Instant,
-    /// Bytes that the socket has taken since.
+    /// The bytes that the socket has taken since.
     accepted: u64,
 }
 
-/// The time until the patience is looked at again.
+/// The time between two checks.
 pub(crate) fn step(settings: &Settings) -> Duration {
     settings.send_timeout / STEPS
 }
 
 impl SendPace {
-    /// The pace from now on; moves the deadline to the next look. While its client takes nothing the
+    /// Begins to measure the pace; moves the deadline to the next check. While its client takes nothing the
     /// connection may have to make room for others.
-    pub(crate) fn new<S: Stream>(stream: &S, deadline: &Deadline, settings: &Settings) -> Self {
+    pub(crate) fn new<S: ByteStream>(stream: &S, deadline: &Deadline, settings: &Settings) -> Self {
         let now = Instant::now();
         deadline.set_waiting(now + step(settings), now);
         SendPace {
@@ -44,15 +44,15 @@ impl SendPace {
         }
     }
 
-    /// Notes that the socket has taken so many bytes.
+    /// Counts bytes that the socket has taken.
     pub(crate) fn accept(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.accepted = self.accepted.saturating_add(bytes);
     }
 
-    /// Whether the client has taken too little for too long. Looks only when the deadline has passed, and
-    /// moves it to the next look.
-    pub(crate) fn is_late<S: Stream>(
+    /// True if the client has taken too little for too long. Checks only when the deadline has passed, and moves it
+    /// to the next check.
+    pub(crate) fn is_late<S: ByteStream>(
         &mut self,
         stream: &S,
         deadline: &Deadline,

@@ -1,4 +1,4 @@
-//! A server from its settings to its end.
+//! The server: bound, run and ended.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,22 +8,22 @@ use std::sync::mpsc::channel;
 
 use salver_assets::Engine;
 
-use crate::context::Common;
+use crate::context::ServerContext;
 use crate::handler::Handlers;
-use crate::http3::Sockets;
+use crate::http3::QuicSockets;
 use crate::listener::{BindError, Listeners};
 use crate::settings::Settings;
 use crate::shutdown::Handle;
 use crate::{tls, worker};
 
-/// Descriptors that are kept for listeners, loops, logs, and for looking at files and loading them: a
-/// thread of the loader takes a few.
+/// The descriptors that are kept for listeners, loops, logs, and for loading files: a thread of the loader takes a
+/// few.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-/// At most this share of all descriptors is for files that answers hold open.
+/// The divisor of all descriptors for the share of files that answers hold open.
 const FILES_SHARE: u64 = 4;
 
-/// At most this share is for files that stay open between requests.
+/// The divisor of all descriptors for the share of files that stay open between requests.
 const KEPT_SHARE: u64 = 8;
 
 /// A server that is bound and not yet running.
@@ -32,41 +32,41 @@ pub struct Server {
     settings: Settings,
     handlers: Handlers,
     listeners: Listeners,
-    /// For each worker what HTTP/3 is served with, if it is.
-    quic: Vec<Option<Sockets>>,
+    /// The sockets of HTTP/3 of each worker, if it is served.
+    quic: Vec<Option<QuicSockets>>,
     handle: Handle,
     on_ready: Option<OnReady>,
 }
 
-/// Where a server that accepts connections on every worker is found, and how it is ended.
+/// The addresses and the handle of a server that accepts connections on every worker.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ready {
-    /// Where it listens without TLS, with real port numbers.
+    /// The addresses without TLS, with real port numbers.
     pub addresses: Vec<SocketAddr>,
-    /// Where it listens with TLS, with real port numbers.
+    /// The addresses with TLS, with real port numbers.
     pub tls_addresses: Vec<SocketAddr>,
-    /// Ends it.
+    /// The handle that ends the server.
     pub handle: Handle,
 }
 
-/// What is called when a server is ready.
+/// The function that is called when a server is ready.
 pub(crate) type OnReady = Box<dyn FnOnce(Ready) + Send>;
 
-/// Tries to find a port that is free over TCP and over UDP, where any will do.
+/// The number of tries to find a port that is free over TCP and over UDP, where any will do.
 const TRIES: usize = 16;
 
 /// Binds everything.
-fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<Sockets>>), BindError> {
+fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<QuicSockets>>), BindError> {
     let tls = settings.tls.as_ref();
     let any_port = tls.is_some_and(|tls| tls.addresses.iter().any(|address| address.port() == 0));
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
         tries -= 1;
         let listeners = Listeners::bind(settings)?;
-        match Sockets::bind(&listeners.tls, settings) {
+        match QuicSockets::bind(&listeners.tls, settings) {
             Ok(quic) => return Ok((listeners, quic)),
-            // What the kernel chose for TCP is somebody else's over UDP.
+            // The port that the kernel chose for TCP is taken over UDP.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
             Err(error) => return Err(error),
         }
@@ -79,7 +79,7 @@ impl Server {
     /// allows.
     ///
     /// # Errors
-    /// The first address that cannot be bound.
+    /// [`BindError`] with the first address that cannot be bound.
     pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
         let limit = salver_os::raise_descriptor_limit();
         let files = limit / FILES_SHARE;
@@ -108,33 +108,33 @@ impl Server {
         })
     }
 
-    /// Has a program take part.
+    /// Adds the handlers of a program, and its function to call when the server is ready.
     pub(crate) fn extend(&mut self, handlers: Handlers, on_ready: Option<OnReady>) {
         self.handlers = handlers;
         self.on_ready = on_ready;
     }
 
-    /// What decides about files: to fill its cache, to have it look anew, to count.
+    /// The engine, whose cache can be filled or cleared, and whose counters can be read.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Where it listens without TLS, with real port numbers.
+    /// The addresses without TLS, with real port numbers.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.listeners.plain
     }
 
-    /// Where it listens with TLS, with real port numbers.
+    /// The addresses with TLS, with real port numbers.
     pub fn tls_addresses(&self) -> &[SocketAddr] {
         &self.listeners.tls
     }
 
-    /// Where it listens only to redirect to the first address with TLS.
+    /// The addresses that only redirect to the first address with TLS.
     pub fn redirect_addresses(&self) -> &[SocketAddr] {
         &self.listeners.redirects
     }
 
-    /// Ends the server from elsewhere.
+    /// A handle that ends the server from any thread.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -143,7 +143,7 @@ impl Server {
     /// thread that calls it: within an async program, call it on one of its own.
     ///
     /// # Errors
-    /// If a loop cannot be set up; the others are then ended too.
+    /// [`io::Error`] if a loop cannot be set up; the others are then ended too.
     pub fn serve(self) -> io::Result<()> {
         let ready = Ready {
             addresses: self.addresses().to_vec(),
@@ -159,7 +159,7 @@ impl Server {
             handle,
             on_ready,
         } = self;
-        let common = Common::new(engine, settings, handlers);
+        let common = ServerContext::new(engine, settings, handlers);
         // Looks at the files of certificates until all workers have ended.
         let tls = common.settings.tls.as_ref();
         let certificates = tls.map(|tls| tls.handshakes.certificates().clone());
@@ -191,7 +191,7 @@ impl Server {
             }
         }
         drop(accepts);
-        // One that cannot be set up never says so.
+        // A worker that cannot be set up never sends.
         let all_accept =
             result.is_ok() && accepting.iter().take(workers.len()).count() == workers.len();
         let mut panicked = None;
@@ -200,7 +200,7 @@ impl Server {
             panicked = told.err();
         }
         if panicked.is_some() {
-            // Nobody else may hold a handle.
+            // There may be no other handle.
             handle.shutdown();
         }
         for worker in workers {

@@ -1,4 +1,4 @@
-//! What the server can be told, with measured or customary defaults.
+//! The settings of a server, with measured or customary defaults.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -11,17 +11,16 @@ use crate::tls::{Handshakes, Versions};
 /// The server's settings; see each field for its default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen without TLS. Port 0 takes any free one. `::` is every interface over IPv6
-    /// and, unless an address of IPv4 stands beside it with its port, over IPv4. Default:
-    /// 127.0.0.1:8080.
+    /// Addresses without TLS. Port 0 takes any free one. `::` is every interface over IPv6 and, unless an address of
+    /// IPv4 stands beside it with its port, over IPv4. Default: 127.0.0.1:8080.
     pub addresses: Vec<SocketAddr>,
-    /// Where to listen with TLS, and how. Default: nowhere.
+    /// Addresses with TLS, and its settings. Default: none.
     pub tls: Option<TlsSettings>,
-    /// Whether HTTP/1.1 is spoken. If neither it nor HTTP/2 is, both are. Default: yes.
+    /// True to serve HTTP/1.1. If neither it nor HTTP/2 is, both are. Default: true.
     pub http1: bool,
-    /// Whether HTTP/2 is spoken. Default: yes.
+    /// True to serve HTTP/2. Default: true.
     pub http2: bool,
-    /// Whether HTTP/3 is spoken at the addresses with TLS, over UDP. Default: yes.
+    /// True to serve HTTP/3 at the addresses with TLS, over UDP. Default: true.
     pub http3: bool,
     /// Threads with an event loop of their own. Default: as many as the process may use cores.
     pub workers: usize,
@@ -36,58 +35,56 @@ pub struct Settings {
     /// its address is its own, which costs it a round trip (Retry, RFC 9000 section 8.1.2). Default:
     /// 256.
     pub quic_handshakes: usize,
-    /// How long a connection may wait for its next request, or take over a request's body.
-    /// Default: 60 s.
+    /// The time for a connection to wait for its next request, and for a request's body. Default: 60 s.
     pub idle_timeout: Duration,
-    /// How long a request's head may take from its first byte to its last; that of the first request on a
-    /// connection from the connection's beginning. Default: 10 s.
+    /// The time for a request's head from its first byte to its last; that of the first request on a connection from
+    /// the connection's beginning. Default: 10 s.
     pub header_timeout: Duration,
-    /// How long a client may take nothing of an answer that is being sent: of any one, where several are
-    /// on their way on one connection. Default: 30 s.
+    /// The time for which a client may take nothing of an answer that is being sent: of any one, where several are
+    /// being sent on one connection. Default: 30 s.
     pub send_timeout: Duration,
-    /// Bytes a second that a client has to take of an answer, measured over `send_timeout`: who takes less
-    /// is treated as one that takes nothing, when that time is used up. 0: any byte will do. Default: 128.
+    /// Bytes a second that a client has to take of an answer, measured over `send_timeout`: one that takes less is
+    /// treated as one that takes nothing, when that time is used up. 0: any byte will do. Default: 128.
     pub min_rate: u64,
-    /// How long an answer may be waited for, a slow disk's or a handler's; then it is 503. Default: 30 s.
+    /// The time to wait for an answer of a slow disk or a handler; then it is 503. Default: 30 s.
     pub answer_timeout: Duration,
-    /// How long a shutdown waits for answers that are under way. Default: 10 s.
+    /// The time that a shutdown waits for answers that are under way. Default: 10 s.
     pub grace: Duration,
     /// Threads that may wait for disks; started as needed. Half of them at most read for downloads,
     /// three eighths load files that are asked for the first time. Default: 64.
     pub loader_threads: usize,
     /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
     pub loader_queue: usize,
-    /// Length of the content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
+    /// The longest content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
     pub max_body: u64,
-    /// Memory for all that connections hold, in bytes: themselves, answers that were not taken yet, what
-    /// is read ahead for them, the content of requests for handlers. It is shared fairly: when it becomes
-    /// short, each connection may hold less; what does not fit is answered 503, or waits. Content of the
-    /// cache is not part of it. Default: 512 MiB.
+    /// Memory for all that connections hold, in bytes: themselves, answers that were not taken yet, content that is
+    /// read ahead, the content of requests for handlers. It is shared fairly: when it becomes short, each connection
+    /// may hold less; further requests are answered 503, or wait. Content of the cache is not part of it. Default:
+    /// 512 MiB.
     pub connection_memory: u64,
-    /// Whether the page cache is asked before content leaves a file from the loop. Off, a cold file
-    /// blocks its whole loop: only for showing what the check is worth. Default: on.
+    /// True to check the page cache before the loop sends content from a file. Without it a cold file blocks its
+    /// whole loop: only for showing the worth of the check. Default: true.
     pub check_residency: bool,
 }
 
-/// What a server with TLS can be told.
+/// The settings of TLS.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// Certificates, and what handshakes share.
+    /// The certificates, and the state that handshakes share.
     pub handshakes: Handshakes,
-    /// Where to listen with TLS. Port 0 takes any free one.
+    /// Addresses with TLS. Port 0 takes any free one.
     pub addresses: Vec<SocketAddr>,
-    /// Where to listen without TLS for requests that are redirected (308) to the first of
-    /// `addresses`.
+    /// Addresses without TLS, whose requests are redirected (308) to the first of `addresses`.
     pub redirects: Vec<SocketAddr>,
-    /// For how long clients shall use nothing but TLS with this host, in whole seconds; said in
-    /// each answer over TLS (Strict-Transport-Security, RFC 6797). `None`: nothing is said.
+    /// The time for which clients shall use nothing but TLS with this host, in whole seconds; a field of each answer
+    /// over TLS (Strict-Transport-Security, RFC 6797). `None`: no field.
     pub hsts: Option<Duration>,
 }
 
 impl Settings {
-    /// The default of [`Config::cache_max_file`](salver_assets::Config::cache_max_file) for this server, in
-    /// bytes: with TLS, whether or not there is a port without it, that of bytes which pass through the
-    /// process. What the kernel could send without TLS costs about the same from memory.
+    /// The default of [`Config::cache_max_file`](salver_assets::Config::cache_max_file) for this server, in bytes:
+    /// with TLS, also beside a port without it, that of bytes which pass through the process. Bytes that the kernel
+    /// could send without TLS cost about the same from memory.
     pub fn cache_max_file(&self) -> u64 {
         let tls = self.tls.as_ref();
         strategy::cache_max_file(match tls.is_some_and(|tls| !tls.addresses.is_empty()) {
@@ -96,7 +93,7 @@ impl Settings {
         })
     }
 
-    /// What is spoken over TCP, with TLS or without.
+    /// The versions of HTTP over TCP, with TLS or without.
     pub(crate) fn versions(&self) -> Versions {
         match (self.http1, self.http2) {
             (true, false) => Versions::Http1,
@@ -105,7 +102,7 @@ impl Settings {
         }
     }
 
-    /// The rate at which clients have to take what is sent to them.
+    /// The lowest rate at which clients have to take answers.
     pub(crate) fn least_rate(&self) -> LeastRate {
         LeastRate {
             patience: self.send_timeout,

@@ -1,13 +1,13 @@
-//! What several read from a disk at about the same time is read once.
+//! Shared reads: a block of a file that several answers need at about the same time is read once.
 //!
-//! The page cache does that, where there is one. Where there is none (FUSE file systems that pass every read on,
-//! some of those over a network), a hundred who ask for one large file would have each of its bytes read a
-//! hundred times. So files are read in blocks: whoever asks for a block that is being read waits for
-//! that read, and what was read last is kept for those who are a little behind. The disk is slower than
-//! memory, so that they catch up with who is ahead.
+//! The page cache does that, where there is one. Where there is none (FUSE file systems that pass every read on, some
+//! of those over a network), a hundred downloads of one large file would have each of its bytes read a hundred times.
+//! So files are read in blocks: an answer that needs a block which is being read waits for that read, and the last
+//! blocks are kept for answers that are a little behind. The disk is slower than memory, so that they catch up with
+//! the first.
 //!
-//! Blocks are known by the identity of their file, which is looked at after each read: what is shared belongs
-//! to the version that everybody's head has promised.
+//! The key of a block has the identity of its file, which is checked after each read: so it is of the version that
+//! the heads of all answers have promised.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,54 +22,54 @@ use tokio::sync::oneshot;
 
 use crate::loader::Loader;
 
-/// Where blocks begin, in bytes.
+/// The size of a block, in bytes.
 const BLOCK: u64 = 256 * 1024;
 
-/// Bytes that are kept for those who are behind, at most.
+/// The most bytes that are kept for answers that are behind.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
 
-/// See the module.
+/// The shared reads of a server.
 #[derive(Debug, Default)]
 pub(crate) struct SharedReads(Mutex<Blocks>);
 
-/// One version of a file, and the number of a block.
-type Key = (Identity, u64);
+/// The key of a block: the version of its file, and its number.
+type BlockKey = (Identity, u64);
 
 #[derive(Debug, Default)]
 struct Blocks {
-    /// Invariant: those that have been read are those in `kept`.
-    known: HashMap<Key, Block>,
-    /// The oldest first.
-    kept: VecDeque<Key>,
+    /// The blocks that are being read, or kept. Invariant: those that have been read are those in `kept`.
+    known: HashMap<BlockKey, BlockState>,
+    /// The blocks that are kept, the oldest first.
+    kept: VecDeque<BlockKey>,
     kept_bytes: usize,
 }
 
 #[derive(Debug)]
-enum Block {
-    /// For whom.
-    Reading(Vec<oneshot::Sender<Shared>>),
+enum BlockState {
+    /// The block is being read, for those who wait.
+    Reading(Vec<oneshot::Sender<SharedResult>>),
     Read(Bytes),
 }
 
-/// Errors cannot be shared; their kinds can.
-type Shared = Result<Bytes, io::ErrorKind>;
+/// The result of a read, shared. Errors cannot be shared; their kinds can.
+type SharedResult = Result<Bytes, io::ErrorKind>;
 
-/// Who reads a block.
-enum Who<'a> {
-    Nobody(Bytes),
-    Another(oneshot::Receiver<Shared>),
-    Me(Duty<'a>),
-    /// Me, and only what I want of it.
-    MeAlone,
+/// The role of a task that needs a block.
+enum BlockRole<'a> {
+    Read(Bytes),
+    Follower(oneshot::Receiver<SharedResult>),
+    Leader(ReadLeader<'a>),
+    /// The task reads its window alone, which is no whole block.
+    Alone,
 }
 
-/// To read a block for all who want it. If it is dropped, one of them does.
-struct Duty<'a> {
+/// The leader, which reads a block for all who wait for it. If it is dropped, one of them does.
+struct ReadLeader<'a> {
     reads: &'a SharedReads,
-    key: Key,
+    key: BlockKey,
 }
 
-/// As much of the beginning of a window as lies in one block.
+/// The beginning of a window, as far as it lies in one block.
 pub(crate) fn within_block(window: Range<u64>) -> Range<u64> {
     let end = (window.start / BLOCK)
         .saturating_add(1)
@@ -88,7 +88,7 @@ impl SharedReads {
         file: &FileContent,
         window: Range<u64>,
     ) -> io::Result<Bytes> {
-        // Of what is changing nobody has the same version for long.
+        // The version of a file that is changing is of no use to others.
         if file.situation.changes_now {
             return loader.read(file, window).await;
         }
@@ -99,99 +99,99 @@ impl SharedReads {
         let part = |bytes: &Bytes| part(bytes, window.start - start, window.end - start);
         loop {
             match self.join(key, window == block) {
-                Who::Nobody(bytes) => return part(&bytes),
-                Who::Another(receiver) => match receiver.await {
+                BlockRole::Read(bytes) => return part(&bytes),
+                BlockRole::Follower(receiver) => match receiver.await {
                     Ok(Ok(bytes)) => return part(&bytes),
                     Ok(Err(kind)) => return Err(kind.into()),
                     Err(_) => {}
                 },
-                Who::Me(duty) => {
+                BlockRole::Leader(leader) => {
                     let result = loader.read(file, block.clone()).await;
-                    // What the page cache has is there for others already. Of a mount that keeps
-                    // nothing nothing is kept here, either.
+                    // A block that is in the page cache need not be kept. Of a mount that keeps nothing nothing is
+                    // kept here, either.
                     let keep = file.situation.keep_up_to > 0
                         && file.residency(&block) != Residency::Resident;
-                    duty.end(&result, keep);
+                    leader.end(&result, keep);
                     return result;
                 }
-                Who::MeAlone => return loader.read(file, window).await,
+                BlockRole::Alone => return loader.read(file, window).await,
             }
         }
     }
 
-    /// `whole` says that all of the block is wanted.
-    fn join(&self, key: Key, whole: bool) -> Who<'_> {
-        match self.hold().known.entry(key) {
+    /// Takes a role in reading a block; `whole` if all of it is needed.
+    fn join(&self, key: BlockKey, whole: bool) -> BlockRole<'_> {
+        match self.lock().known.entry(key) {
             std::collections::hash_map::Entry::Occupied(mut block) => match block.get_mut() {
-                Block::Read(bytes) => Who::Nobody(bytes.clone()),
-                Block::Reading(others) => {
+                BlockState::Read(bytes) => BlockRole::Read(bytes.clone()),
+                BlockState::Reading(others) => {
                     let (sender, receiver) = oneshot::channel();
                     others.push(sender);
-                    Who::Another(receiver)
+                    BlockRole::Follower(receiver)
                 }
             },
             std::collections::hash_map::Entry::Vacant(place) if whole => {
-                place.insert(Block::Reading(Vec::new()));
-                Who::Me(Duty { reads: self, key })
+                place.insert(BlockState::Reading(Vec::new()));
+                BlockRole::Leader(ReadLeader { reads: self, key })
             }
-            std::collections::hash_map::Entry::Vacant(_) => Who::MeAlone,
+            std::collections::hash_map::Entry::Vacant(_) => BlockRole::Alone,
         }
     }
 
-    fn hold(&self) -> MutexGuard<'_, Blocks> {
+    fn lock(&self) -> MutexGuard<'_, Blocks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Duty<'_> {
+impl ReadLeader<'_> {
     fn end(self, result: &io::Result<Bytes>, keep: bool) {
         let shared = result.as_ref().map_err(io::Error::kind).cloned();
-        let mut blocks = self.reads.hold();
+        let mut blocks = self.reads.lock();
         let others = blocks.end_reading(&self.key);
         if let (true, Ok(bytes)) = (keep, &shared) {
             blocks.keep(self.key, bytes.clone());
         }
         drop(blocks);
         for sender in others {
-            // Whoever asked may be gone.
+            // The follower may be gone.
             let _ = sender.send(shared.clone());
         }
     }
 }
 
-impl Drop for Duty<'_> {
+impl Drop for ReadLeader<'_> {
     fn drop(&mut self) {
-        // Those who wait see that their sender is gone, and one of them begins anew.
-        drop(self.reads.hold().end_reading(&self.key));
+        // Followers see that their sender is gone, and one of them begins anew.
+        drop(self.reads.lock().end_reading(&self.key));
     }
 }
 
 impl Blocks {
-    fn end_reading(&mut self, key: &Key) -> Vec<oneshot::Sender<Shared>> {
-        if let Some(Block::Reading(_)) = self.known.get(key)
-            && let Some(Block::Reading(others)) = self.known.remove(key)
+    fn end_reading(&mut self, key: &BlockKey) -> Vec<oneshot::Sender<SharedResult>> {
+        if let Some(BlockState::Reading(_)) = self.known.get(key)
+            && let Some(BlockState::Reading(others)) = self.known.remove(key)
         {
             return others;
         }
         Vec::new()
     }
 
-    fn keep(&mut self, key: Key, bytes: Bytes) {
+    fn keep(&mut self, key: BlockKey, bytes: Bytes) {
         self.kept_bytes += bytes.len();
-        self.known.insert(key, Block::Read(bytes));
+        self.known.insert(key, BlockState::Read(bytes));
         self.kept.push_back(key);
         while self.kept_bytes > MOST_KEPT {
             let Some(oldest) = self.kept.pop_front() else {
                 return;
             };
-            if let Some(Block::Read(bytes)) = self.known.remove(&oldest) {
+            if let Some(BlockState::Read(bytes)) = self.known.remove(&oldest) {
                 self.kept_bytes = self.kept_bytes.saturating_sub(bytes.len());
             }
         }
     }
 }
 
-/// A part of a block; a small one does not keep all of it.
+/// A part of a block, copied if it is small: so it does not keep all of the block.
 fn part(block: &Bytes, start: u64, end: u64) -> io::Result<Bytes> {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     let range = place(start)..place(end);
@@ -208,9 +208,9 @@ mod tests {
     use super::*;
     use crate::loader::tests::file;
 
-    fn me(who: Who<'_>) -> Duty<'_> {
+    fn me(who: BlockRole<'_>) -> ReadLeader<'_> {
         match who {
-            Who::Me(duty) => duty,
+            BlockRole::Leader(leader) => leader,
             _ => panic!("nobody reads it"),
         }
     }
@@ -219,38 +219,38 @@ mod tests {
     fn one_reads_for_all_and_the_next_find_what_was_read() {
         let reads = SharedReads::default();
         let key = (file().identity, 0);
-        let duty = me(reads.join(key, true));
+        let leader = me(reads.join(key, true));
         let mut others: Vec<_> = (0..100)
             .map(|number| match reads.join(key, number % 2 == 0) {
-                Who::Another(receiver) => receiver,
+                BlockRole::Follower(receiver) => receiver,
                 _ => panic!("somebody reads it"),
             })
             .collect();
         assert!(others[0].try_recv().is_err());
-        duty.end(&Ok(Bytes::from_static(b"block")), true);
+        leader.end(&Ok(Bytes::from_static(b"block")), true);
         for mut other in others {
             assert_eq!(other.try_recv().unwrap().unwrap(), b"block"[..]);
         }
-        assert!(matches!(reads.join(key, false), Who::Nobody(bytes) if bytes == b"block"[..]));
+        assert!(matches!(reads.join(key, false), BlockRole::Read(bytes) if bytes == b"block"[..]));
     }
 
     #[test]
     fn what_is_given_up_or_fails_is_begun_anew() {
         let reads = SharedReads::default();
         let key = (file().identity, 3);
-        assert!(matches!(reads.join(key, false), Who::MeAlone));
-        let duty = me(reads.join(key, true));
-        let Who::Another(mut waits) = reads.join(key, true) else {
+        assert!(matches!(reads.join(key, false), BlockRole::Alone));
+        let leader = me(reads.join(key, true));
+        let BlockRole::Follower(mut waits) = reads.join(key, true) else {
             panic!("somebody reads it")
         };
-        drop(duty);
+        drop(leader);
         assert!(waits.try_recv().is_err());
-        let duty = me(reads.join(key, true));
-        duty.end(&Err(io::ErrorKind::InvalidData.into()), true);
-        let duty = me(reads.join(key, true));
-        duty.end(&Ok(Bytes::from_static(b"not kept")), false);
+        let leader = me(reads.join(key, true));
+        leader.end(&Err(io::ErrorKind::InvalidData.into()), true);
+        let leader = me(reads.join(key, true));
+        leader.end(&Ok(Bytes::from_static(b"not kept")), false);
         me(reads.join(key, true));
-        assert!(reads.hold().known.is_empty());
+        assert!(reads.lock().known.is_empty());
     }
 
     #[test]
@@ -261,14 +261,14 @@ mod tests {
         let block = Bytes::from(vec![7; usize::try_from(BLOCK).unwrap()]);
         for number in 0..1000 {
             me(reads.join(key(number), true)).end(&Ok(block.clone()), true);
-            let blocks = reads.hold();
+            let blocks = reads.lock();
             assert!(blocks.kept_bytes <= MOST_KEPT);
             assert_eq!(blocks.known.len(), blocks.kept.len());
             assert_eq!(blocks.kept.len() * block.len(), blocks.kept_bytes);
         }
-        assert_eq!(reads.hold().kept_bytes, MOST_KEPT);
-        assert!(matches!(reads.join(key(999), true), Who::Nobody(_)));
-        assert!(matches!(reads.join(key(0), true), Who::Me(_)));
+        assert_eq!(reads.lock().kept_bytes, MOST_KEPT);
+        assert!(matches!(reads.join(key(999), true), BlockRole::Read(_)));
+        assert!(matches!(reads.join(key(0), true), BlockRole::Leader(_)));
     }
 
     #[test]

@@ -1,30 +1,30 @@
-//! The stages of a server's life, and who may end it.
+//! The stages of a server's shutdown, and the handle that begins it.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How far the end has come.
+/// The stage of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
+pub(crate) enum ShutdownStage {
     /// Accepting and answering.
     Running,
     /// No new connections; answers under way are finished.
     Draining,
-    /// Over, whatever is under way.
+    /// Connections are closed, even with answers under way.
     Ended,
 }
 
-/// Ends a running server; can be sent to any thread.
+/// The handle that ends a running server; can be sent to any thread.
 #[derive(Clone, Debug)]
-pub struct Handle(Arc<watch::Sender<Stage>>);
+pub struct Handle(Arc<watch::Sender<ShutdownStage>>);
 
 impl Handle {
     pub(crate) fn new() -> Self {
-        Handle(Arc::new(watch::Sender::new(Stage::Running)))
+        Handle(Arc::new(watch::Sender::new(ShutdownStage::Running)))
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Stage> {
+    pub(crate) fn watch(&self) -> watch::Receiver<ShutdownStage> {
         self.0.subscribe()
     }
 
@@ -32,10 +32,10 @@ impl Handle {
     /// then has [`Server::serve`](crate::Server::serve) return. Called again it ends at once.
     pub fn shutdown(&self) {
         self.0.send_modify(|stage| {
-            *stage = if *stage == Stage::Running {
-                Stage::Draining
+            *stage = if *stage == ShutdownStage::Running {
+                ShutdownStage::Draining
             } else {
-                Stage::Ended
+                ShutdownStage::Ended
             };
         });
     }

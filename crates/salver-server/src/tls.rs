@@ -1,4 +1,4 @@
-//! TLS: which certificates there are, which of them a client gets, and how handshakes are made.
+//! TLS: the certificates, the choice of one for each client, and the settings of handshakes.
 //!
 //! ```text
 //! PEM files ──► pair.rs ──► certificates.rs ──► resolver.rs ──► every handshake, over TCP and QUIC
@@ -6,8 +6,7 @@
 //!                 └── reload.rs ──┘  once a second, on a thread of its own
 //! ```
 //!
-//! A handshake takes the set of certificates that is there at that moment; a connection keeps
-//! what it has begun with.
+//! A handshake takes the set of certificates of that moment; a connection keeps the one that it has begun with.
 
 mod certificates;
 mod error;

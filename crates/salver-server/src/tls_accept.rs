@@ -1,4 +1,4 @@
-//! From a TCP connection to a TLS connection, within bounds.
+//! The TLS handshake of a connection, within bounds.
 
 use std::io;
 use std::rc::Rc;
@@ -10,27 +10,27 @@ use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::asking::error;
-use crate::closing::answer_and_close;
-use crate::context::Context;
+use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
-use crate::seats::Client;
+use crate::dispatch::error_plan;
+use crate::seats::ClientKey;
+use crate::single_response::send_single_response;
 use crate::tls::OverTcp;
 
-/// How long a client that speaks without TLS may take to read that.
+/// The time that a client without TLS has to read its answer.
 const READING: Duration = Duration::from_secs(2);
 
-/// Enough of the first bytes to see what is spoken.
+/// The number of first bytes that tell HTTP from TLS.
 const PEEKED: usize = 5;
 
 /// Makes the handshake; `None` if it fails, takes longer than the head of a request may, or the
 /// server is about to end. A failed one is the client's affair: it is told by an alert (RFC 8446
 /// section 6.2).
 pub(crate) async fn accept(
-    context: &Rc<Context>,
+    context: &Rc<WorkerContext>,
     stream: TcpStream,
     configs: &OverTcp,
-    client: Client,
+    client: ClientKey,
 ) -> Option<TlsStream<TcpStream>> {
     let time = context.common.settings.header_timeout;
     let now = Instant::now();
@@ -41,12 +41,12 @@ pub(crate) async fn accept(
     let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
     let first = first.get(..count.ok()?)?;
     if is_http(first) {
-        send_elsewhere(context, &deadline, stream, request_method(first)).await;
+        refuse_without_tls(context, &deadline, stream, request_method(first)).await;
         return None;
     }
     let handshake = async {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-        // What comes now is the most costly part.
+        // The most costly part follows.
         context.turns.wait(client).await;
         let config = configs.of(&start.client_hello());
         start.into_stream(config).await
@@ -64,23 +64,22 @@ pub(crate) async fn accept(
     }
 }
 
-/// Whether that is the beginning of a method; a TLS record begins with a number below 32 (RFC 8446
-/// section 5.1).
+/// True for the beginning of a method; a TLS record begins with a number below 32 (RFC 8446 section 5.1).
 fn is_http(first: &[u8]) -> bool {
     first.first().is_some_and(u8::is_ascii_uppercase)
 }
 
-async fn send_elsewhere(
-    context: &Context,
+async fn refuse_without_tls(
+    context: &WorkerContext,
     deadline: &Deadline,
     stream: TcpStream,
     method: Option<Method>,
 ) {
     let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
-    let plan = error(400, text, method);
+    let plan = error_plan(400, text, method);
     let date = context.clock.now().date.format();
     deadline.set(Instant::now() + READING);
-    let sending = Box::pin(answer_and_close(stream, &plan, &date));
+    let sending = Box::pin(send_single_response(stream, &plan, &date));
     deadline.bound(sending, || true).await;
 }
 

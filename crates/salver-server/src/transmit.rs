@@ -1,8 +1,7 @@
-//! Sending over TCP, the only file that does: from memory with as few calls as possible, from files
-//! without passing through memory where the bytes are at hand, through the loader where they are
-//! not.
+//! Sending over TCP, the only file that does: from memory with as few calls as possible, from files without passing
+//! through memory where the page cache has the bytes, through the loader where it has not.
 
-pub(crate) mod reading;
+pub(crate) mod loader_disk;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -15,33 +14,33 @@ use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::Interest;
 
-use crate::context::{Common, Context as Loop};
+use crate::byte_stream::ByteStream;
+use crate::context::{ServerContext, WorkerContext};
 use crate::deadlines::Deadline;
 use crate::memory_budget::{Account, Charge};
-use crate::outbox::{Outbox, SLICES};
 use crate::report::report;
 use crate::seats::Seat;
+use crate::send_buffer::{SLICES, SendBuffer};
 use crate::send_pace::SendPace;
-use crate::stream::Stream;
-use crate::transmit::reading::Loading;
+use crate::transmit::loader_disk::LoaderDisk;
 
-/// What one connection may send from a file before others have their turn, and how far residency
-/// is asked about and read ahead at a time.
+/// The bytes that one connection may send from a file before others have their turn, and for which residency is
+/// checked, or bytes are read ahead, at a time.
 const WINDOW: u64 = 256 * 1024;
 
-/// Sends what `outbox` holds, and what the stream itself holds back. `Pending` if the socket is
-/// full: then its waker is registered.
+/// Sends the bytes of `send_buffer`, and those that the stream itself holds. `Pending` if the socket is full: then
+/// the waker is registered.
 ///
 /// # Errors
 /// The socket's.
-pub(crate) fn poll_send<S: Stream>(
+pub(crate) fn poll_send<S: ByteStream>(
     stream: &mut S,
     context: &mut Context<'_>,
-    outbox: &mut Outbox,
+    send_buffer: &mut SendBuffer,
 ) -> Poll<io::Result<()>> {
-    while !outbox.is_empty() {
+    while !send_buffer.is_empty() {
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let used = outbox.slices(&mut slices);
+        let used = send_buffer.slices(&mut slices);
         let stream = Pin::new(&mut *stream);
         let sent = match slices.get(..used).unwrap_or_default() {
             // The kernel takes one buffer more cheaply than a list of one.
@@ -52,51 +51,51 @@ pub(crate) fn poll_send<S: Stream>(
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            Poll::Ready(Ok(count)) => outbox.advance(count),
+            Poll::Ready(Ok(count)) => send_buffer.advance(count),
         }
     }
     Pin::new(stream).poll_flush(context)
 }
 
-/// What the socket of a connection had no room for.
+/// The unsent bytes of a connection, for which its socket had no room.
 pub(crate) struct Unsent {
-    outbox: Outbox,
+    send_buffer: SendBuffer,
     pace: SendPace,
     _charge: Charge,
 }
 
 impl Unsent {
-    /// What `outbox` still holds; it keeps its memory. The client has to take it at its pace.
-    pub(crate) fn of<S: Stream>(
-        outbox: &mut Outbox,
-        common: &Common,
+    /// Takes the unsent bytes of `send_buffer`, which keeps its memory. The client has to take them fast enough.
+    pub(crate) fn of<S: ByteStream>(
+        send_buffer: &mut SendBuffer,
+        common: &ServerContext,
         account: &Arc<Account>,
         stream: &mut S,
         deadline: &Deadline,
     ) -> Box<Self> {
-        let outbox = outbox.take_rest();
-        let held = outbox.memory() + stream.limit_buffer(account);
+        let send_buffer = send_buffer.take_unsent();
+        let held = send_buffer.memory() + stream.limit_buffer(account);
         Box::new(Unsent {
-            outbox,
+            send_buffer,
             pace: SendPace::new(stream, deadline, &common.settings),
             _charge: account.charge(held),
         })
     }
 
-    /// Sends it, as [`poll_send`], and watches whether the client takes it.
+    /// Sends the bytes, as [`poll_send`], and checks the pace of the client.
     ///
     /// # Errors
-    /// The socket's, or `TimedOut` if the client took too little for too long; then that has been said.
-    pub(crate) fn poll<S: Stream>(
+    /// The socket's, or `TimedOut` if the client took too little for too long, which has been logged.
+    pub(crate) fn poll<S: ByteStream>(
         &mut self,
-        common: &Common,
+        common: &ServerContext,
         stream: &mut S,
         deadline: &Deadline,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = self.outbox.left();
-        let sent = poll_send(stream, context, &mut self.outbox);
-        self.pace.accept(before - self.outbox.left());
+        let before = self.send_buffer.left();
+        let sent = poll_send(stream, context, &mut self.send_buffer);
+        self.pace.accept(before - self.send_buffer.left());
         if sent.is_pending() && self.pace.is_late(stream, deadline, &common.settings) {
             let error = io::Error::from(io::ErrorKind::TimedOut);
             report(common, &error);
@@ -106,16 +105,16 @@ impl Unsent {
     }
 }
 
-/// Sends `answer` at once as far as the socket takes it; the rest is appended to `outbox`, which is
-/// empty. `Ready` if nothing is left, in the outbox or in the stream.
+/// Sends `answer` at once as far as the socket takes it; the rest is appended to `send_buffer`, which is empty.
+/// `Ready` if nothing is left, in the buffer or in the stream.
 ///
 /// # Errors
 /// The socket's.
-pub(crate) fn send_or_keep<S: Stream>(
+pub(crate) fn send_or_keep<S: ByteStream>(
     stream: &mut S,
     context: &mut Context<'_>,
     answer: &[u8],
-    outbox: &mut Outbox,
+    send_buffer: &mut SendBuffer,
 ) -> Poll<io::Result<()>> {
     let sent = match Pin::new(&mut *stream).poll_write(context, answer) {
         Poll::Ready(sent) => sent?,
@@ -123,29 +122,29 @@ pub(crate) fn send_or_keep<S: Stream>(
     };
     match answer.get(sent..).filter(|rest| !rest.is_empty()) {
         Some(rest) => {
-            outbox.write(|buffer| buffer.extend_from_slice(rest));
-            poll_send(stream, context, outbox)
+            send_buffer.write(|buffer| buffer.extend_from_slice(rest));
+            poll_send(stream, context, send_buffer)
         }
         None => Pin::new(stream).poll_flush(context),
     }
 }
 
-/// One answer on its way.
+/// The transmission of one answer.
 pub(crate) struct Transmission<'a, S> {
-    pub(crate) shared: &'a Loop,
+    pub(crate) shared: &'a WorkerContext,
     pub(crate) seat: &'a Seat,
     pub(crate) stream: &'a mut S,
     pub(crate) deadline: &'a Deadline,
-    /// What goes before the content: earlier answers and the head.
-    pub(crate) outbox: Outbox,
-    /// While the client is waited for: looking at its pace costs system calls.
+    /// The bytes before the content: earlier answers and the head.
+    pub(crate) send_buffer: SendBuffer,
+    /// The pace of the client, only while it is waited for: checking it costs system calls.
     pub(crate) pace: Option<SendPace>,
-    /// What is held while the client is waited for.
+    /// The memory that is held while the client is waited for.
     pub(crate) charge: Charge,
 }
 
-impl<'a, S: Stream> Transmission<'a, S> {
-    /// Sends everything.
+impl<'a, S: ByteStream> Transmission<'a, S> {
+    /// Sends the buffer and the content.
     ///
     /// # Errors
     /// `TimedOut` if the client took nothing for too long; `InvalidData` if a file is no longer
@@ -154,12 +153,12 @@ impl<'a, S: Stream> Transmission<'a, S> {
     pub(crate) async fn send(mut self, content: &Content) -> io::Result<()> {
         match content {
             Content::Empty => {}
-            Content::Memory(bytes) => self.outbox.push(bytes),
+            Content::Memory(bytes) => self.send_buffer.push(bytes),
             Content::File(file) => self.send_file(file).await?,
             Content::Parts(pieces) => {
                 for piece in pieces {
                     match piece {
-                        Piece::Memory(bytes) => self.outbox.push(bytes),
+                        Piece::Memory(bytes) => self.send_buffer.push(bytes),
                         Piece::File(file) => self.send_file(file).await?,
                     }
                 }
@@ -168,16 +167,16 @@ impl<'a, S: Stream> Transmission<'a, S> {
         self.flush().await
     }
 
-    /// Sends the outbox.
+    /// Sends the buffer.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         std::future::poll_fn(|context| {
-            let before = self.outbox.left();
-            let result = poll_send(self.stream, context, &mut self.outbox);
-            let sent = before - self.outbox.left();
-            self.unless_late(context, result, sent)
+            let before = self.send_buffer.left();
+            let result = poll_send(self.stream, context, &mut self.send_buffer);
+            let sent = before - self.send_buffer.left();
+            self.check_pace(context, result, sent)
         })
         .await
     }
@@ -189,7 +188,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
             let window = start..end.min(start.saturating_add(WINDOW));
             start = self.send_window(content, window, &mut transport).await?;
             if start < end {
-                // The socket may take everything at once: others have their turn all the same.
+                // Even if the socket takes everything at once others have their turn.
                 tokio::task::yield_now().await;
                 self.shared.turns.wait(self.seat.client).await;
             }
@@ -197,7 +196,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
         Ok(())
     }
 
-    /// Sends a window, or as much of its beginning as is sensible at once; how far it came.
+    /// Sends a window, or as much of its beginning as is sensible at once; returns the end of the part sent.
     async fn send_window(
         &mut self,
         content: &FileContent,
@@ -230,7 +229,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
                     match content.read_resident(&window)? {
                         Some(bytes) => {
                             let bytes = disk.keep(bytes);
-                            self.outbox.push_shared(bytes);
+                            self.send_buffer.push_shared(bytes);
                             self.flush().await?;
                             return Ok(window.end);
                         }
@@ -240,18 +239,18 @@ impl<'a, S: Stream> Transmission<'a, S> {
                 Way::Prefetch => {
                     self.flush().await?;
                     let loader = &self.shared.common.loader;
-                    loader.bring_in(content, window.clone()).await?;
+                    loader.prefetch(content, window.clone()).await?;
                     at_hand = match residency(&self.shared.common, content, &window) {
                         Residency::Resident => Residency::Resident,
                         Residency::Cold | Residency::Unknown => Residency::Unknown,
                     };
                 }
-                // What was to be read whole is, window by window.
+                // Content that was to be read whole is read window by window.
                 Way::Offload | Way::Read | Way::Memory => {
                     self.flush().await?;
                     let (length, read) = self.disk().read(content, window.clone());
                     let bytes = read.await?;
-                    self.outbox.push_shared(bytes);
+                    self.send_buffer.push_shared(bytes);
                     self.flush().await?;
                     return Ok(window.end.min(window.start.saturating_add(length)));
                 }
@@ -259,33 +258,33 @@ impl<'a, S: Stream> Transmission<'a, S> {
         }
     }
 
-    fn disk(&self) -> Loading<'a> {
-        Loading {
+    fn disk(&self) -> LoaderDisk<'a> {
+        LoaderDisk {
             common: &self.shared.common,
             account: &self.seat.account,
         }
     }
 
-    /// Sends the outbox in such a way that it leaves with what follows.
+    /// Sends the buffer in such a way that it leaves with the bytes that follow.
     async fn flush_ahead(&mut self) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); SLICES];
-        if let (1, [head, ..]) = (self.outbox.slices(&mut slices), &slices) {
+        if let (1, [head, ..]) = (self.send_buffer.slices(&mut slices), &slices) {
             let send = || salver_os::send_more(self.stream.tcp(), head);
             match self.stream.tcp().try_io(Interest::WRITABLE, send) {
-                Ok(count) => self.outbox.advance(count),
+                Ok(count) => self.send_buffer.advance(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
         }
-        if self.outbox.is_empty() {
+        if self.send_buffer.is_empty() {
             Ok(())
         } else {
             self.flush().await
         }
     }
 
-    /// How far the kernel sent from this file: nothing of the window if it cannot, and part of it if the rest
-    /// has to pass through the process.
+    /// Sends a window of a file by the kernel; returns the end of the part sent: none of the window if it cannot, and
+    /// part of it if the rest has to pass through the process.
     async fn send_by_kernel(
         &mut self,
         content: &FileContent,
@@ -303,8 +302,8 @@ impl<'a, S: Stream> Transmission<'a, S> {
                     if let Some(pace) = &mut self.pace {
                         pace.accept(count);
                     }
-                    // What the kernel was given just now counts as well: the last bytes must not complete
-                    // a mixture.
+                    // The bytes given to the kernel just now count as well: the last ones must not complete a
+                    // mixture.
                     content.check(Patience::MustNotWait)?;
                     if content.is_doubtful() {
                         self.shared.common.loader.read(content, at..at).await?;
@@ -314,10 +313,10 @@ impl<'a, S: Stream> Transmission<'a, S> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::future::poll_fn(|context| {
                         let ready = self.stream.tcp().poll_write_ready(context);
-                        self.unless_late(context, ready, 0)
+                        self.check_pace(context, ready, 0)
                     })
                     .await?;
-                    // Any time can have passed since the last look.
+                    // Any time can have passed since the last check.
                     content.check(Patience::MustNotWait)?;
                     if content.is_doubtful() {
                         return Ok(at);
@@ -332,7 +331,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
         Ok(at)
     }
 
-    fn unless_late(
+    fn check_pace(
         &mut self,
         context: &Context<'_>,
         result: Poll<io::Result<()>>,
@@ -343,7 +342,7 @@ impl<'a, S: Stream> Transmission<'a, S> {
             let settings = &self.shared.common.settings;
             let pace = self.pace.get_or_insert_with(|| {
                 let buffered = self.stream.limit_buffer(&self.seat.account);
-                self.charge.set(self.outbox.memory() + buffered);
+                self.charge.set(self.send_buffer.memory() + buffered);
                 SendPace::new(self.stream, self.deadline, settings)
             });
             pace.accept(sent);
@@ -355,8 +354,8 @@ impl<'a, S: Stream> Transmission<'a, S> {
     }
 }
 
-/// What is known of a window without waiting.
-fn residency(common: &Common, content: &FileContent, window: &Range<u64>) -> Residency {
+/// The residency of a window, as far as it is known without waiting.
+fn residency(common: &ServerContext, content: &FileContent, window: &Range<u64>) -> Residency {
     if common.settings.check_residency {
         content.residency(window)
     } else {

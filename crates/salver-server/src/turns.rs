@@ -1,10 +1,10 @@
-//! Turns: which connection of a crowded loop does costly work next.
+//! Turns: the order in which connections of a crowded loop do costly work.
 //!
 //! A handshake, a batch of requests, a piece of a file: each costs a millisecond at most, but thousands of
-//! connections may have one to do at the same moment. On a loop that is not crowded all go on at once. Where
-//! work has gone on for a while and the loop has not heard of its sockets meanwhile, whoever comes waits, and
-//! clients have turns one after the other, however many connections each of them has. So an ordinary client waits
-//! for a turn of each other client, not for one of each connection, and what costs little waits for none.
+//! connections may have one to do at the same moment. On a loop that is not crowded all go on at once. Where work has
+//! gone on for a while and the loop has not polled its sockets meanwhile, further work waits, and clients have turns
+//! one after the other, however many connections each of them has. So an ordinary client waits for a turn of each
+//! other client, not for one of each connection, and work that costs little waits for none.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,50 +16,50 @@ use std::time::{Duration, Instant};
 use tokio::task::{spawn_local, yield_now};
 
 use crate::fair_queue::FairQueue;
-use crate::seats::Client;
+use crate::seats::ClientKey;
 
-/// For how long all go on at once, before the loop hears of its sockets again.
+/// The time for which all connections go on at once, before the loop polls its sockets again.
 const AT_ONCE: Duration = Duration::from_millis(4);
 
-/// Turns that are taken at once in any case: so few connections wait for nobody.
+/// The number of turns that are taken at once in any case: so few connections need not wait.
 const FEW: usize = 16;
 
-/// Turns that are given together take about so long: an ordinary client may come right after them. Some cost a
-/// hundred times what others do, so those that have not begun by then come first next time.
+/// The time that turns given together take, about: an ordinary client may come right after them. Some cost a hundred
+/// times as much as others, so those that have not begun by then come first next time.
 const TOGETHER: Duration = Duration::from_millis(2);
 
-/// Turns that are given together, at most.
+/// The most turns that are given together.
 const MOST_TOGETHER: usize = 64;
 
-/// Requests of one connection that are looked at in a turn.
+/// The number of requests of one connection in a turn.
 pub(crate) const REQUESTS_IN_TURN: u32 = 32;
 
 thread_local! {
-    /// Whether the loop of this thread has waited for its sockets since a turn was asked for.
+    /// True if the loop of this thread has waited for its sockets since a turn was asked for.
     static HAS_WAITED: Cell<bool> = const { Cell::new(true) };
 }
 
-/// The loop of this thread has waited: nobody waits for a turn.
+/// Notes that the loop of this thread has waited: all work was done.
 pub(crate) fn note_wait() {
     HAS_WAITED.set(true);
 }
 
 /// The turns of one loop.
-pub(crate) struct Turns(RefCell<State>);
+pub(crate) struct Turns(RefCell<TurnState>);
 
-struct State {
-    /// When the loop last heard of its sockets, as far as that is known.
+struct TurnState {
+    /// The time when the loop last polled its sockets, as far as that is known.
     heard: Instant,
-    /// Turns that were taken at once since then.
+    /// The number of turns that were taken at once since then.
     taken: usize,
-    waiting: FairQueue<Client, Rc<Waiting>>,
-    /// Whose turns were given and had not begun when those before them had taken too long.
+    waiting: FairQueue<ClientKey, Rc<Waiting>>,
+    /// The turns that were given and had not begun when those before them had taken too long.
     put_off: VecDeque<Rc<Waiting>>,
-    /// Turns that are given together.
+    /// The number of turns that are given together.
     together: usize,
-    /// When the first of those began.
+    /// The time when the first of those began.
     began: Option<Instant>,
-    /// Whether a task gives them.
+    /// True while a task gives turns.
     are_given: bool,
 }
 
@@ -71,11 +71,11 @@ struct Waiting {
 
 /// A connection's turn, for which it may wait.
 #[derive(Default)]
-pub(crate) struct Turn(Option<Rc<Waiting>>);
+pub(crate) struct LoopTurn(Option<Rc<Waiting>>);
 
 impl Turns {
     pub(crate) fn new() -> Rc<Self> {
-        Rc::new(Turns(RefCell::new(State {
+        Rc::new(Turns(RefCell::new(TurnState {
             heard: Instant::now(),
             taken: 0,
             waiting: FairQueue::default(),
@@ -87,13 +87,13 @@ impl Turns {
     }
 
     /// Waits for the turn of a client's connection.
-    pub(crate) async fn wait(self: &Rc<Self>, client: Client) {
-        let mut turn = Turn::default();
+    pub(crate) async fn wait(self: &Rc<Self>, client: ClientKey) {
+        let mut turn = LoopTurn::default();
         poll_fn(|context| turn.poll(self, client, context)).await;
     }
 
-    /// `None` if the turn has come already.
-    fn ask(self: &Rc<Self>, client: Client, context: &Context<'_>) -> Option<Rc<Waiting>> {
+    /// Asks for a turn; `None` if it has come already.
+    fn ask(self: &Rc<Self>, client: ClientKey, context: &Context<'_>) -> Option<Rc<Waiting>> {
         let state = &mut *self.0.borrow_mut();
         if !state.are_given {
             let now = Instant::now();
@@ -115,7 +115,7 @@ impl Turns {
         Some(waiting)
     }
 
-    /// Puts off a turn that was given together with others which have taken too long; whether it did.
+    /// Puts off a turn that was given together with others which have taken too long; true if it did.
     fn put_off(&self, waiting: &Rc<Waiting>) -> bool {
         let state = &mut *self.0.borrow_mut();
         let now = Instant::now();
@@ -128,7 +128,7 @@ impl Turns {
         is_late
     }
 
-    /// Gives the next turns; whether anybody waited for one.
+    /// Gives the next turns; true if there were any.
     fn give_some(&self) -> bool {
         let state = &mut *self.0.borrow_mut();
         let now = Instant::now();
@@ -143,7 +143,7 @@ impl Turns {
         while given < state.together
             && let Some(waiting) = state.put_off.pop_front().or_else(|| state.waiting.pop())
         {
-            // Nobody else holds it once its connection has ended.
+            // There is no other reference once its connection has ended.
             if Rc::strong_count(&waiting) > 1 {
                 waiting.has_come.set(true);
                 waiting.waker.borrow().wake_by_ref();
@@ -155,12 +155,12 @@ impl Turns {
     }
 }
 
-impl Turn {
-    /// Whether the turn of this connection has come; if not, its task is woken when it has.
+impl LoopTurn {
+    /// Ready if the turn of this connection has come; if not, its task is woken when it has.
     pub(crate) fn poll(
         &mut self,
         turns: &Rc<Turns>,
-        client: Client,
+        client: ClientKey,
         context: &Context<'_>,
     ) -> Poll<()> {
         match &self.0 {
@@ -175,11 +175,11 @@ impl Turn {
     }
 }
 
-/// Gives turns until nobody waits for one: some, then whatever else is ready has its time. The first ones come
-/// behind all that were ready when somebody had to wait.
+/// Gives turns until none is waited for: some, then all other tasks that are ready have their time. The first turns
+/// come behind all tasks that were ready when a connection had to wait.
 async fn give(turns: Rc<Turns>) {
     while turns.give_some() {
-        // Behind all that are ready, those included of which the loop has not heard yet.
+        // Behind all that are ready, those included whose sockets have yet to be polled.
         yield_now().await;
     }
 }
@@ -188,8 +188,8 @@ async fn give(turns: Rc<Turns>) {
 mod tests {
     use super::*;
 
-    fn client(last: u8) -> Client {
-        Client::of([192, 0, 2, last].into())
+    fn client(last: u8) -> ClientKey {
+        ClientKey::of([192, 0, 2, last].into())
     }
 
     /// Runs tasks on a loop, each of which works for a time in its turn; in which order they ended.
@@ -286,7 +286,7 @@ mod tests {
         // As if a task gave them.
         state.are_given = true;
         drop(state);
-        let (mut gone, mut there) = (Turn::default(), Turn::default());
+        let (mut gone, mut there) = (LoopTurn::default(), LoopTurn::default());
         assert!(gone.poll(&turns, client(1), &context).is_pending());
         assert!(there.poll(&turns, client(1), &context).is_pending());
         drop(gone);

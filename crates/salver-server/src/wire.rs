@@ -1,8 +1,7 @@
-//! What HTTP/1.1 and HTTP/2 share of a connection: bytes that are received and sent, and what is kept
-//! of either from one turn to the next.
+//! The byte stream of a connection over TCP, with its unconsumed input and unsent output: shared by HTTP/1.1 and
+//! HTTP/2.
 //!
-//! An idle connection holds no buffer: input and output are the loop's until a turn leaves something
-//! over.
+//! An idle connection holds no buffer: input and output are the loop's until a turn leaves some of either.
 
 use std::borrow::Cow;
 use std::io;
@@ -13,33 +12,33 @@ use std::time::Instant;
 
 use tokio::io::ReadBuf;
 
-use crate::context::Context as Loop;
+use crate::byte_stream::ByteStream;
+use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
 use crate::memory_budget::Charge;
-use crate::outbox::Outbox;
 use crate::seats::Seat;
-use crate::stream::Stream;
+use crate::send_buffer::SendBuffer;
 use crate::transmit::{Unsent, poll_send, send_or_keep};
 
-/// A connection's stream, with what was received and not consumed, and what could not be sent yet.
+/// The byte stream of a connection, with its unconsumed input and unsent output.
 pub(crate) struct Wire<S> {
-    pub(crate) shared: Rc<Loop>,
+    pub(crate) shared: Rc<WorkerContext>,
     pub(crate) stream: S,
-    /// Received and not consumed.
+    /// The input that was received and not consumed.
     pub(crate) carry: Vec<u8>,
     /// The memory of `carry`, when there is any.
     carried: Option<Charge>,
-    /// Whether `carry` may be enough to go on with: then nothing is received first.
+    /// True if `carry` may be enough to go on with: then nothing is received first.
     pub(crate) carries_more: bool,
-    /// What the socket had no room for.
+    /// The output for which the socket had no room.
     unsent: Option<Box<Unsent>>,
     pub(crate) deadline: Deadline,
     pub(crate) seat: Seat,
 }
 
-/// What came of receiving once.
-pub(crate) enum Received {
-    /// So many bytes; none if what is carried may be enough.
+/// The outcome of receiving once.
+pub(crate) enum ReceiveOutcome {
+    /// The number of bytes received; 0 if `carry` may be enough.
     Bytes(usize),
     /// The client has ended its side.
     End,
@@ -47,9 +46,9 @@ pub(crate) enum Received {
     Failed,
 }
 
-impl<S: Stream> Wire<S> {
-    /// A connection that has been made: its client is waited for.
-    pub(crate) fn new(shared: Rc<Loop>, stream: S, seat: Seat) -> Self {
+impl<S: ByteStream> Wire<S> {
+    /// The wire of a new connection, which waits for its client.
+    pub(crate) fn new(shared: Rc<WorkerContext>, stream: S, seat: Seat) -> Self {
         let now = Instant::now();
         let until = now + shared.common.settings.header_timeout;
         let deadline = shared.deadlines.add(until);
@@ -66,8 +65,8 @@ impl<S: Stream> Wire<S> {
         }
     }
 
-    /// Sends what the socket had no room for: whether there was anything. `Pending` while something is left;
-    /// the client has to take it at its pace.
+    /// Sends the output for which the socket had no room; true if there was any. `Pending` while some is left, which
+    /// the client has to take fast enough.
     ///
     /// # Errors
     /// The socket's, or that the client took too little for too long.
@@ -82,26 +81,26 @@ impl<S: Stream> Wire<S> {
         Poll::Ready(Ok(true))
     }
 
-    /// Receives once into `buffer`, unless what is carried may be enough.
+    /// Receives once into `buffer`, unless `carry` may be enough.
     #[inline]
     pub(crate) fn poll_receive(
         &mut self,
         context: &mut Context<'_>,
         buffer: &mut [u8],
-    ) -> Poll<Received> {
+    ) -> Poll<ReceiveOutcome> {
         if self.carries_more {
-            return Poll::Ready(Received::Bytes(0));
+            return Poll::Ready(ReceiveOutcome::Bytes(0));
         }
         let mut buffer = ReadBuf::new(buffer);
         let received = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
         Poll::Ready(match (received, buffer.filled().len()) {
-            (Err(_), _) => Received::Failed,
-            (Ok(()), 0) => Received::End,
-            (Ok(()), length) => Received::Bytes(length),
+            (Err(_), _) => ReceiveOutcome::Failed,
+            (Ok(()), 0) => ReceiveOutcome::End,
+            (Ok(()), length) => ReceiveOutcome::Bytes(length),
         })
     }
 
-    /// What there is to look at: what is carried, and behind it what was received.
+    /// The input to parse: that of `carry`, and behind it the bytes received.
     #[inline]
     pub(crate) fn take_input<'a>(&mut self, received: &'a [u8]) -> Cow<'a, [u8]> {
         let mut carry = std::mem::take(&mut self.carry);
@@ -112,7 +111,7 @@ impl<S: Stream> Wire<S> {
         Cow::Owned(carry)
     }
 
-    /// Carries what was not consumed. In the common case there is nothing, and nothing is held.
+    /// Carries the input that was not consumed. In the common case there is none, and no memory is held.
     #[inline]
     pub(crate) fn carry_over(&mut self, rest: &[u8]) {
         if rest.is_empty() && self.carried.is_none() {
@@ -122,8 +121,7 @@ impl<S: Stream> Wire<S> {
         self.count_carry();
     }
 
-    /// Receives what comes while an answer is awaited, up to so many bytes in all; whether the client has
-    /// ended its side.
+    /// Receives input while an answer is awaited, up to `most` bytes in all; true if the client has ended its side.
     ///
     /// # Errors
     /// The socket's.
@@ -150,7 +148,7 @@ impl<S: Stream> Wire<S> {
         Ok(false)
     }
 
-    /// Counts the memory of what was received and not consumed.
+    /// Counts the memory of `carry`.
     #[inline]
     fn count_carry(&mut self) {
         let length = self.carry.capacity();
@@ -162,7 +160,7 @@ impl<S: Stream> Wire<S> {
         }
     }
 
-    /// Sends what `outbox` holds. `Pending` if the socket has no room for all of it: the rest is kept, and
+    /// Sends the bytes of `send_buffer`. `Pending` if the socket has no room for all of them: the rest is kept, and
     /// sent by [`poll_flush`](Self::poll_flush).
     ///
     /// # Errors
@@ -171,43 +169,49 @@ impl<S: Stream> Wire<S> {
     pub(crate) fn send(
         &mut self,
         context: &mut Context<'_>,
-        outbox: &mut Outbox,
+        send_buffer: &mut SendBuffer,
     ) -> Poll<io::Result<()>> {
-        let sent = poll_send(&mut self.stream, context, outbox);
+        let sent = poll_send(&mut self.stream, context, send_buffer);
         match &sent {
-            Poll::Ready(Ok(())) => outbox.rest(),
-            Poll::Ready(Err(_)) => outbox.clear(),
-            Poll::Pending => self.keep(outbox),
+            Poll::Ready(Ok(())) => send_buffer.free_memory(),
+            Poll::Ready(Err(_)) => send_buffer.clear(),
+            Poll::Pending => self.keep(send_buffer),
         }
         sent
     }
 
-    /// As [`send`](Self::send) for an answer that stands ready; `outbox` is empty.
+    /// As [`send`](Self::send) for a rendered response; `send_buffer` is empty.
     ///
     /// # Errors
     /// The socket's.
     #[inline]
-    pub(crate) fn send_ready(
+    pub(crate) fn send_rendered(
         &mut self,
         context: &mut Context<'_>,
         answer: &[u8],
-        outbox: &mut Outbox,
+        send_buffer: &mut SendBuffer,
     ) -> Poll<io::Result<()>> {
-        let sent = send_or_keep(&mut self.stream, context, answer, outbox);
+        let sent = send_or_keep(&mut self.stream, context, answer, send_buffer);
         if sent.is_pending() {
-            self.keep(outbox);
+            self.keep(send_buffer);
         }
         sent
     }
 
-    /// Keeps for this connection what `outbox` still holds.
-    pub(crate) fn keep(&mut self, outbox: &mut Outbox) {
+    /// Keeps the unsent bytes of `send_buffer` for this connection.
+    pub(crate) fn keep(&mut self, send_buffer: &mut SendBuffer) {
         let (common, account) = (&self.shared.common, &self.seat.account);
-        let unsent = Unsent::of(outbox, common, account, &mut self.stream, &self.deadline);
+        let unsent = Unsent::of(
+            send_buffer,
+            common,
+            account,
+            &mut self.stream,
+            &self.deadline,
+        );
         self.unsent = Some(unsent);
     }
 
-    /// Has the stream hold no more of what is to be sent than there is room for.
+    /// Limits the bytes that the stream itself holds for sending.
     #[inline]
     pub(crate) fn limit_buffer(&mut self) {
         self.stream.limit_buffer(&self.seat.account);

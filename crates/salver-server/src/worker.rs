@@ -1,4 +1,4 @@
-//! One core's loop: accepts, serves, sweeps deadlines, drains.
+//! The worker: the event loop of one core, which accepts, serves, sweeps deadlines and drains.
 
 use std::fs::File;
 use std::io;
@@ -14,44 +14,44 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::clock;
-use crate::closing::answer_and_close;
-use crate::context::{Common, Context};
+use crate::context::{ServerContext, WorkerContext};
 use crate::deadlines::SWEEP_INTERVAL;
-use crate::entrance::Entrance;
-use crate::http3::{Serving, Sockets};
-use crate::listener::Kind;
-use crate::shutdown::Stage;
+use crate::http3::{Http3Endpoints, QuicSockets};
+use crate::listener::ListenerKind;
+use crate::listener_service::ListenerService;
+use crate::shutdown::ShutdownStage;
+use crate::single_response::send_single_response;
 use crate::turns;
 
-/// How long accepting pauses when there is no descriptor for another connection.
+/// The pause of accepting when there is no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long those who were let in last may take to say what they want: what they ask for is on its
-/// way. From then on they are treated as the others.
+/// The time that the last connections admitted have for their first requests, which are on their way. From then on
+/// they drain as the others.
 const LAST_REQUESTS: Duration = Duration::from_millis(250);
 
-/// Connections that are let in when a loop begins to drain, at most: what the kernel's queue holds.
+/// The most connections that are admitted when a loop begins to drain: the kernel's queue holds no more.
 const QUEUE: usize = 16 * 1024;
 
-/// How often a draining loop looks whether it is done.
+/// The interval at which a draining loop checks if it is done.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a client that finds no seat may take to read that.
+/// The time that a client without a seat has to read its answer.
 const REFUSAL: Duration = Duration::from_secs(1);
 
-/// Clients that are being told so at the same time; beyond, connections are just closed.
+/// The number of clients that are told so at the same time; beyond, connections are just closed.
 const REFUSALS: usize = 128;
 
 /// Runs one loop on this thread until the server is drained. Calls `accepts` once it accepts
 /// connections.
 ///
 /// # Errors
-/// If the loop cannot be set up.
+/// [`io::Error`] if the loop cannot be set up.
 pub(crate) fn run(
-    listeners: Vec<(Kind, StdListener)>,
-    quic: Option<Sockets>,
-    common: Arc<Common>,
-    stage: watch::Receiver<Stage>,
+    listeners: Vec<(ListenerKind, StdListener)>,
+    quic: Option<QuicSockets>,
+    common: Arc<ServerContext>,
+    stage: watch::Receiver<ShutdownStage>,
     accepts: impl FnOnce(),
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -65,65 +65,69 @@ pub(crate) fn run(
 }
 
 async fn serve(
-    listeners: Vec<(Kind, StdListener)>,
-    quic: Option<Sockets>,
-    common: Arc<Common>,
-    mut stage: watch::Receiver<Stage>,
+    listeners: Vec<(ListenerKind, StdListener)>,
+    quic: Option<QuicSockets>,
+    common: Arc<ServerContext>,
+    mut stage: watch::Receiver<ShutdownStage>,
     accepts: impl FnOnce(),
 ) -> io::Result<()> {
-    let context = Context::new(common);
+    let context = WorkerContext::new(common);
     let mut accepting = Vec::new();
-    let quic_port = quic.as_ref().and_then(Sockets::port);
+    let quic_port = quic.as_ref().and_then(QuicSockets::port);
     let quic = quic
-        .map(|sockets| Serving::start(sockets, &context))
+        .map(|sockets| Http3Endpoints::start(sockets, &context))
         .transpose()?;
-    // One for all listeners of a kind, so that they share answers that stand ready.
-    let mut entrances: Vec<(Kind, Entrance)> = Vec::new();
+    // One for all listeners of a kind, so that they share rendered responses.
+    let mut services: Vec<(ListenerKind, ListenerService)> = Vec::new();
     for (kind, listener) in listeners {
-        let found = entrances.iter().find(|(of, _)| *of == kind);
-        let entrance = match found {
-            Some((_, entrance)) => entrance.clone(),
+        let found = services.iter().find(|(of, _)| *of == kind);
+        let service = match found {
+            Some((_, service)) => service.clone(),
             None => {
-                let entrance = Entrance::new(kind, &context.common, quic_port)?;
-                entrances.push((kind, entrance.clone()));
-                entrance
+                let service = ListenerService::new(kind, &context.common, quic_port)?;
+                services.push((kind, service.clone()));
+                service
             }
         };
-        let door = Rc::new(Door {
-            entrance,
+        let admission = Rc::new(Admission {
+            service,
             refusals: Rc::new(()),
         });
         let listener = Rc::new(TcpListener::from_std(listener)?);
-        let task = accept(Rc::clone(&context), Rc::clone(&door), Rc::clone(&listener));
+        let task = accept(
+            Rc::clone(&context),
+            Rc::clone(&admission),
+            Rc::clone(&listener),
+        );
         let task = spawn_local(task);
-        accepting.push((door, listener, task));
+        accepting.push((admission, listener, task));
     }
     accepts();
     let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
-    while *stage.borrow_and_update() == Stage::Running {
+    while *stage.borrow_and_update() == ShutdownStage::Running {
         tokio::select! {
             changed = stage.changed() => if changed.is_err() { break },
             _ = sweep.tick() => {
                 let now = Instant::now();
                 context.deadlines.sweep(now);
                 context.common.engine.sweep(now);
-                context.scratch.borrow_mut().ready.sweep();
+                context.scratch.borrow_mut().rendered_responses.sweep();
             }
         }
     }
     let began = Instant::now();
     let end = began + context.common.settings.grace;
-    let last = context.for_the_last();
-    for (door, listener, task) in accepting {
+    let last = context.for_last_connections();
+    for (admission, listener, task) in accepting {
         task.abort();
         let _ = task.await;
         if let Some(listener) = Rc::into_inner(listener) {
-            door.close(&last, listener);
+            admission.admit_queued(&last, listener);
         }
     }
     context.draining.set(true);
     context.deadlines.wake_all();
-    while context.deadlines.len() > 0 && *stage.borrow() != Stage::Ended {
+    while context.deadlines.len() > 0 && *stage.borrow() != ShutdownStage::Ended {
         let now = Instant::now();
         if now >= end {
             match context.deadlines.len() {
@@ -144,26 +148,26 @@ async fn serve(
     Ok(())
 }
 
-/// What becomes of who comes in at a listener.
-struct Door {
-    entrance: Entrance,
-    /// One more for each client that is being told that there is no room.
+/// The admission of connections at a listener.
+struct Admission {
+    service: ListenerService,
+    /// The clients that are being refused: each holds a reference.
     refusals: Rc<()>,
 }
 
-impl Door {
-    fn let_in(&self, context: &Rc<Context>, stream: TcpStream, address: IpAddr) {
-        let entrance = &self.entrance;
-        match context.seat(address, entrance.carrier()) {
+impl Admission {
+    fn admit(&self, context: &Rc<WorkerContext>, stream: TcpStream, address: IpAddr) {
+        let service = &self.service;
+        match context.seat(address, service.connection_kind()) {
             Ok(seat) => {
                 // Linux hands the listener's setting down; others do not.
                 #[cfg(not(target_os = "linux"))]
                 let _ = stream.set_nodelay(true);
-                entrance.admit(context, stream, seat);
+                service.serve(context, stream, seat);
             }
             Err(why) => {
-                context.common.say_no_seat(why);
-                if entrance.speaks_plainly() && Rc::strong_count(&self.refusals) <= REFUSALS {
+                context.common.log_no_seat(why);
+                if service.is_without_tls() && Rc::strong_count(&self.refusals) <= REFUSALS {
                     let refusals = Rc::clone(&self.refusals);
                     let date = context.clock.now().date.format();
                     spawn_local(async move {
@@ -175,9 +179,9 @@ impl Door {
         }
     }
 
-    /// Lets in who waits in the kernel's queue, and refuses all others from here on: the kernel
-    /// resets connections that are in the queue when it goes.
-    fn close(&self, context: &Rc<Context>, listener: TcpListener) {
+    /// Admits the connections in the kernel's queue, and refuses all others from then on: the kernel resets those
+    /// that are in the queue when it is closed.
+    fn admit_queued(&self, context: &Rc<WorkerContext>, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -186,7 +190,7 @@ impl Door {
                 Ok((stream, peer)) => {
                     let usable = stream.set_nonblocking(true);
                     if let Ok(stream) = usable.and_then(|()| TcpStream::from_std(stream)) {
-                        self.let_in(context, stream, peer.ip());
+                        self.admit(context, stream, peer.ip());
                     }
                 }
                 // The client went away before it was accepted.
@@ -197,16 +201,20 @@ impl Door {
     }
 }
 
-async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>) {
+async fn accept(context: Rc<WorkerContext>, admission: Rc<Admission>, listener: Rc<TcpListener>) {
     let common = &context.common;
-    // Given up for a moment when descriptors run out, so that a waiting client can be turned away
-    // instead of being left hanging.
+    // A descriptor in reserve, closed for a moment when descriptors run out, so that a waiting client can be turned
+    // away instead of being left hanging.
     let mut reserve = File::open("/dev/null").ok();
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => door.let_in(&context, stream, peer.ip()),
+            Ok((stream, peer)) => admission.admit(&context, stream, peer.ip()),
             Err(error) if lacks_resources(&error) => {
-                if common.said.descriptors_exhausted.permits(common.uptime()) {
+                if common
+                    .log_limits
+                    .descriptors_exhausted
+                    .permits(common.uptime())
+                {
                     tracing::warn!(
                         "cannot accept connections: {error} \
                          (said at most once a minute; raise the limit on open files)"
@@ -225,14 +233,14 @@ async fn accept(context: Rc<Context>, door: Rc<Door>, listener: Rc<TcpListener>)
     }
 }
 
-/// EMFILE, ENFILE, ENOBUFS, ENOMEM (accept(2)); what else fails concerns that connection alone.
+/// True for EMFILE, ENFILE, ENOBUFS, ENOMEM (accept(2)); other errors concern that connection alone.
 fn lacks_resources(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(24 | 23 | 105 | 55 | 12))
 }
 
-/// Says that there is no room, and waits until that has been read.
+/// Answers 503 to a client without a seat, and waits until it has read that.
 async fn refuse(stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
     let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
     let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
-    answer_and_close(stream, &plan, &date).await
+    send_single_response(stream, &plan, &date).await
 }

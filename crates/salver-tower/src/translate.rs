@@ -17,20 +17,10 @@ pub(crate) fn request<'a>(
     headers: &'a HeaderMap,
 ) -> Request<'a> {
     Request {
-        method: self::method(method),
+        method: Method::from_token(method.as_str().as_bytes()),
         path: Cow::Borrowed(path),
         query: query.map(Cow::Borrowed),
         fields: fields(headers),
-    }
-}
-
-fn method(method: &http::Method) -> Method {
-    match method.as_str() {
-        "GET" => Method::Get,
-        "HEAD" => Method::Head,
-        "OPTIONS" => Method::Options,
-        "POST" | "PUT" | "DELETE" | "PATCH" | "CONNECT" | "TRACE" => Method::NotAllowed,
-        _ => Method::NotImplemented,
     }
 }
 

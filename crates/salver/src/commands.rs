@@ -1,14 +1,4 @@
 //! One file for each thing that `salver` can do.
 
-pub mod bench_cache;
-pub mod bench_coalesce;
-pub mod bench_compare;
-pub mod bench_http;
-pub mod bench_load;
-pub mod bench_staleness;
-pub mod bench_ui;
-pub mod live_view;
-mod own_server;
-mod scratch;
+pub mod bench;
 pub mod serve;
-pub mod strategies;

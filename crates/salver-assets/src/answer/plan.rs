@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use salver_semantics::Method;
 
 use crate::answer::file_content::{FileContent, TransferCheck};
-use crate::request::Method;
 use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;

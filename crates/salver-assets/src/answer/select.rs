@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_semantics::{
-    HttpDate, Preconditions, RangeLimits, RangeOutcome, Verdict, content_range,
+    HttpDate, Method, Preconditions, RangeLimits, RangeOutcome, Verdict, content_range,
     content_range_unsatisfied, evaluate_range, if_range,
 };
 
 use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
-use crate::request::{Method, Request};
+use crate::request::Request;
 use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation};
 

@@ -4,7 +4,8 @@ mod started;
 
 use std::net::TcpStream;
 
-use salver_bench::ui::{Ui, UiError};
+use salver_bench::error::BenchError;
+use salver_bench::ui::Ui;
 use serde_json::{Value, json};
 use started::{Fake, Page, settings};
 
@@ -299,8 +300,8 @@ fn a_saved_run_is_there_again_and_fits_into_one_file() {
     let runs = page.end();
     let ui = Ui::bind(&settings(runs.path(), 0), Fake).unwrap();
     drop(ui);
-    let files = salver_bench::ui::RunFiles::open(runs.path().to_owned()).unwrap();
-    assert_eq!(files.list().unwrap().runs[0].id.as_str(), id);
+    let text = std::fs::read_to_string(runs.path().join(format!("{id}.json"))).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), last);
 }
 
 #[test]
@@ -338,7 +339,7 @@ fn what_is_missing_is_one_line() {
     let runs = tempfile::tempdir().unwrap();
     let ui = Ui::bind(&settings(runs.path(), 0), Fake).unwrap();
     let taken = Ui::bind(&settings(runs.path(), ui.address().port()), Fake).unwrap_err();
-    assert!(matches!(taken, UiError::Listen(..)), "{taken}");
+    assert!(matches!(taken, BenchError::Failed(_)), "{taken}");
     assert!(taken.to_string().contains("is taken"), "{taken}");
     let file = runs.path().join("file");
     std::fs::write(&file, "").unwrap();

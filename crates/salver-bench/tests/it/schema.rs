@@ -41,7 +41,7 @@ fn strict() -> Schema {
 
 /// All that can be there, is.
 fn full() -> Measured {
-    let mut latencies = Latencies::new();
+    let mut latencies = Latencies::default();
     for micros in [100, 200, 300, 5_000] {
         latencies.record(std::time::Duration::from_micros(micros));
     }

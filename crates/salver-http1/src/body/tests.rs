@@ -10,8 +10,8 @@ const LIMITS: Limits = Limits {
     max_body: 100,
 };
 
-/// How many bytes a body has, `None` if it is not whole, or the status of its refusal; whatever
-/// the pieces it comes in.
+/// The number of bytes of a body, `None` if it is not whole, or the status of its refusal; whatever the pieces it
+/// comes in.
 fn decode(length: BodyLength, pieces: &[&[u8]]) -> Result<Option<usize>, u16> {
     let mut decoder = BodyDecoder::new(length, &LIMITS);
     let mut total = 0;

@@ -1,6 +1,8 @@
 //! A driver as a server has one, but fed by a test.
 
-use salver_http1::{BodyLength, Connection, Event, Limits, Phase, RequestHead, Target, Version};
+use salver_http1::{
+    BodyLength, Connection, Event, Limits, Phase, RequestHead, RequestTarget, Version,
+};
 
 /// The events of a connection that receives `pieces`, as text.
 pub(crate) fn events(limits: &Limits, pieces: &[&[u8]]) -> Vec<String> {
@@ -59,14 +61,14 @@ fn text(event: &Event<'_>) -> String {
 fn text_of_head(head: &RequestHead<'_>) -> String {
     let mut text = format!("{:?} ", head.method);
     match head.target {
-        Target::Path { path, query } => {
+        RequestTarget::Path { path, query } => {
             text += &path.escape_ascii().to_string();
             if let Some(query) = query {
                 text += &format!("?{}", query.escape_ascii());
             }
         }
-        Target::Asterisk => text += "asterisk",
-        Target::Authority => text += "authority",
+        RequestTarget::Asterisk => text += "asterisk",
+        RequestTarget::Authority => text += "authority",
     }
     if head.version == Version::Http10 {
         text += " 1.0";

@@ -1,4 +1,4 @@
-//! Answers: their heads, and their content as the windows allow.
+//! The sending side: heads of answers, and their content as the windows allow.
 
 use core::time::Duration;
 
@@ -9,19 +9,17 @@ use crate::error::ErrorCode;
 use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
 use crate::hpack::push_status;
 use crate::response::RenderedHead;
-use crate::streams::{State, Turn};
+use crate::streams::{SendTurn, StreamState};
 
-/// The client takes nothing on the whole connection.
+/// The error of a client that takes nothing on the whole connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stalled;
 
 impl<T> Connection<T> {
-    /// Begins the answer on a stream: appends its head, and takes what its `length` bytes of
-    /// content are to be made of. `more` are fields in the form of
-    /// [`render_fields`](crate::render_fields).
+    /// Begins the answer on a stream: appends its head, and takes its content of `length` bytes. `more` are fields in
+    /// the form of [`render_fields`](crate::render_fields).
     ///
-    /// Gives `content` back if there is nothing to do with it: it is empty, or the client has reset
-    /// the stream.
+    /// Gives `content` back if it is not to be sent: it is empty, or the client has reset the stream.
     pub fn respond(
         &mut self,
         stream: u32,
@@ -47,7 +45,7 @@ impl<T> Connection<T> {
             return Some(content);
         }
         if let Some(stream) = self.streams.get(stream) {
-            stream.state = State::Sending {
+            stream.state = StreamState::Sending {
                 content,
                 left: length,
             };
@@ -56,15 +54,15 @@ impl<T> Connection<T> {
         None
     }
 
-    /// Says that the content of a request may be sent: 100 Continue (RFC 9110 section 10.1.1).
-    pub(super) fn go_on(&mut self, stream: u32, out: &mut Vec<u8>) {
+    /// Appends 100 Continue, which has the client send the content of its request (RFC 9110 section 10.1.1).
+    pub(super) fn send_continue(&mut self, stream: u32, out: &mut Vec<u8>) {
         let mut status = Vec::new();
         push_status(&mut status, 100);
         self.push_headers(stream, status.len(), 0, out);
         out.extend_from_slice(&status);
     }
 
-    /// Begins a HEADERS frame for `length` bytes; how many its field block has.
+    /// Begins a HEADERS frame for `length` bytes; returns the length of its field block.
     fn push_headers(&mut self, stream: u32, length: usize, flags: u8, out: &mut Vec<u8>) -> usize {
         let resize = std::mem::take(&mut self.resize);
         let block = usize::from(resize) + length;
@@ -76,9 +74,9 @@ impl<T> Connection<T> {
         block
     }
 
-    /// Whose turn it is to send content; `None` if nobody can, or may, now.
+    /// The turn of the next stream to send content; `None` if no stream has content, or the windows are used up.
     #[inline]
-    pub fn next_turn(&mut self) -> Option<Turn> {
+    pub fn next_turn(&mut self) -> Option<SendTurn> {
         if self.has_ended {
             return None;
         }
@@ -87,20 +85,20 @@ impl<T> Connection<T> {
         self.streams.next(most, ahead)
     }
 
-    /// The content of whoever's turn it is.
-    pub fn content(&mut self, turn: Turn) -> Option<&mut T> {
+    /// The content of the stream whose turn it is.
+    pub fn content(&mut self, turn: SendTurn) -> Option<&mut T> {
         match &mut self.streams.by_key(turn.key)?.state {
-            State::Sending { content, .. } => Some(content),
-            State::Receiving(_) | State::Answering => None,
+            StreamState::Sending { content, .. } => Some(content),
+            StreamState::Receiving(_) | StreamState::Answering => None,
         }
     }
 
     /// Appends the header of a DATA frame, behind which exactly `length` bytes of content are to
-    /// go: at least one, at most [`Turn::most`]. Gives the content back when that was all of it;
+    /// go: at least one, at most [`SendTurn::most`]. Gives the content back when that was all of it;
     /// then `after` is to go behind the content.
     pub fn send(
         &mut self,
-        turn: Turn,
+        turn: SendTurn,
         length: usize,
         out: &mut Vec<u8>,
         after: &mut Vec<u8>,
@@ -120,32 +118,32 @@ impl<T> Connection<T> {
         None
     }
 
-    /// Whoever's turn it is has no bytes at hand; until [`Connection::retry`].
-    pub fn stall(&mut self, turn: Turn) {
+    /// Passes over the stream whose turn it is, whose next bytes have to be waited for, until [`Connection::retry`].
+    pub fn stall(&mut self, turn: SendTurn) {
         self.streams.stall(turn);
     }
 
-    /// Those that had no bytes at hand may have some now.
+    /// Gives turns again to the streams that were passed over by [`Connection::stall`].
     pub fn retry(&mut self) {
         self.streams.unstall();
     }
 
-    /// Whoever's turn it is cannot go on: the answer is cut short.
-    pub fn fail(&mut self, turn: Turn, out: &mut Vec<u8>) -> Option<T> {
+    /// Resets the stream whose turn it is: its content failed, and the answer is cut short.
+    pub fn fail(&mut self, turn: SendTurn, out: &mut Vec<u8>) -> Option<T> {
         let id = self.streams.by_key(turn.key)?.id;
         self.reset(id, ErrorCode::INTERNAL_ERROR, out)
             .and_then(content)
     }
 
-    /// Whether content is left to send.
+    /// True if content is left to send.
     pub fn is_sending(&self) -> bool {
         self.streams.is_sending()
     }
 
-    /// Resets the streams whose client has held back their windows for too long, given the time since the
-    /// last call; what their answers were made of. An error if it holds back that of the connection.
+    /// Resets the streams whose client has held back their windows for too long, given the time since the last call.
+    /// Returns the content of their answers, or an error if the client holds back the connection's window.
     ///
-    /// Call it while content is left to send and the socket takes what there is.
+    /// ReceiveArgs it while content is left to send and the socket takes what there is.
     ///
     /// # Errors
     /// [`Stalled`]: the connection is to be ended.
@@ -156,7 +154,7 @@ impl<T> Connection<T> {
         out: &mut Vec<u8>,
     ) -> Result<Vec<T>, Stalled> {
         let sent = std::mem::take(&mut self.sent);
-        // Who may be sent something is not what is waited for.
+        // A window that is open is not waited for.
         let waits = if self.window > 0 {
             Duration::ZERO
         } else {
@@ -172,16 +170,17 @@ impl<T> Connection<T> {
         Ok(contents.collect())
     }
 
-    /// Ends all streams; what their answers were made of.
+    /// Ends all streams; returns the content of their answers.
     pub fn end(&mut self) -> impl Iterator<Item = T> {
         self.has_ended = true;
         self.streams.drain().filter_map(content)
     }
 
-    /// The answer is whole. Who still sends content to it may stop (section 8.1).
+    /// Closes the stream of a whole answer. A client that still sends content may stop (section 8.1).
     fn finish(&mut self, id: u32, out: &mut Vec<u8>) -> Option<T> {
         let stream = self.streams.close(id)?;
-        // Who takes some answers may do without others: a proxy withdraws what its own clients do.
+        // A client that takes some answers may do without others: a proxy withdraws the requests that its own clients
+        // do.
         self.flood_guard.forgive(1);
         if !stream.is_whole {
             push_number(out, kind::RST_STREAM, id, ErrorCode::NO_ERROR.0);
@@ -191,7 +190,7 @@ impl<T> Connection<T> {
     }
 }
 
-/// Makes CONTINUATION frames of what is too long for the HEADERS frame at `at` (section 6.10).
+/// Splits the HEADERS frame at `at`, which is too long, into one and CONTINUATION frames (section 6.10).
 #[cold]
 fn split(out: &mut Vec<u8>, at: usize, ends: u8, stream: u32) {
     let frames = out.split_off(at);

@@ -1,73 +1,74 @@
-//! Frames about the connection and its streams, not about messages.
+//! The frames that control the connection and its streams: all but HEADERS, CONTINUATION and DATA.
 
 use salver_fields::Priority;
 
-use super::goodbye::{Goodbye, LAST_PING};
-use super::{Call, Closed, Connection, Done, content};
-use crate::error::{ErrorCode, Fault};
+use super::goaway::{GoawayState, LAST_PING};
+use super::{ClosedReason, Connection, FrameOutcome, ReceiveArgs, content};
+use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, MOST, depends_on, flag, kind, push_header, setting};
 
-/// Priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
+/// The number of priorities that are kept for streams that are not open yet (RFC 9218 section 7.1).
 const PRIORITIES: usize = 16;
 
-/// Bytes of content that are worth a frame which answers them. A client that gives its windows back with
-/// every 512 bytes that it reads sends two WINDOW_UPDATE for them, one for the stream and one for the
-/// connection.
+/// The bytes of content sent that allow the client one frame in return. A client that gives its windows back with
+/// every 512 bytes that it reads sends two WINDOW_UPDATE for them, one for the stream and one for the connection.
 const FRAME_WORTH: u64 = 256;
 
 impl<T> Connection<T> {
-    /// RFC 9113 section 5.3.2: only checked. RFC 9218 has taken its place.
+    /// PRIORITY (RFC 9113 section 5.3.2), which is only checked: RFC 9218 has taken its place.
     pub(super) fn priority(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
-        self.spend(call)?;
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
+        self.count_idle_frame(args)?;
         if frame.stream == 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         if frame.payload.len() != 5 {
-            return Err(self.stream_fault(frame.stream, ErrorCode::FRAME_SIZE_ERROR));
+            return Err(self.stream_error(frame.stream, ErrorCode::FRAME_SIZE_ERROR));
         }
         if depends_on(frame.payload) == Some(frame.stream) {
-            return Err(self.stream_fault(frame.stream, ErrorCode::PROTOCOL_ERROR));
+            return Err(self.stream_error(frame.stream, ErrorCode::PROTOCOL_ERROR));
         }
-        Ok(Done::Frame)
+        Ok(FrameOutcome::Frame)
     }
 
     /// An error of a stream, or of the connection where the stream is not one that could be reset.
-    fn stream_fault(&mut self, stream: u32, code: ErrorCode) -> Fault {
+    fn stream_error(&mut self, stream: u32, code: ErrorCode) -> ProtocolError {
         if self.streams.get(stream).is_some() {
-            Fault::Stream(stream, code)
+            ProtocolError::Stream(stream, code)
         } else {
-            Fault::Connection(code)
+            ProtocolError::Connection(code)
         }
     }
 
     pub(super) fn reset_by_peer(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         frame.number()?;
         if frame.stream == 0 || frame.stream > self.last {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         match self.streams.close(frame.stream) {
             Some(closed) => {
-                self.spend(call)?;
-                Ok(Done::Closed(frame.stream, content(closed)))
+                self.count_idle_frame(args)?;
+                Ok(FrameOutcome::Closed(frame.stream, content(closed)))
             }
             // Some clients repeat it for each frame of content that was on its way to them.
-            None => self.answer_content(call).map(|()| Done::Frame),
+            None => self
+                .spend_content_credit(args)
+                .map(|()| FrameOutcome::Frame),
         }
     }
 
     pub(super) fn settings(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
@@ -77,9 +78,9 @@ impl<T> Connection<T> {
             return Err(ErrorCode::FRAME_SIZE_ERROR.into());
         }
         self.is_open = true;
-        self.spend(call)?;
+        self.count_idle_frame(args)?;
         if is_ack {
-            return Ok(Done::Frame);
+            return Ok(FrameOutcome::Frame);
         }
         let mut initial_window = None;
         for [name @ .., a, b, c, d] in settings {
@@ -106,67 +107,68 @@ impl<T> Connection<T> {
                 return Err(ErrorCode::FLOW_CONTROL_ERROR.into());
             }
         }
-        push_header(call.out, 0, kind::SETTINGS, flag::ACK, 0);
-        Ok(Done::Frame)
+        push_header(args.out, 0, kind::SETTINGS, flag::ACK, 0);
+        Ok(FrameOutcome::Frame)
     }
 
     pub(super) fn ping(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         if frame.payload.len() != 8 {
             return Err(ErrorCode::FRAME_SIZE_ERROR.into());
         }
-        self.spend(call)?;
+        self.count_idle_frame(args)?;
         if frame.has(flag::ACK) {
-            if frame.payload == LAST_PING && self.goodbye == Goodbye::Announced {
-                self.goodbye = Goodbye::Heard;
+            if frame.payload == LAST_PING && self.goaway_state == GoawayState::Announced {
+                self.goaway_state = GoawayState::Acknowledged;
             }
         } else {
-            push_header(call.out, 8, kind::PING, flag::ACK, 0);
-            call.out.extend_from_slice(frame.payload);
+            push_header(args.out, 8, kind::PING, flag::ACK, 0);
+            args.out.extend_from_slice(frame.payload);
         }
-        Ok(Done::Frame)
+        Ok(FrameOutcome::Frame)
     }
 
     pub(super) fn goaway(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         if frame.stream != 0 {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         if frame.payload.len() < 8 {
             return Err(ErrorCode::FRAME_SIZE_ERROR.into());
         }
-        self.spend(call)?;
+        self.count_idle_frame(args)?;
         self.peer_goes_away = true;
-        Ok(Done::Frame)
+        Ok(FrameOutcome::Frame)
     }
 
-    /// A frame that answers content which was sent is no idle talk, in however small pieces that was read.
-    fn answer_content(&mut self, call: &Call<'_>) -> Result<(), Fault> {
+    /// Counts a frame that answers content which was sent: it is paid for by that, in however small pieces it was
+    /// read.
+    fn spend_content_credit(&mut self, args: &ReceiveArgs<'_>) -> Result<(), ProtocolError> {
         match self.credit.checked_sub(FRAME_WORTH) {
             Some(credit) => {
                 self.credit = credit;
                 Ok(())
             }
-            None => self.spend(call),
+            None => self.count_idle_frame(args),
         }
     }
 
     pub(super) fn window_update(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let increment = frame.number()? & MOST;
-        self.answer_content(call)?;
+        self.spend_content_credit(args)?;
         if frame.stream == 0 {
             if increment == 0 {
                 return Err(ErrorCode::PROTOCOL_ERROR.into());
@@ -175,35 +177,39 @@ impl<T> Connection<T> {
             if self.window > i64::from(MOST) {
                 return Err(ErrorCode::FLOW_CONTROL_ERROR.into());
             }
-            return Ok(Done::Frame);
+            return Ok(FrameOutcome::Frame);
         }
-        let closed = self.on_closed(frame.stream);
+        let closed = self.closed_reason(frame.stream);
         match self.streams.get(frame.stream) {
             None => match closed {
-                Closed::Idle => Err(ErrorCode::PROTOCOL_ERROR.into()),
-                Closed::ResetHere | Closed::Ended => Ok(Done::Frame),
+                ClosedReason::Idle => Err(ErrorCode::PROTOCOL_ERROR.into()),
+                ClosedReason::ResetHere | ClosedReason::Ended => Ok(FrameOutcome::Frame),
             },
-            Some(_) if increment == 0 => {
-                Err(Fault::Stream(frame.stream, ErrorCode::PROTOCOL_ERROR))
-            }
+            Some(_) if increment == 0 => Err(ProtocolError::Stream(
+                frame.stream,
+                ErrorCode::PROTOCOL_ERROR,
+            )),
             Some(stream) => {
                 stream.window += i64::from(increment);
                 if stream.window > i64::from(MOST) {
-                    return Err(Fault::Stream(frame.stream, ErrorCode::FLOW_CONTROL_ERROR));
+                    return Err(ProtocolError::Stream(
+                        frame.stream,
+                        ErrorCode::FLOW_CONTROL_ERROR,
+                    ));
                 }
                 self.streams.enqueue_id(frame.stream);
-                Ok(Done::Frame)
+                Ok(FrameOutcome::Frame)
             }
         }
     }
 
-    /// RFC 9218 section 7.1.
+    /// PRIORITY_UPDATE (RFC 9218 section 7.1).
     pub(super) fn priority_update(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
-        self.spend(call)?;
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
+        self.count_idle_frame(args)?;
         let (stream, value) = frame
             .payload
             .split_first_chunk()
@@ -215,13 +221,13 @@ impl<T> Connection<T> {
         let priority = Priority::parse(value);
         if stream <= self.last {
             self.streams.prioritise(stream, priority);
-            return Ok(Done::Frame);
+            return Ok(FrameOutcome::Frame);
         }
         if let Some((_, known)) = self.priorities.iter_mut().find(|(of, _)| *of == stream) {
             *known = priority;
         } else if self.priorities.len() < PRIORITIES {
             self.priorities.push((stream, priority));
         }
-        Ok(Done::Frame)
+        Ok(FrameOutcome::Frame)
     }
 }

@@ -1,129 +1,129 @@
-//! Field sections: the heads of requests, and trailers.
+//! Field sections as frames bring them: the heads of requests, and trailers.
 
 use salver_fields::{FieldSection, Priority, Rejection, RequestHead, Scratch};
 
-use super::{Block, Call, Closed, Connection, Done, Event};
-use crate::error::{ErrorCode, Fault};
+use super::{ClosedReason, Connection, Event, FieldBlock, FrameOutcome, ReceiveArgs};
+use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, depends_on, flag};
 use crate::limits::Limits;
-use crate::streams::{Incoming, State};
+use crate::streams::{IncomingRequest, StreamState};
 
-/// Streams that are open at a time however short memory is.
+/// The number of streams that may be open at a time however short memory is.
 const LEAST_STREAMS: usize = 4;
 
-/// A field block comes in so many bytes at most, as multiple of `max_head`.
+/// The largest field block, as a multiple of `max_head`.
 const BLOCK_FACTOR: usize = 2;
 
 impl<T> Connection<T> {
     pub(super) fn headers(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         // Section 5.1.1: clients open odd streams.
         if frame.stream.is_multiple_of(2) {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         }
         let mut block = frame.unpadded()?;
-        let mut is_selfish = false;
+        let mut depends_on_itself = false;
         if frame.has(flag::PRIORITY) {
             let (dependency, rest) = block
                 .split_at_checked(5)
                 .ok_or(ErrorCode::FRAME_SIZE_ERROR)?;
-            is_selfish = depends_on(dependency) == Some(frame.stream);
+            depends_on_itself = depends_on(dependency) == Some(frame.stream);
             block = rest;
         }
-        let head = Block {
+        let head = FieldBlock {
             stream: frame.stream,
             ends_stream: frame.has(flag::END_STREAM),
-            is_selfish,
+            depends_on_itself,
             bytes: Vec::new(),
         };
         if frame.has(flag::END_HEADERS) {
-            return self.section(call, &head, block);
+            return self.section(args, &head, block);
         }
-        self.block = Some(Box::new(Block {
+        self.block = Some(Box::new(FieldBlock {
             bytes: block.to_vec(),
             ..head
         }));
-        Ok(Done::Frame)
+        Ok(FrameOutcome::Frame)
     }
 
     pub(super) fn continuation(
         &mut self,
-        call: &mut Call<'_>,
+        args: &mut ReceiveArgs<'_>,
         frame: &Frame<'_>,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Some(mut block) = self.block.take() else {
             return Err(ErrorCode::PROTOCOL_ERROR.into());
         };
         if frame.payload.is_empty() {
-            self.spend(call)?;
+            self.count_idle_frame(args)?;
         }
         block.bytes.extend_from_slice(frame.payload);
-        if block.bytes.len() > call.limits.request.max_head.saturating_mul(BLOCK_FACTOR) {
+        if block.bytes.len() > args.limits.request.max_head.saturating_mul(BLOCK_FACTOR) {
             return Err(ErrorCode::ENHANCE_YOUR_CALM.into());
         }
         if !frame.has(flag::END_HEADERS) {
             self.block = Some(block);
-            return Ok(Done::Frame);
+            return Ok(FrameOutcome::Frame);
         }
         let bytes = std::mem::take(&mut block.bytes);
-        self.section(call, &block, &bytes)
+        self.section(args, &block, &bytes)
     }
 
-    /// A whole field section. Whatever becomes of it, it is decoded: the next one may refer to it.
+    /// Decodes a whole field section, even one that is refused: the next one may refer to it.
     fn section(
         &mut self,
-        call: &mut Call<'_>,
-        block: &Block,
+        args: &mut ReceiveArgs<'_>,
+        block: &FieldBlock,
         bytes: &[u8],
-    ) -> Result<Done<'static, T>, Fault> {
-        let mut scratch = std::mem::take(call.scratch);
-        let done = self.decoded(call, block, bytes, &mut scratch);
-        *call.scratch = scratch;
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
+        let mut scratch = std::mem::take(args.scratch);
+        let done = self.decoded(args, block, bytes, &mut scratch);
+        *args.scratch = scratch;
         done
     }
 
     fn decoded(
         &mut self,
-        call: &Call<'_>,
-        block: &Block,
+        args: &ReceiveArgs<'_>,
+        block: &FieldBlock,
         bytes: &[u8],
         scratch: &mut Scratch,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Scratch { section, text } = scratch;
-        section.keep_lines(call.limits.for_program);
+        section.keep_lines(args.limits.for_program);
         section.clear();
         self.decoder
-            .decode(bytes, text, |line| section.add(&call.limits.request, line))
+            .decode(bytes, text, |line| section.add(&args.limits.request, line))
             .map_err(|_| ErrorCode::COMPRESSION_ERROR)?;
         let id = block.stream;
         if id <= self.last {
-            return self.trailers(call, block, section);
+            return self.trailers(args, block, section);
         }
         let distance = (id - self.last) / 2;
         self.opened = self.opened.checked_shl(distance).unwrap_or(0) | 1;
         self.reset = self.reset.checked_shl(distance).unwrap_or(0);
         self.last = id;
         if self.goes_away() {
-            // The client has been told, or is being told.
+            // The client learns of it from GOAWAY.
             self.mark_reset(id);
-            self.spend(call)?;
-            return Ok(Done::Frame);
+            self.count_idle_frame(args)?;
+            return Ok(FrameOutcome::Frame);
         }
-        if block.is_selfish {
-            return Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR));
+        if block.depends_on_itself {
+            return Err(ProtocolError::Stream(id, ErrorCode::PROTOCOL_ERROR));
         }
-        let most = usize::try_from(call.limits.max_streams).unwrap_or(usize::MAX);
+        let most = usize::try_from(args.limits.max_streams).unwrap_or(usize::MAX);
         let crowded = self.held() > self.room && self.streams.len() >= LEAST_STREAMS;
         if self.streams.len() >= most || crowded {
-            return Err(Fault::Stream(id, ErrorCode::REFUSED_STREAM));
+            return Err(ProtocolError::Stream(id, ErrorCode::REFUSED_STREAM));
         }
-        Ok(Done::Head(id, block.ends_stream))
+        Ok(FrameOutcome::Head(id, block.ends_stream))
     }
 
-    /// Opens a stream by its request, of which so many bytes of memory are held.
+    /// Opens a stream by its request, whose memory is `held` bytes.
     pub(super) fn open<'s>(
         &mut self,
         limits: &Limits,
@@ -133,7 +133,7 @@ impl<T> Connection<T> {
         out: &mut Vec<u8>,
     ) -> Event<'s, T> {
         let (priority, expects_continue) = (request.priority, request.expects_continue);
-        // Files need no content: who asks whether to send it is answered at once.
+        // Files need no content: a client that waits before it sends any is answered at once.
         let wants_content = limits.for_program || !expects_continue;
         if ends || !wants_content {
             self.open_answering(id, ends, priority);
@@ -144,14 +144,14 @@ impl<T> Connection<T> {
             };
         }
         if expects_continue {
-            self.go_on(id, out);
+            self.send_continue(id, out);
         }
-        let incoming = Incoming {
+        let incoming = IncomingRequest {
             request: request.into_owned(),
             received: 0,
             held,
         };
-        let state = State::Receiving(Box::new(incoming));
+        let state = StreamState::Receiving(Box::new(incoming));
         self.open_in(state, id, ends, priority);
         Event::Again
     }
@@ -159,10 +159,10 @@ impl<T> Connection<T> {
     /// Opens a stream whose request can be answered.
     pub(super) fn open_answering(&mut self, id: u32, ends: bool, priority: Priority) {
         self.progress += 1;
-        self.open_in(State::Answering, id, ends, priority);
+        self.open_in(StreamState::Answering, id, ends, priority);
     }
 
-    fn open_in(&mut self, state: State<T>, id: u32, ends: bool, priority: Priority) {
+    fn open_in(&mut self, state: StreamState<T>, id: u32, ends: bool, priority: Priority) {
         let early = self.priorities.iter().position(|(stream, _)| *stream == id);
         let priority = match early {
             Some(place) => self.priorities.swap_remove(place).1,
@@ -175,17 +175,19 @@ impl<T> Connection<T> {
     /// A field section on a stream that is, or was, open.
     fn trailers(
         &mut self,
-        call: &Call<'_>,
-        block: &Block,
+        args: &ReceiveArgs<'_>,
+        block: &FieldBlock,
         section: &FieldSection,
-    ) -> Result<Done<'static, T>, Fault> {
+    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let id = block.stream;
-        let (closed, was_opened) = (self.on_closed(id), self.opened & self.bit(id) != 0);
+        let (closed, was_opened) = (self.closed_reason(id), self.opened & self.bit(id) != 0);
         let Some(stream) = self.streams.get(id) else {
             return match closed {
-                // Of a stream this old it is no longer known how it ended.
-                _ if self.bit(id) == 0 => self.spend(call).map(|()| Done::Frame),
-                Closed::ResetHere => self.spend(call).map(|()| Done::Frame),
+                // The end of a stream this old is no longer known.
+                _ if self.bit(id) == 0 => self.count_idle_frame(args).map(|()| FrameOutcome::Frame),
+                ClosedReason::ResetHere => {
+                    self.count_idle_frame(args).map(|()| FrameOutcome::Frame)
+                }
                 // Section 5.1.1: a stream that was passed over cannot be opened any more.
                 _ if !was_opened => Err(ErrorCode::PROTOCOL_ERROR.into()),
                 _ => Err(ErrorCode::STREAM_CLOSED.into()),
@@ -195,19 +197,19 @@ impl<T> Connection<T> {
             return Err(ErrorCode::STREAM_CLOSED.into());
         }
         // Section 8.1: trailers end the stream.
-        let is_wrong = !block.ends_stream || block.is_selfish;
+        let is_wrong = !block.ends_stream || block.depends_on_itself;
         stream.is_whole = true;
         let is_short = match &stream.state {
-            State::Receiving(incoming) => {
+            StreamState::Receiving(incoming) => {
                 let expected = incoming.request.content_length;
                 expected.is_some_and(|expected| expected != incoming.received)
             }
-            State::Answering | State::Sending { .. } => false,
+            StreamState::Answering | StreamState::Sending { .. } => false,
         };
         match section.check_trailers() {
-            Ok(()) if !is_wrong && !is_short => Ok(self.answer_held(id, &[])),
-            Err(Rejection::Refused(refusal)) if !is_wrong => Ok(self.refuse_held(id, refusal)),
-            _ => Err(Fault::Stream(id, ErrorCode::PROTOCOL_ERROR)),
+            Ok(()) if !is_wrong && !is_short => Ok(self.finish_request(id, &[])),
+            Err(Rejection::Refused(refusal)) if !is_wrong => Ok(self.refuse_request(id, refusal)),
+            _ => Err(ProtocolError::Stream(id, ErrorCode::PROTOCOL_ERROR)),
         }
     }
 }

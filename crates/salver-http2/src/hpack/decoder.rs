@@ -1,16 +1,15 @@
-//! Field blocks to field lines (RFC 7541 section 6).
+//! The decoder of field blocks (RFC 7541 section 6).
 
-use super::Error;
+use super::HpackError;
 use super::dynamic_table::DynamicTable;
 use super::static_table::STATIC;
 use salver_fields::{FieldLine, integer, string};
 use salver_semantics::field::is_value;
 
-/// What a decoder lets its peer's dynamic table take: `SETTINGS_HEADER_TABLE_SIZE` as it is unless
-/// said otherwise (RFC 9113 section 6.5.2).
+/// The maximum size of the dynamic table: the initial `SETTINGS_HEADER_TABLE_SIZE` (RFC 9113 section 6.5.2).
 const TABLE_SIZE: usize = 4096;
 
-/// One side's memory of the field lines that the other has sent.
+/// The decoder of one connection, with its dynamic table.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     table: DynamicTable,
@@ -26,13 +25,13 @@ impl Decoder {
     /// Gives each line of a whole block to `each`. `scratch` is overwritten.
     ///
     /// # Errors
-    /// See [`Error`]; the decoder is of no use then.
+    /// See [`HpackError`]; the decoder must not be used again.
     pub(crate) fn decode(
         &mut self,
         block: &[u8],
         scratch: &mut Vec<u8>,
         mut each: impl FnMut(FieldLine<'_>),
-    ) -> Result<(), Error> {
+    ) -> Result<(), HpackError> {
         let mut rest = block;
         let mut any = false;
         while let [first, ..] = rest {
@@ -47,7 +46,7 @@ impl Decoder {
                 let size;
                 (size, rest) = integer::read(rest, 5)?;
                 if size > TABLE_SIZE || any {
-                    return Err(Error::TableSize);
+                    return Err(HpackError::TableSize);
                 }
                 self.table.resize(size);
                 continue;
@@ -67,7 +66,7 @@ impl Decoder {
         indexing: bool,
         scratch: &mut Vec<u8>,
         each: &mut impl FnMut(FieldLine<'_>),
-    ) -> Result<&'b [u8], Error> {
+    ) -> Result<&'b [u8], HpackError> {
         let (index, rest) = integer::read(rest, if indexing { 6 } else { 4 })?;
         scratch.clear();
         let (name, name_valid, rest) = if index == 0 {
@@ -75,9 +74,9 @@ impl Decoder {
             (None, FieldLine::is_name(scratch), rest)
         } else {
             let line = self.line(index)?;
-            // An entry may be invalid for its value; its name then is looked at again.
+            // An entry may be invalid for its value; then its name is checked again.
             let valid = line.is_valid || FieldLine::is_name(line.name);
-            // What is inserted may push out the entry whose name it has (section 4.4).
+            // The new entry may evict the one whose name it has (section 4.4).
             if indexing {
                 scratch.extend_from_slice(line.name);
                 (None, valid, rest)
@@ -104,8 +103,8 @@ impl Decoder {
         Ok(rest)
     }
 
-    fn line(&self, index: usize) -> Result<FieldLine<'_>, Error> {
-        let place = index.checked_sub(1).ok_or(Error::Index)?;
+    fn line(&self, index: usize) -> Result<FieldLine<'_>, HpackError> {
+        let place = index.checked_sub(1).ok_or(HpackError::Index)?;
         if let Some((name, value)) = STATIC.get(place) {
             return Ok(FieldLine {
                 name: name.as_bytes(),
@@ -113,7 +112,9 @@ impl Decoder {
                 is_valid: true,
             });
         }
-        self.table.get(place - STATIC.len()).ok_or(Error::Index)
+        self.table
+            .get(place - STATIC.len())
+            .ok_or(HpackError::Index)
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, Error> {
+    fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, HpackError> {
         let mut lines = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         decoder.decode(block, &mut Vec::new(), |line| {
@@ -197,7 +198,7 @@ mod tests {
             "1008 7061 7373 776f 7264 0673 6563 7265 74",
             &["password: secret"],
         );
-        assert_eq!(lines(&mut decoder, &[0xbe]), Err(Error::Index));
+        assert_eq!(lines(&mut decoder, &[0xbe]), Err(HpackError::Index));
     }
 
     #[test]
@@ -207,24 +208,24 @@ mod tests {
         check(&mut decoder, "3f21 4002 6162 0263 64", &["ab: cd"]);
         check(&mut decoder, "7e02 6566", &["ab: ef"]);
         check(&mut decoder, "be", &["ab: ef"]);
-        assert_eq!(lines(&mut decoder, &[0xbf]), Err(Error::Index));
+        assert_eq!(lines(&mut decoder, &[0xbf]), Err(HpackError::Index));
     }
 
     #[test]
     fn blocks_that_cannot_be_read() {
         for (block, expected) in [
-            ("80", Error::Index),
-            ("be", Error::Index),
-            ("ff80 8080 8080 01", Error::Integer),
-            ("ff", Error::Truncated),
-            ("40", Error::Truncated),
-            ("4001", Error::Truncated),
-            ("4001 61", Error::Truncated),
-            ("4001 6105 62", Error::Truncated),
-            ("4081 ff01 62", Error::Huffman),
-            ("3fe2 1f", Error::TableSize),
-            ("8220", Error::TableSize),
-            ("7f00", Error::Index),
+            ("80", HpackError::Index),
+            ("be", HpackError::Index),
+            ("ff80 8080 8080 01", HpackError::Integer),
+            ("ff", HpackError::Truncated),
+            ("40", HpackError::Truncated),
+            ("4001", HpackError::Truncated),
+            ("4001 61", HpackError::Truncated),
+            ("4001 6105 62", HpackError::Truncated),
+            ("4081 ff01 62", HpackError::Huffman),
+            ("3fe2 1f", HpackError::TableSize),
+            ("8220", HpackError::TableSize),
+            ("7f00", HpackError::Index),
         ] {
             assert_eq!(
                 lines(&mut Decoder::new(), &bytes(block)),

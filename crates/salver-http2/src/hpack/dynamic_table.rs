@@ -1,16 +1,16 @@
-//! The dynamic table (RFC 7541 section 2.3.2): the field lines that came last.
+//! The dynamic table (RFC 7541 section 2.3.2): the field lines that were received last.
 
 use std::collections::VecDeque;
 
 use salver_fields::FieldLine;
 
-/// What an entry counts besides its bytes (section 4.1).
+/// The overhead of an entry, counted beside its bytes (section 4.1).
 const OVERHEAD: usize = 32;
 
-/// First in, first out, within a number of bytes.
+/// A dynamic table: first in, first out, within a number of bytes.
 #[derive(Debug)]
 pub(crate) struct DynamicTable {
-    /// The newest first.
+    /// The entries, the newest first.
     entries: VecDeque<Entry>,
     /// Invariant: the sizes of all entries, at most `most`.
     size: usize,
@@ -19,7 +19,7 @@ pub(crate) struct DynamicTable {
 
 #[derive(Debug)]
 struct Entry {
-    /// The name, then the value.
+    /// The bytes of the name, then those of the value.
     bytes: Box<[u8]>,
     name: usize,
     is_valid: bool,
@@ -65,7 +65,7 @@ impl DynamicTable {
         }
     }
 
-    /// Sets how many bytes the entries may count (section 4.3).
+    /// Sets the maximum size of the table (section 4.3).
     pub(crate) fn resize(&mut self, most: usize) {
         self.most = most;
         self.shrink(most);

@@ -1,5 +1,5 @@
-//! Field lines to field blocks (RFC 7541 section 6), without the dynamic table: what is written
-//! stands for itself, and so can be kept and sent on any connection.
+//! The encoder of field blocks (RFC 7541 section 6), without the dynamic table, so that a block can be kept and sent
+//! on any connection.
 
 use super::static_table::{STATIC, name_index};
 use salver_fields::{integer, string};

@@ -65,7 +65,7 @@ pub(crate) static STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// Index of the first entry with this name, in whatever case it is written.
+/// The index of the first entry with this name, in upper or lower case.
 pub(crate) fn name_index(name: &str) -> Option<usize> {
     let place = STATIC
         .iter()

@@ -1,24 +1,23 @@
 //! The static table (RFC 9204 appendix A).
 
 /// A field line: name and value.
-type Line = (&'static [u8], &'static [u8]);
+type StaticLine = (&'static [u8], &'static [u8]);
 
 /// The line at an index.
-pub(crate) fn get(index: usize) -> Option<Line> {
+pub(crate) fn get(index: usize) -> Option<StaticLine> {
     TABLE.get(index).copied()
 }
 
-/// Where a line with this name is, and whether its value is this one too. One whose value is it is
-/// preferred.
+/// The index of a line with this name, and true if it has this value too. One with this value is preferred.
 pub(crate) fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
-    let named = |line: &Line| line.0 == name;
+    let named = |line: &StaticLine| line.0 == name;
     let whole = TABLE.iter().position(|line| named(line) && line.1 == value);
     let whole = whole.map(|index| (index, true));
     whole.or_else(|| Some((TABLE.iter().position(named)?, false)))
 }
 
 #[rustfmt::skip]
-static TABLE: [Line; 99] = [
+static TABLE: [StaticLine; 99] = [
     (b":authority", b""),
     (b":path", b"/"),
     (b"age", b"0"),

@@ -1,4 +1,4 @@
-//! The content of requests, as it comes and as long as a handler has it.
+//! The content of requests, counted as memory until the handler drops it.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use crate::memory_budget::{Account, Charge};
 
-/// There is no room for more.
+/// The error of content for which there is no memory.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct MemoryExhausted;
 
-/// The content of one request, as far as it has come. It counts as memory of its connection until the
-/// last reference to it is dropped.
+/// The content of one request, as far as it was received. It counts as memory of its connection until the last
+/// reference to it is dropped.
 #[derive(Debug)]
 pub(crate) struct RequestBody {
     content: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    /// Content of which nothing has come.
+    /// Empty content.
     pub(crate) fn new(account: &Arc<Account>) -> Self {
         RequestBody {
             content: Vec::new(),
@@ -29,27 +29,27 @@ impl RequestBody {
         }
     }
 
-    /// Where what comes is appended; [`count`](Self::count) it then.
+    /// The buffer to which content is appended; [`count`](Self::count) it then.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.content
     }
 
-    /// Counts what has come.
+    /// Counts the memory of the content.
     ///
     /// # Errors
-    /// [`Full`] if that is more than the connection may hold.
-    pub(crate) fn count(&mut self) -> Result<(), Full> {
+    /// [`MemoryExhausted`] if that is more than the connection may hold.
+    pub(crate) fn count(&mut self) -> Result<(), MemoryExhausted> {
         let held = self.content.capacity();
         let more = held.saturating_sub(self.charge.bytes());
         let room = self.account.room();
         self.charge.set(held);
         if u64::try_from(more).unwrap_or(u64::MAX) > room {
-            return Err(Full);
+            return Err(MemoryExhausted);
         }
         Ok(())
     }
 
-    /// All of it.
+    /// The content as bytes that share its memory.
     pub(crate) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -79,12 +79,15 @@ mod tests {
         assert_eq!(take(&mut one, least - 100), Ok(()));
         assert_eq!(take(&mut other, 100), Ok(()));
         assert_eq!(take(&mut other, 0), Ok(()));
-        assert_eq!(take(&mut other, 1), Err(Full));
+        assert_eq!(take(&mut other, 1), Err(MemoryExhausted));
         drop(other);
         let bytes = one.into_bytes();
         let part = bytes.slice(1..2);
         drop(bytes);
-        assert_eq!(take(&mut RequestBody::new(&account), 101), Err(Full));
+        assert_eq!(
+            take(&mut RequestBody::new(&account), 101),
+            Err(MemoryExhausted)
+        );
         drop(part);
         assert_eq!(take(&mut RequestBody::new(&account), least), Ok(()));
     }

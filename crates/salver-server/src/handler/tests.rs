@@ -62,7 +62,7 @@ fn fields_of_the_connection_are_not_the_handlers() {
         .header("x-own", "1")
         .body(Bytes::from_static(b"abc"))
         .unwrap();
-    let plan = plan(response).unwrap();
+    let plan = response_plan(response).unwrap();
     let fields: Vec<_> = plan.fields().collect();
     let own = [
         ("Content-Length", &Bytes::from_static(b"3")),
@@ -79,7 +79,7 @@ fn any_target_is_given() {
         let lines = [(&b":method"[..], &b"X-OWN"[..]), (b":authority", b"a")];
         let path = RequestPath::parse(&asked.path).ok();
         let (version, lines) = (http::Version::HTTP_2, lines.into_iter());
-        let given = given(version, &asked, path.as_ref(), lines, None, None).unwrap();
+        let given = to_http_request(version, &asked, path.as_ref(), lines, None, None).unwrap();
         assert_eq!(given.uri(), expected);
         assert_eq!(
             (given.method().as_str(), &given.headers()["host"]),

@@ -1,20 +1,20 @@
-//! What a connection may take: time for what is waited for, and room for the content of requests.
+//! The bounds of a connection: time for requests, and room for their content.
 
 use salver_assets::Now;
 use salver_http1::Phase;
 
-use super::Connection;
-use crate::stream::Stream;
+use super::Http1Connection;
+use crate::byte_stream::ByteStream;
 
-/// Whether a connection for which nothing has come is waited for.
-pub(super) enum Wait {
-    On,
-    NoLonger,
-    TooLate,
+/// The outcome of waiting for a client that sends nothing.
+pub(super) enum WaitOutcome {
+    Continue,
+    Close,
+    TimedOut,
 }
 
-impl<S: Stream> Connection<S> {
-    /// An answer is out: the time for the next request begins.
+impl<S: ByteStream> Http1Connection<S> {
+    /// Begins the time for the next request, after an answer.
     pub(super) fn wait_for_request(&mut self, now: Now) {
         self.waits_in = Phase::Idle;
         self.is_new = false;
@@ -22,15 +22,15 @@ impl<S: Stream> Connection<S> {
         self.wire.deadline.set_waiting(until, now.instant);
     }
 
-    /// What to do when nothing more can be received now.
-    pub(super) fn wait(&mut self, now: Now) -> Wait {
+    /// Decides when there is no input: sets the deadline of the phase, or ends the connection after it.
+    pub(super) fn wait(&mut self, now: Now) -> WaitOutcome {
         let phase = self.parser.phase();
         let settings = &self.wire.shared.common.settings;
         let idle = matches!(phase, Phase::Idle | Phase::Closed);
-        // Half a head is no request yet: who sends it so slowly can send it elsewhere.
+        // Half a head is no request yet: a slow client can send it elsewhere.
         let asks = idle || phase == Phase::Head;
         if asks && self.wire.shared.draining.get() || self.wire.deadline.makes_room() {
-            return Wait::NoLonger;
+            return WaitOutcome::Close;
         }
         let is_first_head = self.is_new && phase != Phase::Body;
         if phase != self.waits_in && !is_first_head {
@@ -42,18 +42,21 @@ impl<S: Stream> Connection<S> {
                     deadline.set_waiting(now + settings.idle_timeout, now);
                 }
             }
-            return Wait::On;
+            return WaitOutcome::Continue;
         }
         match (self.wire.deadline.has_passed(now.instant), idle) {
-            (false, _) => Wait::On,
-            (true, true) => Wait::NoLonger,
-            (true, false) => Wait::TooLate,
+            (false, _) => WaitOutcome::Continue,
+            (true, true) => WaitOutcome::Close,
+            (true, false) => WaitOutcome::TimedOut,
         }
     }
 
-    /// Whether there is no room for the content that has come.
-    pub(super) fn is_too_much(&mut self) -> bool {
-        let content = self.held.as_mut().and_then(|held| held.content.as_mut());
+    /// True if there is no room for the content received.
+    pub(super) fn is_out_of_memory(&mut self) -> bool {
+        let content = self
+            .unfinished
+            .as_mut()
+            .and_then(|unfinished| unfinished.content.as_mut());
         content.is_some_and(|content| content.count().is_err())
     }
 }

@@ -1,5 +1,5 @@
-//! Answers that do not come out of memory at once: those that wait for a load, and those that are
-//! sent from a file.
+//! Slow responses, which do not come out of memory at once: they wait for a load or a handler, or are sent from a
+//! file.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,38 +11,33 @@ use salver_assets::ResponsePlan;
 use salver_http1::Persistence;
 
 use super::translate::push_head;
-use super::{Connection, SENT_AHEAD};
-use crate::asking::Awaited;
-use crate::context::Context as Loop;
-use crate::outbox::Outbox;
-use crate::stream::Stream;
+use super::{Http1Connection, SENT_AHEAD};
+use crate::byte_stream::ByteStream;
+use crate::context::WorkerContext;
+use crate::dispatch::{Dispatched, PendingPlan};
+use crate::send_buffer::SendBuffer;
 use crate::transmit::Transmission;
 
-/// How long an answer is still awaited for a client that has ended its side of the connection: it may have
-/// ended both.
+/// The time that an answer is still awaited for a client that has ended its side of the connection: it may have ended
+/// both.
 const HALF_CLOSED: Duration = Duration::from_secs(2);
 
-/// An answer that does not come out of memory at once.
-pub(super) struct Slow {
-    /// The answers before it.
-    pub(super) outbox: Outbox,
-    pub(super) answer: Answer,
+/// A response that does not come out of memory at once.
+pub(super) struct SlowResponse {
+    /// The answers before it, and its head if the plan is ready.
+    pub(super) send_buffer: SendBuffer,
+    pub(super) answer: Dispatched,
     pub(super) persistence: Persistence,
 }
 
-pub(super) enum Answer {
-    Ready(ResponsePlan),
-    Awaited(Awaited),
-}
-
-impl<S: Stream> Connection<S> {
-    /// Sends the answers before it and then the slow one.
+impl<S: ByteStream> Http1Connection<S> {
+    /// Sends the answers before a slow response, and the response.
     ///
     /// # Errors
-    /// Of the socket or the file; the connection must end then.
-    pub(super) async fn answer_slowly(&mut self, slow: Slow) -> io::Result<()> {
-        let Slow {
-            outbox,
+    /// Those of the socket or the file; the connection must end then.
+    pub(super) async fn send_slow_response(&mut self, slow: SlowResponse) -> io::Result<()> {
+        let SlowResponse {
+            send_buffer,
             answer,
             persistence,
         } = slow;
@@ -50,21 +45,27 @@ impl<S: Stream> Connection<S> {
         let common = &shared.common;
         shared.turns.wait(self.wire.seat.client).await;
         self.wire.limit_buffer();
-        let (outbox, plan) = match answer {
-            Answer::Ready(plan) => (outbox, plan),
-            Answer::Awaited(awaited) => {
+        let (send_buffer, plan) = match answer {
+            Dispatched::Ready(plan) => (send_buffer, plan),
+            Dispatched::Pending(awaited) => {
                 // The answers before it need not wait for this one.
-                self.transmission(&shared, outbox).flush().await?;
+                self.transmission(&shared, send_buffer).flush().await?;
                 let Some(plan) = self.wait_for(awaited).await else {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 };
-                let mut outbox = Outbox::default();
+                let mut send_buffer = SendBuffer::default();
                 let date = &shared.clock.date();
-                push_head(&mut outbox, &plan, date, &self.front, persistence);
-                (outbox, plan)
+                push_head(
+                    &mut send_buffer,
+                    &plan,
+                    date,
+                    &self.listener_fields,
+                    persistence,
+                );
+                (send_buffer, plan)
             }
         };
-        let transmission = self.transmission(&shared, outbox);
+        let transmission = self.transmission(&shared, send_buffer);
         let sent = transmission.send(&plan.content).await;
         common.loader.discard(plan.content);
         sent?;
@@ -73,21 +74,25 @@ impl<S: Stream> Connection<S> {
         Ok(())
     }
 
-    fn transmission<'a>(&'a mut self, shared: &'a Loop, outbox: Outbox) -> Transmission<'a, S> {
+    fn transmission<'a>(
+        &'a mut self,
+        shared: &'a WorkerContext,
+        send_buffer: SendBuffer,
+    ) -> Transmission<'a, S> {
         Transmission {
             shared,
             seat: &self.wire.seat,
             stream: &mut self.wire.stream,
             deadline: &self.wire.deadline,
-            outbox,
+            send_buffer,
             pace: None,
             charge: self.wire.seat.account.charge(0),
         }
     }
 
-    /// Waits for an answer while its client does; `None` if it does no longer. One that has only ended its
-    /// own side may still read: it is given a moment more.
-    async fn wait_for(&mut self, mut awaited: Awaited) -> Option<ResponsePlan> {
+    /// Waits for an answer while the client is connected; `None` if it is no longer. A client that has only ended its
+    /// side may still read: it has a moment more.
+    async fn wait_for(&mut self, mut awaited: PendingPlan) -> Option<ResponsePlan> {
         let mut has_ended = false;
         poll_fn(|context| {
             if let Poll::Ready(plan) = awaited.as_mut().poll(context) {

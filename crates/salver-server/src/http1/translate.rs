@@ -1,32 +1,30 @@
-//! Between the words of HTTP/1.1 and those of the engine.
+//! Translation between the types of HTTP/1.1 and those of the engine and of handlers.
 
 use bytes::Bytes;
 use salver_assets::{Content, Request, RequestPath, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RequestHead, Target, Version, write_head};
+use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
-use crate::asking;
-use crate::front::Front;
 use crate::handler::{self, Peer, RequestBody};
-use crate::outbox::Outbox;
-use crate::ready::{fields, rendered};
+use crate::listener_fields::ListenerFields;
+use crate::rendered_responses::{field_lines, rendered_head};
+use crate::send_buffer::SendBuffer;
 
-/// The request as the engine reads it.
-pub(super) fn request(head: RequestHead<'_>) -> Request<'_> {
-    let method = asking::method(head.method);
+/// The request for the engine.
+pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
     let (path, query) = match head.target {
-        Target::Path { path, query } => (path, query),
-        Target::Asterisk | Target::Authority => (&b"*"[..], None),
+        RequestTarget::Path { path, query } => (path, query),
+        RequestTarget::Asterisk | RequestTarget::Authority => (&b"*"[..], None),
     };
     Request {
-        method,
+        method: head.method,
         path: path.into(),
         query: query.map(Into::into),
         fields: head.fields,
     }
 }
 
-/// The request as handlers are given it.
-pub(super) fn given(
+/// The request for handlers.
+pub(super) fn to_http_request(
     version: Version,
     raw: RawHead<'_>,
     asked: &Request<'_>,
@@ -45,31 +43,35 @@ pub(super) fn given(
     let lines = std::iter::once(method)
         .chain(authority)
         .chain(raw.field_lines());
-    handler::given(version, asked, path, lines, content, peer)
+    handler::to_http_request(version, asked, path, lines, content, peer)
 }
 
 /// Appends the head of a plan, from its rendered form where there is one.
 pub(super) fn push_head(
-    outbox: &mut Outbox,
+    send_buffer: &mut SendBuffer,
     plan: &ResponsePlan,
     date: &[u8; 29],
-    front: &Front,
+    listener_fields: &ListenerFields,
     persistence: Persistence,
 ) {
-    let rendered = rendered(plan);
-    outbox.write(|buffer| match rendered {
-        Some(head) => head.write(buffer, date, front.lines(), persistence),
+    let rendered = rendered_head(plan);
+    send_buffer.write(|buffer| match rendered {
+        Some(head) => head.write(buffer, date, listener_fields.lines(), persistence),
         None => {
-            let fields =
-                fields(plan).chain(front.fields().iter().map(|(name, value)| (*name, &**value)));
+            let fields = field_lines(plan).chain(
+                listener_fields
+                    .fields()
+                    .iter()
+                    .map(|(name, value)| (*name, &**value)),
+            );
             write_head(buffer, plan.status, date, fields, persistence);
         }
     });
 }
 
 /// Appends content that is in memory; other content is sent by `transmit.rs`.
-pub(super) fn push_content(outbox: &mut Outbox, plan: &ResponsePlan) {
+pub(super) fn push_content(send_buffer: &mut SendBuffer, plan: &ResponsePlan) {
     if let Content::Memory(bytes) = &plan.content {
-        outbox.push(bytes);
+        send_buffer.push(bytes);
     }
 }

@@ -1,5 +1,4 @@
-//! What a connection may take: time for what is waited for, memory for what it holds, and how it is told to
-//! end.
+//! The bounds of a connection: time for its client, memory, and the time for its end.
 
 use std::io;
 use std::time::Duration;
@@ -7,40 +6,40 @@ use std::time::Duration;
 use salver_assets::Now;
 use salver_http2::Phase;
 
-use super::{Connection, disk};
-use crate::asking::Awaited;
-use crate::outbox::Outbox;
+use super::{Http2Connection, disk};
+use crate::byte_stream::ByteStream;
+use crate::dispatch::PendingPlan;
 use crate::report::report;
+use crate::send_buffer::SendBuffer;
 use crate::send_pace::step;
-use crate::stream::Stream;
 
-/// How long a client may take to hear that the connection is about to end, before it is told its last
-/// stream (RFC 9113 section 6.8).
-const GOODBYE: Duration = Duration::from_secs(1);
+/// The time between the two GOAWAY of a connection, for a client that does not answer the first (RFC 9113 section
+/// 6.8).
+const GOAWAY_DELAY: Duration = Duration::from_secs(1);
 
-impl<S: Stream> Connection<S> {
+impl<S: ByteStream> Http2Connection<S> {
     /// Counts the memory that the connection holds from this turn to the next.
     pub(super) fn count_memory(&mut self) {
-        let unsettled = self.awaited.capacity() * size_of::<(u32, Awaited)>();
+        let unsettled = self.pending.capacity() * size_of::<(u32, PendingPlan)>();
         let held = self.protocol.held() + unsettled;
         self.charge.set(held);
     }
 
-    /// Has the client hear that the connection ends, and, when it has, which stream is the last.
-    pub(super) fn say_goodbye(&mut self, now: Now, outbox: &mut Outbox) {
-        let at = *self.leaves_at.get_or_insert(now.instant + GOODBYE);
+    /// Announces the end of the connection by GOAWAY, and, when the client has answered, sends the last GOAWAY.
+    pub(super) fn send_goaway(&mut self, now: Now, send_buffer: &mut SendBuffer) {
+        let at = *self.leaves_at.get_or_insert(now.instant + GOAWAY_DELAY);
         if self.protocol.phase() == Phase::Head && self.protocol.open_streams() == 0
             || self.protocol.knows_goaway()
             || now.instant >= at
         {
-            outbox.write(|buffer| self.protocol.go_away(buffer));
+            send_buffer.write(|buffer| self.protocol.go_away(buffer));
         } else {
-            outbox.write(|buffer| self.protocol.announce_goaway(buffer));
+            send_buffer.write(|buffer| self.protocol.announce_goaway(buffer));
         }
     }
 
-    /// Resets the streams that their client holds up for too long; whether it holds up all of them.
-    pub(super) fn is_stalled(&mut self, now: Now, outbox: &mut Outbox) -> bool {
+    /// Resets the streams that the client holds up for too long; true if it holds up the connection.
+    pub(super) fn reset_stalled(&mut self, now: Now, send_buffer: &mut SendBuffer) -> bool {
         let common = &self.wire.shared.common;
         let (time, step) = (now.instant - self.checked, step(&common.settings));
         if time < step || !self.protocol.is_sending() {
@@ -50,9 +49,10 @@ impl<S: Stream> Connection<S> {
         self.wire.deadline.set(now.instant + step);
         let rate = common.settings.least_rate();
         let protocol = &mut self.protocol;
-        let Ok(stalled) = outbox.write(|buffer| protocol.reset_stalled(&rate, time, buffer)) else {
+        let Ok(stalled) = send_buffer.write(|buffer| protocol.reset_stalled(&rate, time, buffer))
+        else {
             report(common, &io::ErrorKind::TimedOut.into());
-            outbox.write(|buffer| self.protocol.go_away(buffer));
+            send_buffer.write(|buffer| self.protocol.go_away(buffer));
             return true;
         };
         for sending in stalled {
@@ -62,8 +62,8 @@ impl<S: Stream> Connection<S> {
         false
     }
 
-    /// Sets the deadline for what is waited for from now on.
-    pub(super) fn wait_anew(&mut self, now: Now) {
+    /// Sets the deadline of the phase, if there was progress.
+    pub(super) fn update_deadline(&mut self, now: Now) {
         let mut phase = self.protocol.phase();
         if phase == Phase::Idle && !self.wire.carry.is_empty() {
             phase = Phase::Head;
@@ -91,9 +91,9 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Whether what is waited for has not come in time; then the client has been told.
-    pub(super) fn is_late(&mut self, now: Now, outbox: &mut Outbox) -> bool {
-        self.wait_anew(now);
+    /// True if the deadline has passed; then GOAWAY is appended.
+    pub(super) fn is_late(&mut self, now: Now, send_buffer: &mut SendBuffer) -> bool {
+        self.update_deadline(now);
         if let Some(at) = self.leaves_at
             && !self.protocol.goes_away()
         {
@@ -103,13 +103,13 @@ impl<S: Stream> Connection<S> {
             return false;
         }
         if self.protocol.phase() == Phase::Answering && !self.wire.deadline.makes_room() {
-            // What the client holds up has been looked at; else a disk takes its time.
+            // The streams that the client holds up have been checked; else a disk takes its time.
             self.wire
                 .deadline
                 .set(now.instant + step(&self.wire.shared.common.settings));
             return false;
         }
-        outbox.write(|buffer| self.protocol.go_away(buffer));
+        send_buffer.write(|buffer| self.protocol.go_away(buffer));
         true
     }
 }

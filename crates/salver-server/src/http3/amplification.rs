@@ -1,52 +1,50 @@
-//! How much is sent to addresses that have not been proved: three times what came from there (RFC 9000 section
-//! 8), whoever forged it.
+//! The amplification limit: to an address that is not validated at most three times the bytes are sent that came from
+//! there (RFC 9000 section 8), forged or not.
 //!
-//! quinn-proto 0.11.19 goes beyond: it looks whether anything is left before each datagram and then adds a whole
-//! one, while shaking hands too, and it counts neither the datagrams by which it looks for a larger one (RFC
-//! 8899) nor answers to whoever tries another path. The test
+//! quinn-proto 0.11.19 goes beyond: while anything is left it adds a whole datagram, during handshakes too, and it
+//! counts neither the probes for a larger datagram (RFC 8899) nor answers to probes of another path. The test
 //! `quinn_alone_sends_more_than_three_times_what_it_got` fails when it no longer does.
 //!
-//! While hands are shaken the bound is strict. Somebody who uses a connection from a new address (RFC 9000
-//! section 9.3) may send little more than acknowledgements, and has to get the datagram that asks whether the
-//! address is right: so one datagram goes beyond the bound, and so few of them per second that nobody is harmed
-//! by them.
+//! During a handshake the bound is strict. A client that uses a connection from a new address (RFC 9000 section 9.3)
+//! may send little more than acknowledgements, and has to get the datagram that validates the path: so one datagram
+//! goes beyond the bound, and so few of them per second that they harm no one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::connection_ids::ID_LENGTH;
 use super::path_state::PathState;
-use super::routing::LENGTH;
 
-/// RFC 9000 section 8.
+/// The factor of the limit (RFC 9000 section 8).
 const FACTOR: u64 = 3;
 
-/// Datagrams beyond the bound: so many at once, and so many a second.
+/// The datagrams beyond the bound: so many at once, and so many a second.
 const EXCESS: u32 = 256;
 const EXCESS_PER_SECOND: u32 = 64;
 
-/// What QUIC sends of itself to other paths is padded to this; what is shorter answers something longer (RFC
-/// 9000 section 10.3).
+/// The size to which QUIC pads the datagrams that it sends to other paths of its own accord; shorter ones answer
+/// longer ones (RFC 9000 section 10.3).
 const PADDED: usize = 1200;
 
-/// Addresses of one generation: there are two.
+/// The number of addresses of one generation: there are two.
 const HANDSHAKES: usize = 2048;
 const PATHS: usize = 512;
 
-/// How long new addresses of connections are counted, at least.
+/// The time for which new addresses of connections are counted, at least.
 const WATCHED: Duration = Duration::from_secs(10);
 
-/// What is known of addresses, up to a number: who was not heard of while as many others were is forgotten.
+/// The most recent addresses: one that was not used while `most` others were is forgotten.
 #[derive(Debug)]
-struct Recent<T> {
+struct RecentAddresses<T> {
     young: HashMap<SocketAddr, T>,
     old: HashMap<SocketAddr, T>,
     most: usize,
 }
 
-impl<T: Default> Recent<T> {
+impl<T: Default> RecentAddresses<T> {
     fn new(most: usize) -> Self {
-        Recent {
+        RecentAddresses {
             young: HashMap::new(),
             old: HashMap::new(),
             most,
@@ -79,7 +77,7 @@ impl<T: Default> Recent<T> {
     }
 }
 
-/// Bytes that went to and came from an address.
+/// The bytes that were sent to and received from an address.
 #[derive(Clone, Copy, Default, Debug)]
 struct Counts {
     received: u64,
@@ -87,7 +85,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// How many of `datagrams`, of `size` bytes each but for the last one of all, stay within the bound.
+    /// The part of `length` bytes, in datagrams of `size` bytes, that stays within the bound.
     fn fitting(&self, length: usize, size: usize) -> usize {
         let left = (self.received.saturating_mul(FACTOR)).saturating_sub(self.sent);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
@@ -103,18 +101,18 @@ impl Counts {
     }
 }
 
-/// An address that shakes hands.
+/// An address with a handshake under way.
 #[derive(Default, Debug)]
-struct Handshake {
+struct HandshakePeer {
     counts: Counts,
-    /// The connection id that was given to it, which nobody else knows.
-    id: Option<[u8; LENGTH]>,
-    /// It has used that id, so that it is where it says.
+    /// The connection id that the server chose for it, which only it can know.
+    id: Option<[u8; ID_LENGTH]>,
+    /// True once it has used that id, which validates the address.
     is_proved: bool,
 }
 
-impl Handshake {
-    /// How many bytes of datagrams may be sent, `length` together and of `size` each.
+impl HandshakePeer {
+    /// The bytes that may be sent of `length`, in datagrams of `size` bytes.
     fn allow(&mut self, length: usize, size: usize) -> usize {
         if self.is_proved {
             return length;
@@ -125,21 +123,21 @@ impl Handshake {
     }
 }
 
-/// An address that a connection has not confirmed.
+/// An address of a connection that is not confirmed.
 #[derive(Default, Debug)]
-struct Path {
+struct UnconfirmedPath {
     counts: Counts,
-    /// One datagram went beyond the bound.
+    /// True if a datagram went beyond the bound.
     has_exceeded: bool,
 }
 
-/// See the module; for the connections of one socket.
+/// The amplification limit of one socket.
 #[derive(Debug)]
 pub(super) struct AmplificationLimit {
-    handshakes: Recent<Handshake>,
-    paths: Recent<Path>,
+    handshakes: RecentAddresses<HandshakePeer>,
+    paths: RecentAddresses<UnconfirmedPath>,
     paths_since: Instant,
-    /// Datagrams that may yet go beyond the bound.
+    /// The number of datagrams that may yet go beyond the bound.
     excess: u32,
     excess_since: Instant,
 }
@@ -147,16 +145,16 @@ pub(super) struct AmplificationLimit {
 impl AmplificationLimit {
     pub(super) fn new(now: Instant) -> Self {
         AmplificationLimit {
-            handshakes: Recent::new(HANDSHAKES),
-            paths: Recent::new(PATHS),
+            handshakes: RecentAddresses::new(HANDSHAKES),
+            paths: RecentAddresses::new(PATHS),
             paths_since: now,
             excess: EXCESS,
             excess_since: now,
         }
     }
 
-    /// Datagrams of `size` bytes came, the first of which has a long header.
-    pub(super) fn shakes_hands(&mut self, address: SocketAddr, received: &[u8], size: usize) {
+    /// Counts received datagrams of `size` bytes, the first of which has a long header.
+    pub(super) fn handshake_received(&mut self, address: SocketAddr, received: &[u8], size: usize) {
         let handshake = self.handshakes.get_or_add(address);
         let counts = &mut handshake.counts;
         counts.received = counts.received.saturating_add(bytes_of(received.len()));
@@ -168,13 +166,18 @@ impl AmplificationLimit {
         }
     }
 
-    /// How many bytes of datagrams with a long header, of `size` bytes each, may be sent.
-    pub(super) fn handshake(&mut self, address: SocketAddr, sent: &[u8], size: usize) -> usize {
-        // Whoever is not known has sent nothing that would be answered.
+    /// The bytes that may be sent of datagrams with a long header, of `size` bytes each.
+    pub(super) fn allow_handshake(
+        &mut self,
+        address: SocketAddr,
+        sent: &[u8],
+        size: usize,
+    ) -> usize {
+        // An unknown address has sent nothing that would be answered.
         let Some(handshake) = self.handshakes.get(address) else {
             return 0;
         };
-        // RFC 8999 section 6: what has no version has the client's ids.
+        // RFC 8999 section 6: a packet without a version has the client's ids.
         let header = long_header(sent).filter(|header| header.version != 0);
         if let Some(id) = header.and_then(|header| header.source.as_array()) {
             handshake.id = Some(*id);
@@ -182,8 +185,8 @@ impl AmplificationLimit {
         handshake.allow(sent.len(), size)
     }
 
-    /// Datagrams came; what connections send to new addresses may be more thereby.
-    pub(super) fn received(&mut self, now: Instant, address: SocketAddr, bytes: usize) {
+    /// Counts received datagrams, by which connections may send more to new addresses.
+    pub(super) fn path_received(&mut self, now: Instant, address: SocketAddr, bytes: usize) {
         if let Some(path) = self.paths.get(address) {
             path.counts.received = path.counts.received.saturating_add(bytes_of(bytes));
         }
@@ -193,14 +196,14 @@ impl AmplificationLimit {
         }
     }
 
-    /// Whether there are addresses for which that matters.
+    /// True if there are unconfirmed paths, for which [`path_received`](Self::path_received) counts.
     pub(super) fn watches_paths(&self) -> bool {
         !self.paths.is_empty()
     }
 
-    /// How many bytes of datagrams with a short header, `length` together and of `size` each, may be sent to an
-    /// address that is not known to be right.
-    pub(super) fn path(
+    /// The bytes that may be sent of `length`, in datagrams of `size` bytes with a short header, to an address that
+    /// is not confirmed.
+    pub(super) fn allow_path(
         &mut self,
         now: Instant,
         address: SocketAddr,
@@ -208,7 +211,7 @@ impl AmplificationLimit {
         state: PathState,
     ) -> usize {
         if let Some(handshake) = self.handshakes.get(address) {
-            // The server may send on a connection before its hands are shaken.
+            // The server may send on a connection before its handshake is complete.
             return handshake.allow(length, size);
         }
         if state == PathState::Unknown && length < PADDED {
@@ -292,38 +295,50 @@ mod tests {
     fn three_times_until_the_address_is_proved() {
         let mut limit = AmplificationLimit::new(Instant::now());
         let answer = |length| long(1, THEIRS, GIVEN, length);
-        assert_eq!(limit.handshake(address(1), &answer(1), 1200), 0);
-        limit.shakes_hands(address(1), &long(1, CHOSEN, THEIRS, 1200), 1200);
-        assert_eq!(limit.handshake(address(1), &answer(1422), 1200), 1422);
+        assert_eq!(limit.allow_handshake(address(1), &answer(1), 1200), 0);
+        limit.handshake_received(address(1), &long(1, CHOSEN, THEIRS, 1200), 1200);
+        assert_eq!(limit.allow_handshake(address(1), &answer(1422), 1200), 1422);
         // Two datagrams at once, of which one fits.
-        assert_eq!(limit.handshake(address(1), &answer(2400), 1200), 1200);
-        assert_eq!(limit.handshake(address(1), &answer(979), 979), 0);
+        assert_eq!(limit.allow_handshake(address(1), &answer(2400), 1200), 1200);
+        assert_eq!(limit.allow_handshake(address(1), &answer(979), 979), 0);
         let now = Instant::now();
-        assert_eq!(limit.path(now, address(1), (979, 979), PathState::InUse), 0);
-        assert_eq!(limit.path(now, address(1), (78, 78), PathState::InUse), 78);
-        assert_eq!(limit.handshake(address(1), &answer(900), 900), 900);
-        // Somebody else's id, or that which the client has chosen, proves nothing.
+        assert_eq!(
+            limit.allow_path(now, address(1), (979, 979), PathState::InUse),
+            0
+        );
+        assert_eq!(
+            limit.allow_path(now, address(1), (78, 78), PathState::InUse),
+            78
+        );
+        assert_eq!(limit.allow_handshake(address(1), &answer(900), 900), 900);
+        // An id of another server, or that which the client has chosen, proves nothing.
         for id in [CHOSEN, THEIRS] {
-            limit.shakes_hands(address(1), &long(1, id, THEIRS, 50), 1200);
+            limit.handshake_received(address(1), &long(1, id, THEIRS, 50), 1200);
         }
-        assert_eq!(limit.handshake(address(1), &answer(301), 301), 0);
+        assert_eq!(limit.allow_handshake(address(1), &answer(301), 301), 0);
         let both = [long(1, CHOSEN, THEIRS, 50), long(1, GIVEN, THEIRS, 50)].concat();
-        limit.shakes_hands(address(1), &both, 50);
-        assert_eq!(limit.handshake(address(1), &answer(64_000), 1200), 64_000);
+        limit.handshake_received(address(1), &both, 50);
+        assert_eq!(
+            limit.allow_handshake(address(1), &answer(64_000), 1200),
+            64_000
+        );
         let many = (64_000, 1200);
-        assert_eq!(limit.path(now, address(1), many, PathState::InUse), 64_000);
+        assert_eq!(
+            limit.allow_path(now, address(1), many, PathState::InUse),
+            64_000
+        );
     }
 
     #[test]
     fn the_clients_own_id_comes_back_without_proving_anything() {
         let mut limit = AmplificationLimit::new(Instant::now());
-        limit.shakes_hands(address(1), &long(9, CHOSEN, THEIRS, 1200), 1200);
+        limit.handshake_received(address(1), &long(9, CHOSEN, THEIRS, 1200), 1200);
         // Version negotiation.
         let answer = long(0, THEIRS, CHOSEN, 40);
-        assert_eq!(limit.handshake(address(1), &answer, 40), 40);
-        limit.shakes_hands(address(1), &long(1, CHOSEN, THEIRS, 1200), 1200);
+        assert_eq!(limit.allow_handshake(address(1), &answer, 40), 40);
+        limit.handshake_received(address(1), &long(1, CHOSEN, THEIRS, 1200), 1200);
         let answer = long(1, THEIRS, GIVEN, 8000);
-        assert_eq!(limit.handshake(address(1), &answer, 1000), 7000);
+        assert_eq!(limit.allow_handshake(address(1), &answer, 1000), 7000);
     }
 
     #[test]
@@ -332,33 +347,48 @@ mod tests {
         let mut limit = AmplificationLimit::new(now);
         let one = (1200, 1200);
         let probe = (1326, 1326);
-        assert_eq!(limit.path(now, address(1), one, PathState::InUse), 1200);
+        assert_eq!(
+            limit.allow_path(now, address(1), one, PathState::InUse),
+            1200
+        );
         assert!(limit.watches_paths());
         for _ in 0..3 {
-            assert_eq!(limit.path(now, address(1), probe, PathState::Unknown), 0);
+            assert_eq!(
+                limit.allow_path(now, address(1), probe, PathState::Unknown),
+                0
+            );
         }
         // As much as came allows more, and what is short answers something longer.
-        limit.received(now, address(1), 1200);
-        assert_eq!(limit.path(now, address(1), one, PathState::Unknown), 1200);
-        assert_eq!(limit.path(now, address(1), probe, PathState::Unknown), 0);
+        limit.path_received(now, address(1), 1200);
+        assert_eq!(
+            limit.allow_path(now, address(1), one, PathState::Unknown),
+            1200
+        );
+        assert_eq!(
+            limit.allow_path(now, address(1), probe, PathState::Unknown),
+            0
+        );
         let reset = (40, 40);
-        assert_eq!(limit.path(now, address(2), reset, PathState::Unknown), 40);
-        // Whoever forges addresses uses up what there is.
+        assert_eq!(
+            limit.allow_path(now, address(2), reset, PathState::Unknown),
+            40
+        );
+        // Forged addresses use up the excess.
         let mut flood = |seconds: u64| {
             let now = now + Duration::from_secs(seconds);
             let sent = (0..1000)
-                .map(|number| limit.path(now, address(1000 + number), one, PathState::InUse));
+                .map(|number| limit.allow_path(now, address(1000 + number), one, PathState::InUse));
             sent.sum::<usize>() / 1200
         };
         assert_eq!(flood(0), 255);
         assert_eq!(flood(1), 64);
         assert_eq!(flood(3), 128);
         assert_eq!(flood(100), 256);
-        // Who has sent much gets its answers all the same.
-        limit.received(now, address(1999), 4000);
+        // An address that has sent much gets its answers all the same.
+        limit.path_received(now, address(1999), 4000);
         let many = (13_200, 1200);
         assert_eq!(
-            limit.path(now, address(1999), many, PathState::InUse),
+            limit.allow_path(now, address(1999), many, PathState::InUse),
             12_000
         );
     }
@@ -368,20 +398,20 @@ mod tests {
         let now = Instant::now();
         let mut limit = AmplificationLimit::new(now);
         for number in 0..u16::MAX {
-            limit.path(now, address(number), (1200, 1200), PathState::InUse);
+            limit.allow_path(now, address(number), (1200, 1200), PathState::InUse);
         }
         assert!(limit.paths.young.len() <= PATHS && limit.paths.old.len() <= PATHS);
         for seconds in [10, 20] {
             // As long as it may matter, and no longer.
             assert!(limit.watches_paths());
             let now = now + Duration::from_secs(seconds);
-            limit.received(now, address(1), 1);
+            limit.path_received(now, address(1), 1);
         }
         assert!(!limit.watches_paths());
         for number in 0..u16::MAX {
-            limit.shakes_hands(address(number), &long(1, CHOSEN, THEIRS, 1200), 1200);
+            limit.handshake_received(address(number), &long(1, CHOSEN, THEIRS, 1200), 1200);
         }
-        let Recent { young, old, .. } = &limit.handshakes;
+        let RecentAddresses { young, old, .. } = &limit.handshakes;
         assert!(young.len() <= HANDSHAKES && old.len() <= HANDSHAKES);
     }
 }

@@ -1,4 +1,4 @@
-//! One HTTP/3 connection (RFC 9114 section 3): its handshake, its streams, its end.
+//! The task of an HTTP/3 connection (RFC 9114 section 3): its handshake, its streams, its end.
 //!
 //! ```text
 //! handshake ──► streams, each request on a task of its own ──► draining: GOAWAY twice, the requests
@@ -15,58 +15,60 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, RecvStream, SendStream, VarInt};
-use salver_http3::{Code, ConnectionError, Control, ControlEvent, PeerStreams, StreamKind, goaway};
+use salver_http3::{
+    ConnectionError, Control, ControlEvent, ErrorCode, PeerStreams, StreamKind, goaway,
+};
 use tokio::task::spawn_local;
 use tokio::time::sleep_until;
 
-use super::Loop;
+use super::Http3Context;
 use super::control_stream::ControlStream;
-use super::going_away::GoingAway;
-use super::request::Exchange;
-use super::shared::{Connection, code};
+use super::graceful_shutdown::GracefulShutdown;
+use super::request::RequestTask;
+use super::shared_connection::{SharedConnection, code};
 use super::transport::CONTENT_WINDOW;
-use crate::context::Common;
+use crate::context::ServerContext;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
 use crate::turns::REQUESTS_IN_TURN;
 
-/// How long the last answers may take to arrive before a connection is closed on them.
+/// The time for the last answers to arrive before the connection is closed.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes of memory that a request takes, its task and QUIC's stream: about.
+/// The memory of a request, its task and QUIC's stream, in bytes, about.
 const REQUEST: usize = 8 * 1024;
 
-/// A connection that begins a request no more often than this waits for no turn.
+/// The interval of requests at which a connection waits for no turn.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(8);
 
-/// Requests that it may begin at once all the same.
+/// The number of requests that it may begin at once all the same.
 const REQUESTS_AT_ONCE: u32 = 4;
 
-/// Requests that may be under way however short memory is.
+/// The number of requests that may be under way however short memory is.
 const LEAST_REQUESTS: usize = 2;
 
 /// The task of a connection, beside which each request has one.
 struct ConnectionTask {
-    connection: Rc<Connection>,
-    /// Requests under way.
+    connection: Rc<SharedConnection>,
+    /// The number of requests under way.
     active: Cell<usize>,
-    /// Requests that may still begin in this turn.
+    /// The number of requests that may still begin in this turn.
     left_in_turn: Cell<u32>,
-    /// When the next request would begin at the pace that waits for no turn.
+    /// The time at which the next request would begin at [`REQUEST_INTERVAL`].
     request_due: Cell<Instant>,
-    /// When a request was last begun or ended.
+    /// The time at which a request was last begun or ended.
     used: Cell<Instant>,
-    /// What is to be woken when the last request ends.
+    /// The waker of the task, for the end of the last request.
     waker: RefCell<Option<Waker>>,
     peer: RefCell<PeerStreams>,
-    /// What QUIC may receive for handlers.
+    /// The memory of the larger receive window.
     _window: Option<Charge>,
 }
 
-/// A request that is under way; over when dropped.
-struct Active(Rc<ConnectionTask>);
+/// A request under way; over when dropped.
+struct ActiveRequest(Rc<ConnectionTask>);
 
-impl Drop for Active {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let connection = &self.0.connection;
         self.0.active.set(self.0.active.get() - 1);
@@ -81,35 +83,35 @@ impl Drop for Active {
     }
 }
 
-/// What a connection waits for.
-enum Next {
+/// An event that a connection waits for.
+enum ConnectionEvent {
     Request(SendStream, RecvStream),
     /// The deadline has passed, or draining has begun or come further.
-    Look,
+    Check,
     Lost,
 }
 
 /// Serves a connection from its handshake to its end.
-pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) {
+pub(super) async fn serve(shared: Rc<Http3Context>, connecting: Connecting, seat: Seat) {
     let settings = &shared.context.common.settings;
     let deadlines = &shared.context.deadlines;
-    let place = deadlines.add(Instant::now() + settings.header_timeout);
+    let deadline = deadlines.add(Instant::now() + settings.header_timeout);
     let handshake = shared.handshakes.begin();
     let goes_on = || !shared.context.draining.get();
-    let Some(Ok(quic)) = place.bound(connecting, goes_on).await else {
+    let Some(Ok(quic)) = deadline.bound(connecting, goes_on).await else {
         return;
     };
-    place.set(Instant::now() + settings.idle_timeout);
+    deadline.set(Instant::now() + settings.idle_timeout);
     drop(handshake);
-    let mut said = Vec::new();
-    salver_http3::settings(&mut said, &shared.limits);
-    let control = ControlStream::open(&quic).filter(|control| control.say(&said));
+    let mut frame = Vec::new();
+    salver_http3::settings(&mut frame, &shared.limits);
+    let control = ControlStream::open(&quic).filter(|control| control.write(&frame));
     let Some(control) = control else {
         let reason = b"no room for the control stream";
-        return quic.close(code(Code::StreamCreationError), reason);
+        return quic.close(code(ErrorCode::StreamCreationError), reason);
     };
-    let window = widen(&quic, &shared.context.common, &seat);
-    let connection = Connection::new(shared, quic, control, place, seat);
+    let window = widen_receive_window(&quic, &shared.context.common, &seat);
+    let connection = SharedConnection::new(shared, quic, control, deadline, seat);
     let now = Instant::now();
     let task = Rc::new(ConnectionTask {
         connection: Rc::new(connection),
@@ -128,68 +130,70 @@ pub(super) async fn serve(shared: Rc<Loop>, connecting: Connecting, seat: Seat) 
 impl ConnectionTask {
     async fn run(self: Rc<Self>) {
         spawn_local(Rc::clone(&self).take_streams());
-        let mut going = GoingAway::new();
+        let mut going = GracefulShutdown::new();
         let mut delivered = 0;
         loop {
             match self.next(&going).await {
-                Next::Lost => return,
-                Next::Request(mut send, mut receive) => {
+                ConnectionEvent::Lost => return,
+                ConnectionEvent::Request(mut send, mut receive) => {
                     if !going.takes(VarInt::from(send.id()).into_inner()) {
                         // RFC 9114 section 5.2: it can be sent again elsewhere.
-                        let _ = send.reset(code(Code::RequestRejected));
-                        let _ = receive.stop(code(Code::RequestRejected));
+                        let _ = send.reset(code(ErrorCode::RequestRejected));
+                        let _ = receive.stop(code(ErrorCode::RequestRejected));
                         continue;
                     }
                     self.take_turn().await;
                     let Some(charge) = self.begin_request() else {
-                        self.connection.came_to_nothing();
-                        let _ = send.reset(code(Code::RequestRejected));
-                        let _ = receive.stop(code(Code::RequestRejected));
+                        self.connection.count_fruitless();
+                        let _ = send.reset(code(ErrorCode::RequestRejected));
+                        let _ = receive.stop(code(ErrorCode::RequestRejected));
                         continue;
                     };
                     self.active.set(self.active.get() + 1);
                     self.used
                         .set(self.connection.shared.context.clock.now().instant);
-                    let active = Active(Rc::clone(&self));
-                    let mut exchange =
-                        Exchange::new(Rc::clone(&self.connection), send, receive, charge);
+                    let active = ActiveRequest(Rc::clone(&self));
+                    let mut task =
+                        RequestTask::new(Rc::clone(&self.connection), send, receive, charge);
                     // In a box: the runtime moves a task several times, and this one takes kilobytes.
                     spawn_local(Box::pin(async move {
-                        exchange.serve().await;
+                        task.serve().await;
                         drop(active);
                     }));
                 }
-                Next::Look if self.connection.drains() => {
+                ConnectionEvent::Check if self.connection.drains() => {
                     let now = Instant::now();
                     if let Some(stream) = going.poll(now, self.connection.quic.rtt()) {
-                        let mut said = Vec::new();
-                        goaway(&mut said, stream);
-                        // The client reads it, or will see the end.
-                        self.connection.control.say(&said);
+                        let mut frame = Vec::new();
+                        goaway(&mut frame, stream);
+                        // A client that does not read it will see the end.
+                        self.connection.control.write(&frame);
                     }
                     let until = self.used.get() + LINGER;
                     if going.is_last() && self.active.get() == 0 && now >= until {
-                        return self.connection.close(Code::NoError, "the server ends");
+                        return self.connection.close(ErrorCode::NoError, "the server ends");
                     }
                     self.connection
                         .deadline
                         .set(until.max(now + Duration::from_millis(1)));
                 }
-                Next::Look if self.connection.deadline.makes_room() => {
-                    return self.connection.close(Code::NoError, "others need the room");
+                ConnectionEvent::Check if self.connection.deadline.makes_room() => {
+                    return self
+                        .connection
+                        .close(ErrorCode::NoError, "others need the room");
                 }
-                Next::Look => {
+                ConnectionEvent::Check => {
                     let idle = self.connection.shared.context.common.settings.idle_timeout;
                     let until = self.used.get() + idle;
                     let now = Instant::now();
-                    let sent = self.connection.sent();
+                    let sent = self.connection.frames_sent();
                     if self.active.get() > 0 || sent != delivered {
                         delivered = sent;
                         self.connection.deadline.set(now + idle);
                     } else if now >= until {
                         return self
                             .connection
-                            .close(Code::NoError, "there was no request for long");
+                            .close(ErrorCode::NoError, "there was no request for long");
                     } else {
                         self.connection.deadline.set(until);
                     }
@@ -198,8 +202,8 @@ impl ConnectionTask {
         }
     }
 
-    /// Waits for a turn if requests come faster than from an ordinary client; those that have come with one that
-    /// had its turn need no other.
+    /// Waits for a turn if requests come faster than from an ordinary client; those that come with one that had its
+    /// turn need no other.
     async fn take_turn(&self) {
         let context = &self.connection.shared.context;
         if let Some(left) = self.left_in_turn.get().checked_sub(1) {
@@ -214,19 +218,19 @@ impl ConnectionTask {
         self.left_in_turn.set(REQUESTS_IN_TURN - 1);
     }
 
-    /// Waits for the next request, or for something else that is to be done.
-    async fn next(&self, going: &GoingAway) -> Next {
+    /// Waits for the next event.
+    async fn next(&self, going: &GracefulShutdown) -> ConnectionEvent {
         let mut accepting = pin!(self.connection.quic.accept_bi());
         let mut due = pin!(going.due().map(|due| sleep_until(due.into())));
         poll_fn(|context| {
             match accepting.as_mut().poll(context) {
                 Poll::Ready(Ok((send, receive))) => {
-                    return Poll::Ready(Next::Request(send, receive));
+                    return Poll::Ready(ConnectionEvent::Request(send, receive));
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(Next::Lost),
+                Poll::Ready(Err(_)) => return Poll::Ready(ConnectionEvent::Lost),
                 Poll::Pending => {}
             }
-            // Who comes later comes with another turn.
+            // Later requests need another turn.
             self.left_in_turn.set(0);
             self.connection.deadline.register(context);
             let drains = self.connection.drains();
@@ -238,7 +242,7 @@ impl ConnectionTask {
                 || (drains && !going.has_begun())
                 || due.is_some_and(|due| due.poll(context).is_ready())
             {
-                return Poll::Ready(Next::Look);
+                return Poll::Ready(ConnectionEvent::Check);
             }
             if drains && !idle_now {
                 *self.waker.borrow_mut() = Some(context.waker().clone());
@@ -248,7 +252,7 @@ impl ConnectionTask {
         .await
     }
 
-    /// Reads the client's streams of one direction, each on a task of its own.
+    /// Reads the client's unidirectional streams, each on a task of its own.
     async fn take_streams(self: Rc<Self>) {
         while let Ok(stream) = self.connection.quic.accept_uni().await {
             let task = Rc::clone(&self);
@@ -264,8 +268,8 @@ impl ConnectionTask {
         let mut begun = Vec::new();
         let (kind, rest) = loop {
             let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await else {
-                // RFC 9114 section 6.2: ended before anybody knew what it was for.
-                self.connection.came_to_nothing();
+                // RFC 9114 section 6.2: ended before its type was known.
+                self.connection.count_fruitless();
                 return Ok(());
             };
             begun.extend_from_slice(&chunk.bytes);
@@ -280,8 +284,8 @@ impl ConnectionTask {
             StreamKind::Control => None,
             StreamKind::Qpack(instructions) => Some(instructions),
             StreamKind::Unknown => {
-                let _ = stream.stop(code(Code::StreamCreationError));
-                self.connection.came_to_nothing();
+                let _ = stream.stop(code(ErrorCode::StreamCreationError));
+                self.connection.count_fruitless();
                 return Ok(());
             }
         };
@@ -290,7 +294,7 @@ impl ConnectionTask {
             match &mut instructions {
                 Some(instructions) => {
                     instructions.receive(&received)?;
-                    self.connection.came_to_nothing();
+                    self.connection.count_fruitless();
                 }
                 None => {
                     let mut input = &*received;
@@ -298,7 +302,7 @@ impl ConnectionTask {
                         if let ControlEvent::Priority(stream, priority) = event {
                             self.connection.prioritise(stream, priority);
                         }
-                        self.connection.came_to_nothing();
+                        self.connection.count_fruitless();
                     }
                 }
             }
@@ -310,7 +314,7 @@ impl ConnectionTask {
         }
     }
 
-    /// The memory of one more request; `None` if there is none. A few are always begun.
+    /// Charges the memory of one more request; `None` if there is none. A few are always begun.
     fn begin_request(&self) -> Option<Charge> {
         let account = &self.connection.seat.account;
         let room = account.room_up_to(REQUEST);
@@ -322,8 +326,12 @@ impl ConnectionTask {
     }
 }
 
-/// Has QUIC receive more at a time where there are handlers that want content, if there is memory for it.
-fn widen(quic: &quinn::Connection, common: &Common, seat: &Seat) -> Option<Charge> {
+/// Widens QUIC's receive window where there are handlers, which want content, if there is memory for it.
+fn widen_receive_window(
+    quic: &quinn::Connection,
+    common: &ServerContext,
+    seat: &Seat,
+) -> Option<Charge> {
     let more = usize::try_from(CONTENT_WINDOW).unwrap_or(usize::MAX);
     let has_room = || seat.account.room_up_to(more) >= more;
     if common.handlers.is_empty() || !has_room() {

@@ -1,4 +1,4 @@
-//! Datagrams that were received and wait in memory, to be given on as if the kernel gave them.
+//! Received datagrams that wait in memory, to be given to QUIC as if they came from the kernel.
 
 use std::io::IoSliceMut;
 
@@ -11,7 +11,7 @@ pub(super) struct Datagram {
     pub(super) bytes: Box<[u8]>,
 }
 
-/// Fills buffers with what comes next, as many as there are; how many.
+/// Fills buffers with the next datagrams; returns the number of buffers filled.
 pub(super) fn fill(
     buffers: &mut [IoSliceMut<'_>],
     metas: &mut [RecvMeta],

@@ -1,8 +1,8 @@
-//! A UDP socket whose datagrams are taken by turns of clients while many wait.
+//! A fair UDP socket: while many datagrams wait, they are taken by turns of clients.
 //!
-//! What thousands of connections send at the same moment stands in one queue of the kernel, and whoever comes behind
-//! waits until QUIC has answered all of it. So where more waits than a few hundred connections send, all of it is
-//! taken from the kernel, and given on client by client. Where less waits, nothing is copied.
+//! The datagrams that thousands of connections send at the same moment stand in one queue of the kernel, and later
+//! ones wait until QUIC has answered all of them. So where more wait than a few hundred connections send, all are
+//! taken from the kernel, and given to QUIC client by client. Where fewer wait, nothing is copied.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -16,29 +16,29 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::datagram::{Datagram, fill};
 use crate::fair_queue::FairQueue;
-use crate::seats::Client;
+use crate::seats::ClientKey;
 
-/// Bytes of datagrams that wait, about; beyond, those of clients that have more of them than others are lost.
+/// The bytes of datagrams that may wait, about; beyond, those of clients that have more of them than others are lost.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
-/// Times in a row that the kernel fills all buffers before more is said to wait than is taken as it comes.
+/// The times in a row that the kernel fills all buffers before datagrams are queued by client.
 const FULL: usize = 4;
 
-/// Times that the kernel is asked for more before some are given on.
+/// The times that the kernel is asked for more before some are given to QUIC.
 const ROUNDS: usize = 16;
 
-/// The socket: see the module.
+/// A UDP socket that takes datagrams by turns of clients.
 pub(super) struct FairSocket {
     inner: Arc<dyn AsyncUdpSocket>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<DatagramQueue>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    datagrams: FairQueue<Client, Datagram>,
+struct DatagramQueue {
+    datagrams: FairQueue<ClientKey, Datagram>,
     count: usize,
     bytes: usize,
-    /// Times in a row that the kernel has filled all buffers.
+    /// The times in a row that the kernel has filled all buffers.
     full: usize,
 }
 
@@ -51,9 +51,9 @@ impl FairSocket {
     }
 }
 
-impl Waiting {
+impl DatagramQueue {
     fn put(&mut self, received: &[u8], meta: &RecvMeta) {
-        let client = Client::of(meta.addr.ip());
+        let client = ClientKey::of(meta.addr.ip());
         if self.bytes >= MOST_WAITING {
             let fair = self.count / self.datagrams.keys().max(1);
             if self.bytes >= 2 * MOST_WAITING || self.datagrams.items_of(&client) >= fair {
@@ -66,7 +66,7 @@ impl Waiting {
         self.datagrams.push(client, Datagram { meta, bytes });
     }
 
-    /// Gives as many as fit; how many.
+    /// Takes as many datagrams as fit; returns their number.
     fn take(&mut self, buffers: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]) -> usize {
         fill(buffers, metas, || {
             let datagram = self.datagrams.pop()?;
@@ -98,12 +98,12 @@ impl AsyncUdpSocket for FairSocket {
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        // Nothing in there can be half done.
+        // No change of the queue can be half done.
         let waiting = &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ROUNDS {
             let count = match self.inner.poll_recv(context, buffers, metas) {
                 Poll::Ready(Ok(count)) => count,
-                // What is wrong is said again when nothing else waits.
+                // An error comes again when no datagram waits.
                 end if waiting.count == 0 => return end,
                 _ => break,
             };
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What the kernel is going to give: the last byte of the address, and how long it is.
+    /// The kernel's datagrams: the last byte of the address, and the length of each.
     #[derive(Debug, Default)]
     struct Kernel(Mutex<VecDeque<(u8, usize)>>);
 
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Whose datagrams come next, a few at a time.
+    /// The clients of the next datagrams, a few at a time.
     fn next(socket: &FairSocket) -> Vec<u8> {
         let mut bytes = vec![[0; 2000]; 8];
         let mut buffers: Vec<_> = bytes

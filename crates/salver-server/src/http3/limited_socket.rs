@@ -1,5 +1,5 @@
-//! A UDP socket that sends no more than is right to addresses that have not been proved: what is too much is
-//! lost, as it may be on any network, and QUIC sends it again when it has heard from there.
+//! A UDP socket with the amplification limit: datagrams beyond it are lost, as they may be on any network, and QUIC
+//! sends them again when it has heard from the address.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -18,16 +18,17 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use super::amplification::AmplificationLimit;
 use super::path_state::{PathState, take_path_state};
 
-/// Addresses that are remembered because what was sent there was acknowledged.
+/// The number of addresses that are remembered as confirmed, by acknowledgements.
 const CONFIRMED: usize = 4096;
 
-/// See the module. Almost all datagrams are of confirmed paths, and cost a hash of their address.
+/// A UDP socket with the amplification limit. Almost all datagrams are of confirmed paths, and cost a hash of their
+/// address.
 pub(super) struct LimitedSocket {
     inner: Arc<dyn AsyncUdpSocket>,
     limit: Mutex<AmplificationLimit>,
-    /// Whether it matters how much comes from where.
+    /// True while the limit has unconfirmed paths, for which received bytes count.
     watches_paths: AtomicBool,
-    /// Hashes of addresses, each at the place that it names; one may have taken another one's.
+    /// The hashes of confirmed addresses, each at the place that it names; one may have taken another one's.
     confirmed: Box<[AtomicU64]>,
     hashes: RandomState,
 }
@@ -44,43 +45,44 @@ impl LimitedSocket {
     }
 
     fn lock(&self) -> MutexGuard<'_, AmplificationLimit> {
-        // Nothing in there can be half done.
+        // No change of the limit can be half done.
         self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, received: &[u8], meta: &RecvMeta) {
         if received.first().is_some_and(|first| first & 0x80 != 0) {
-            self.lock().shakes_hands(meta.addr, received, meta.stride);
+            self.lock()
+                .handshake_received(meta.addr, received, meta.stride);
         }
         if self.watches_paths.load(Ordering::Relaxed) {
             let mut limit = self.lock();
-            limit.received(Instant::now(), meta.addr, received.len());
+            limit.path_received(Instant::now(), meta.addr, received.len());
             let watches = limit.watches_paths();
             self.watches_paths.store(watches, Ordering::Relaxed);
         }
     }
 
-    /// How many bytes of it may be sent.
+    /// The bytes of a transmission that may be sent.
     fn allowed(&self, transmit: &Transmit<'_>) -> usize {
         let (address, contents) = (transmit.destination, transmit.contents);
         let state = take_path_state(contents.len());
         let size = transmit.segment_size.unwrap_or(contents.len());
         if contents.first().is_some_and(|first| first & 0x80 != 0) {
-            return self.lock().handshake(address, contents, size);
+            return self.lock().allow_handshake(address, contents, size);
         }
         if self.is_confirmed(address, state) {
             return contents.len();
         }
         let mut limit = self.lock();
-        let allowed = limit.path(Instant::now(), address, (contents.len(), size), state);
+        let allowed = limit.allow_path(Instant::now(), address, (contents.len(), size), state);
         let watches = limit.watches_paths();
         self.watches_paths.store(watches, Ordering::Relaxed);
         allowed
     }
 
-    /// Whether the address is right, as this transmission shows or an earlier one has.
+    /// True if the address is confirmed, by the state of this transmission or of an earlier one.
     fn is_confirmed(&self, address: SocketAddr, state: PathState) -> bool {
-        // 0 is nobody's.
+        // 0 is the hash of no address.
         let hash = self.hashes.hash_one(address) | 1;
         let place = usize::try_from(hash >> 32).unwrap_or_default() % CONFIRMED;
         let Some(place) = self.confirmed.get(place) else {

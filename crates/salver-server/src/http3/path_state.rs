@@ -1,8 +1,8 @@
-//! Whether the datagram that QUIC sends next goes to an address that is known to be the client's.
+//! The state of the path of the datagrams that QUIC sends next: confirmed as the client's or not.
 //!
-//! QUIC does not say so to its socket. But it tells the congestion controller of a path of each datagram
-//! before it hands it to the socket, and of acknowledgements only once the path is validated (RFC 9000 section
-//! 8.2): what came before were those of another path. A new path has a new controller.
+//! QUIC does not tell its socket. But it tells the congestion controller of a path of each datagram before it hands
+//! it to the socket, and of acknowledgements only once the path is validated (RFC 9000 section 8.2): those before are
+//! of another path. A new path has a new controller.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -13,64 +13,65 @@ use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicC
 use quinn_proto::RttEstimator;
 
 thread_local! {
-    /// What was said last on this thread, which the socket takes.
-    static SENT: Cell<Option<Sent>> = const { Cell::new(None) };
+    /// The last transmission that a controller of this thread was told of, which the socket takes.
+    static LAST_SENT: Cell<Option<SentDatagrams>> = const { Cell::new(None) };
 }
 
-/// What a path is about to send.
+/// A transmission that a controller was told of.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentDatagrams {
     bytes: u64,
     state: PathState,
 }
 
-/// What is known of the path of a datagram.
+/// The state of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PathState {
-    /// What was sent there was acknowledged.
+    /// The path is validated: datagrams sent there were acknowledged.
     Confirmed,
     /// The connection uses it, and may or may not have validated it; until then QUIC sends one datagram at most
     /// beyond three times what came from there.
     InUse,
-    /// QUIC says nothing: it only looks for another path, or for a larger datagram.
+    /// No controller was told: QUIC only probes another path, or a larger datagram.
     Unknown,
 }
 
-/// The path of the datagrams that QUIC is about to send, of so many bytes together; known once.
+/// The state of the path of the datagrams that QUIC is about to send, of so many bytes together. It can be taken
+/// once.
 pub(super) fn take_path_state(bytes: usize) -> PathState {
-    match SENT.take() {
+    match LAST_SENT.take() {
         Some(sent) if u64::try_from(bytes) == Ok(sent.bytes) => sent.state,
         _ => PathState::Unknown,
     }
 }
 
-/// Makes what QUIC uses by default, watched.
+/// The factory of the default congestion controllers, watched.
 #[derive(Debug, Default)]
 pub(super) struct WatchedCubic(Arc<CubicConfig>);
 
 impl ControllerFactory for WatchedCubic {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Watched {
+        Box::new(WatchedController {
             inner: Arc::clone(&self.0).build(now, current_mtu),
             is_confirmed: false,
         })
     }
 }
 
-/// The congestion controller of one path.
-struct Watched {
+/// The congestion controller of one path, watched.
+struct WatchedController {
     inner: Box<dyn Controller>,
     is_confirmed: bool,
 }
 
-impl Controller for Watched {
+impl Controller for WatchedController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         let state = if self.is_confirmed {
             PathState::Confirmed
         } else {
             PathState::InUse
         };
-        SENT.set(Some(Sent { bytes, state }));
+        LAST_SENT.set(Some(SentDatagrams { bytes, state }));
         self.inner.on_sent(now, bytes, last_packet_number);
     }
 
@@ -120,9 +121,9 @@ impl Controller for Watched {
         self.inner.metrics()
     }
 
-    /// For another path: a client's NAT has given it another port.
+    /// A controller for another path: a client's NAT has given it another port.
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Watched {
+        Box::new(WatchedController {
             inner: self.inner.clone_box(),
             is_confirmed: false,
         })

@@ -1,4 +1,4 @@
-//! One request and its answer, on a stream of their own.
+//! The task of one request and its answer, on a stream of their own.
 
 mod sending;
 
@@ -12,100 +12,103 @@ use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_assets::{Method, RequestPath, ResponsePlan};
 use salver_fields::{Priority, RequestHead};
-use salver_http3::{CONTINUE, Code, Event, RequestStream, StreamFailure};
-use salver_semantics::{LeastRate, Method as Sent};
+use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
+use salver_semantics::LeastRate;
 
-use super::send_order::Place;
-use super::shared::{Connection, code};
+use super::send_order::SendSlot;
+use super::shared_connection::{SharedConnection, code};
 use super::stall_timer::StallTimer;
-use crate::asking::{Asked, ask, error, method, request};
-use crate::handler::{Peer, RequestBody, given};
+use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
+use crate::handler::{Peer, RequestBody, to_http_request};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
 use crate::report::report;
 
-/// A request and its answer.
-pub(super) struct Exchange {
-    connection: Rc<Connection>,
+/// The task of one request and its answer.
+pub(super) struct RequestTask {
+    connection: Rc<SharedConnection>,
     send: SendStream,
     receive: RecvStream,
     stream: RequestStream,
     /// The request whose content is awaited.
-    held: Option<Waiting>,
-    /// What came too early to be read.
+    unfinished: Option<UnfinishedRequest>,
+    /// Input that was received before it could be parsed.
     next: Option<Bytes>,
-    /// Its method, if it is known.
-    method: Option<Sent>,
+    /// The method, if it is known.
+    method: Option<Method>,
     priority: Priority,
-    /// What QUIC was told of it.
+    /// The priority that QUIC was told.
     applied: i32,
-    /// Up to when the client's priorities have been looked at.
+    /// The number of the client's priority updates that have been applied.
     reprioritised: u64,
     stall_timer: StallTimer,
-    /// Of the answer's content.
+    /// The length of the answer's content.
     length: u64,
-    /// While the answer is on its way.
-    place: Option<Place>,
-    /// Done when the client does not want the answer any more; made when it waits for its turn.
+    /// The slot of the answer while it is sent.
+    slot: Option<SendSlot>,
+    /// Ready when the client has stopped the stream; made when the answer waits for its turn.
     withdrawn: Option<Pin<Box<Stopped>>>,
-    /// The memory of the request, with its head as far as it has come.
+    /// The memory of the request, with its head as far as it was received.
     charge: Charge,
-    /// What of it is not the head.
+    /// The part of it that is not the head.
     base: usize,
 }
 
-/// What [`SendStream::stopped`] gives.
+/// The future of [`SendStream::stopped`].
 type Stopped = dyn Future<Output = Result<Option<VarInt>, StoppedError>>;
 
-/// Why an exchange ends early.
-enum Failure {
-    /// Answered, and not to be read any further.
+/// The failure of a request or its answer.
+enum RequestFailure {
+    /// The request is refused, or the stream or connection ends.
     Request(StreamFailure),
-    /// The client took too long to send it.
+    /// The client took too long to send the request.
     Late,
-    /// There is no room for its content.
+    /// There is no memory for the request.
     Full,
-    /// The client does not want it any more, or is gone.
+    /// The client has stopped the stream, or is gone.
     Gone,
-    /// The client takes nothing.
+    /// The client takes too little of the answer.
     Stalled,
-    /// The content can not be sent as the head said.
+    /// The content cannot be sent as the head announced it.
     Content(io::Error),
 }
 
-impl Failure {
-    /// Whether what was asked for led to nothing, by what the client did.
+impl RequestFailure {
+    /// True if the request led to nothing, by the client's fault.
     fn is_fruitless(&self) -> bool {
-        matches!(self, Failure::Request(_) | Failure::Late | Failure::Gone)
+        matches!(
+            self,
+            RequestFailure::Request(_) | RequestFailure::Late | RequestFailure::Gone
+        )
     }
 }
 
-impl<F: Into<StreamFailure>> From<F> for Failure {
+impl<F: Into<StreamFailure>> From<F> for RequestFailure {
     fn from(failure: F) -> Self {
-        Failure::Request(failure.into())
+        RequestFailure::Request(failure.into())
     }
 }
 
 /// A request whose content is awaited.
-struct Waiting {
+struct UnfinishedRequest {
     head: RequestHead<'static>,
-    /// For handlers, if there are any.
+    /// The content received so far, if there are handlers.
     content: Option<RequestBody>,
 }
 
-impl Exchange {
+impl RequestTask {
     pub(super) fn new(
-        connection: Rc<Connection>,
+        connection: Rc<SharedConnection>,
         send: SendStream,
         receive: RecvStream,
         charge: Charge,
     ) -> Self {
-        Exchange {
+        RequestTask {
             connection,
             send,
             receive,
             stream: RequestStream::default(),
-            held: None,
+            unfinished: None,
             next: None,
             method: None,
             priority: Priority::default(),
@@ -113,7 +116,7 @@ impl Exchange {
             reprioritised: 0,
             stall_timer: StallTimer::default(),
             length: 0,
-            place: None,
+            slot: None,
             withdrawn: None,
             base: charge.bytes(),
             charge,
@@ -123,19 +126,23 @@ impl Exchange {
     /// Reads the request and answers it.
     pub(super) async fn serve(&mut self) {
         let answer = self.answer().await;
-        let led_to_nothing = answer.as_ref().is_err_and(Failure::is_fruitless);
+        let led_to_nothing = answer.as_ref().is_err_and(RequestFailure::is_fruitless);
         // A client that reads nothing of its answer keeps no room from others.
-        self.held = None;
-        let error = |status, text| error(status, text, self.method);
+        self.unfinished = None;
+        let error = |status, text| error_plan(status, text, self.method);
         // The plan, and why the request is not read any further.
         let planned = match answer {
             Ok(plan) => Ok((plan, None)),
-            Err(Failure::Request(StreamFailure::Refused(refusal))) => {
+            Err(RequestFailure::Request(StreamFailure::Refused(refusal))) => {
                 let plan = error(refusal.status, refusal.reason);
-                Ok((plan, Some(Code::of(&refusal))))
+                Ok((plan, Some(ErrorCode::of(&refusal))))
             }
-            Err(Failure::Late) => Ok((error(408, "Request Timeout"), Some(Code::NoError))),
-            Err(Failure::Full) => Ok((error(503, "Service Unavailable"), Some(Code::NoError))),
+            Err(RequestFailure::Late) => {
+                Ok((error(408, "Request Timeout"), Some(ErrorCode::NoError)))
+            }
+            Err(RequestFailure::Full) => {
+                Ok((error(503, "Service Unavailable"), Some(ErrorCode::NoError)))
+            }
             Err(failure) => Err(failure),
         };
         let sent = match planned {
@@ -148,75 +155,87 @@ impl Exchange {
             }
             Err(failure) => Err(failure),
         };
-        if led_to_nothing || sent.as_ref().is_err_and(Failure::is_fruitless) {
-            self.connection.came_to_nothing();
+        if led_to_nothing || sent.as_ref().is_err_and(RequestFailure::is_fruitless) {
+            self.connection.count_fruitless();
         } else if sent.is_ok() {
-            self.connection.came_to_something();
+            self.connection.count_delivered();
         }
         let Err(failure) = sent else { return };
         let reset = match failure {
-            Failure::Request(StreamFailure::Connection(error)) => {
+            RequestFailure::Request(StreamFailure::Connection(error)) => {
                 return self.connection.fail(error);
             }
-            Failure::Request(StreamFailure::Stream(why)) => why,
-            Failure::Request(StreamFailure::Refused(refusal)) => Code::of(&refusal),
-            Failure::Late | Failure::Full | Failure::Gone => Code::RequestCancelled,
-            Failure::Stalled => {
+            RequestFailure::Request(StreamFailure::Stream(why)) => why,
+            RequestFailure::Request(StreamFailure::Refused(refusal)) => ErrorCode::of(&refusal),
+            RequestFailure::Late | RequestFailure::Full | RequestFailure::Gone => {
+                ErrorCode::RequestCancelled
+            }
+            RequestFailure::Stalled => {
                 report(
                     &self.connection.shared.context.common,
                     &io::ErrorKind::TimedOut.into(),
                 );
-                Code::RequestCancelled
+                ErrorCode::RequestCancelled
             }
-            Failure::Content(error) => {
+            RequestFailure::Content(error) => {
                 report(&self.connection.shared.context.common, &error);
-                Code::InternalError
+                ErrorCode::InternalError
             }
         };
-        // What has not left is not to complete anything: never padded, never cut short unseen.
+        // A reset, so that an answer that is cut short never looks whole.
         let _ = self.send.reset(code(reset));
         let _ = self.receive.stop(code(reset));
     }
 
     /// The plan of the answer.
-    async fn answer(&mut self) -> Result<ResponsePlan, Failure> {
+    async fn answer(&mut self) -> Result<ResponsePlan, RequestFailure> {
         let asked = poll_fn(|context| self.poll_request(context)).await;
         self.stall_timer.renew();
         let asked = asked?;
         Ok(match asked {
-            Asked::Plan(plan) => plan,
-            Asked::Later(mut plan) => {
+            Dispatched::Ready(plan) => plan,
+            Dispatched::Pending(mut plan) => {
                 self.connection.await_answer();
                 let mut withdrawn = pin!(self.send.stopped());
                 poll_fn(|context| match plan.as_mut().poll(context) {
                     Poll::Ready(plan) => Poll::Ready(Ok(plan)),
-                    Poll::Pending => withdrawn.as_mut().poll(context).map(|_| Err(Failure::Gone)),
+                    Poll::Pending => withdrawn
+                        .as_mut()
+                        .poll(context)
+                        .map(|_| Err(RequestFailure::Gone)),
                 })
                 .await?
             }
         })
     }
 
-    /// Reads until there is a whole request, and asks.
-    fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Asked, Failure>> {
+    /// Reads until there is a whole request, and dispatches it.
+    fn poll_request(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Dispatched, RequestFailure>> {
         let shared = Rc::clone(&self.connection.shared);
         let mut scratch = shared.scratch.borrow_mut();
         let scratch = &mut *scratch;
         loop {
             let Some(bytes) = ready!(self.poll_piece(context))? else {
                 self.stream.end()?;
-                let incomplete = StreamFailure::Stream(Code::RequestIncomplete);
-                let Waiting { head, content } = self.held.take().ok_or(incomplete)?;
-                return Poll::Ready(Ok(self.ask(head, content)));
+                let incomplete = StreamFailure::Stream(ErrorCode::RequestIncomplete);
+                let UnfinishedRequest { head, content } =
+                    self.unfinished.take().ok_or(incomplete)?;
+                return Poll::Ready(Ok(self.dispatch(head, content)));
             };
             let mut input = &*bytes;
             loop {
-                let mut content = self.held.as_mut().and_then(|held| held.content.as_mut());
+                let mut content = self
+                    .unfinished
+                    .as_mut()
+                    .and_then(|unfinished| unfinished.content.as_mut());
                 let buffer = content.as_mut().map(|content| content.buffer());
                 let limits = &shared.limits;
                 let received = self.stream.receive(limits, &mut input, scratch, buffer);
                 if content.is_some_and(|content| content.count().is_err()) {
-                    return Poll::Ready(Err(Failure::Full));
+                    return Poll::Ready(Err(RequestFailure::Full));
                 }
                 match received {
                     Ok(Event::Head) => {}
@@ -225,7 +244,7 @@ impl Exchange {
                         let more = held.saturating_sub(self.charge.bytes());
                         let account = &self.connection.seat.account;
                         if more > 0 && account.room_up_to(more) < more {
-                            return Poll::Ready(Err(Failure::Full));
+                            return Poll::Ready(Err(RequestFailure::Full));
                         }
                         self.charge.set(held);
                         break;
@@ -240,63 +259,71 @@ impl Exchange {
                 self.stream.announce(head.content_length);
                 self.priority = head.priority;
                 let expects = head.expects_continue;
-                let method = method(head.method);
-                let refused = matches!(method, Method::NotAllowed | Method::NotImplemented);
+                let refused = !head.method.is_served();
                 let content = shared
                     .context
                     .common
                     .request_body(&self.connection.seat.account);
                 if expects && refused && content.is_none() {
-                    // The client asked whether to send the content; it need not (RFC 9110 section
-                    // 10.1.1), and if it does all the same nobody reads it.
-                    return Poll::Ready(Ok(self.ask(head, None)));
+                    // The client waits before it sends the content; it need not send it (RFC 9110 section 10.1.1),
+                    // and if it does all the same it is not read.
+                    return Poll::Ready(Ok(self.dispatch(head, None)));
                 }
                 // Nearly always the end has come with the head, and nothing is copied.
                 if input.is_empty() && self.has_ended(context) {
                     self.stream.end()?;
-                    return Poll::Ready(Ok(self.ask(head, None)));
+                    return Poll::Ready(Ok(self.dispatch(head, None)));
                 }
                 if expects {
-                    // A few bytes, for which there is room at the beginning of a stream; who does
-                    // not get them sends the content after a while all the same.
+                    // A few bytes, for which there is room at the beginning of a stream; a client that does not get
+                    // them sends the content after a while all the same.
                     let mut going_on = [Bytes::from_static(CONTINUE)];
                     let _ = pin!(self.send.write_chunks(&mut going_on)).poll(context);
                 }
                 let head = head.into_owned();
-                self.held = Some(Waiting { head, content });
+                self.unfinished = Some(UnfinishedRequest { head, content });
             }
         }
     }
 
-    /// Asks for the answer to a whole request.
-    fn ask(&self, head: RequestHead<'_>, content: Option<RequestBody>) -> Asked {
+    /// Dispatches a whole request.
+    fn dispatch(&self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
         let connection = &self.connection;
         let context = &connection.shared.context;
-        let (request, lines) = request(head);
-        let given = |path: Option<&RequestPath<'_>>| {
+        let (request, lines) = engine_request(head);
+        let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer {
                 address: canonical(connection.quic.remote_address()),
                 over_tls: true,
             };
             let version = http::Version::HTTP_3;
-            given(version, &request, path, lines.iter(), content, Some(peer))
+            to_http_request(version, &request, path, lines.iter(), content, Some(peer))
         };
         let now = context.clock.now();
-        ask(context, &connection.seat.account, &request, given, now)
+        dispatch(
+            context,
+            &connection.seat.account,
+            &request,
+            http_request,
+            now,
+        )
     }
 
-    /// What comes next of the request; `None` at its end.
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Failure>> {
+    /// The next piece of the request; `None` at its end.
+    fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, RequestFailure>> {
         if let Some(next) = self.next.take() {
             return Poll::Ready(Ok(Some(next)));
         }
         match self.poll_read(context) {
-            // No piece prolongs the time for all of them.
-            Poll::Ready(read) => Poll::Ready(read.map_err(|_| Failure::Gone)),
+            // The time is that of the whole head, or of the whole content.
+            Poll::Ready(read) => Poll::Ready(read.map_err(|_| RequestFailure::Gone)),
             Poll::Pending => {
                 let shared = &self.connection.shared;
                 let settings = &shared.context.common.settings;
-                let timeout = match self.held {
+                let timeout = match self.unfinished {
                     None => settings.header_timeout,
                     Some(_) => settings.idle_timeout,
                 };
@@ -304,14 +331,14 @@ impl Exchange {
                     .stall_timer
                     .is_over(shared, context, &LeastRate::pause(timeout), || 0)
                 {
-                    return Poll::Ready(Err(Failure::Late));
+                    return Poll::Ready(Err(RequestFailure::Late));
                 }
                 Poll::Pending
             }
         }
     }
 
-    /// Whether the end of the request is here already.
+    /// True if the end of the request has been received already.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
         match self.poll_read(context) {
             Poll::Ready(Ok(None)) => true,

@@ -1,8 +1,8 @@
 //! The order in which the answers of one connection hand content to QUIC.
 //!
-//! QUIC sends what it was handed by priority and in turns. But room - the client's window for the connection,
-//! and what may wait to be acknowledged - goes to whoever asks first, and those that found none are woken
-//! last come, first served. So only the head of this order asks.
+//! QUIC sends the content that it has by priority and in turns. But room - the client's window for the connection,
+//! and the bytes that may wait to be acknowledged - goes to the stream that asks first, and those that found none are
+//! woken last come, first served. So only the head of this order asks.
 //!
 //! ```text
 //!            at the tail                      64 KiB, or all that there is
@@ -12,9 +12,9 @@
 //!                                     └─── no room on its own stream: out until QUIC wakes it
 //! ```
 //!
-//! What is more urgent stands before what is less (RFC 9218 section 4.1), and of equal urgency small answers
-//! before large ones. An answer that its client does not read is not in the order, so that it holds up no other
-//! (RFC 9218 section 10).
+//! More urgent answers stand before less urgent ones (RFC 9218 section 4.1), and of equal urgency small ones before
+//! large ones. An answer that its client does not read is not in the order, so that it holds up no other (RFC 9218
+//! section 10).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,32 +23,32 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
-/// What an answer hands over before others of its rank have their turn, in bytes; what is no longer than this
-/// is small.
+/// The bytes that an answer hands over before others of its rank have their turn; an answer that is no longer is
+/// small.
 pub(super) const TURN: usize = 64 * 1024;
 
-/// The answers of one connection that are on their way.
+/// The order of the answers that one connection sends.
 #[derive(Default)]
-pub(super) struct SendOrder(RefCell<Inner>);
+pub(super) struct SendOrder(RefCell<OrderState>);
 
 #[derive(Default)]
-struct Inner {
-    answers: Slab<Answer>,
-    /// Those that want to hand something over, by rank and then by when they came.
+struct OrderState {
+    answers: Slab<OrderEntry>,
+    /// The keys of those that have content to hand over, by rank and then in the order in which they came.
     queue: VecDeque<usize>,
 }
 
-struct Answer {
+struct OrderEntry {
     rank: Rank,
     is_queued: bool,
-    /// What it may still hand over in this turn, in bytes.
+    /// The bytes that it may still hand over in this turn.
     left: usize,
-    /// It found no room when it was alone, so that nobody asked where.
+    /// True if it found no room when it was alone, so that it was not checked where.
     is_stuck: bool,
     waker: Option<Waker>,
 }
 
-/// What decides which answer goes first; the lower one does.
+/// The rank of an answer; the lower one goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Rank {
     urgency: u8,
@@ -63,46 +63,46 @@ impl Rank {
         }
     }
 
-    /// What QUIC is told of it: there the larger number goes first, and 0 is what a small answer of the
-    /// usual urgency has, of which nothing needs to be said.
+    /// The priority for QUIC, where the larger number goes first. A small answer of the usual urgency has 0, the
+    /// default.
     pub(super) fn quic_priority(self) -> i32 {
         let usual = i32::from(salver_fields::Priority::default().urgency);
         2 * (usual - i32::from(self.urgency)) - i32::from(self.is_large)
     }
 }
 
-/// One answer's place in the order; free again when dropped.
-pub(super) struct Place {
+/// The slot of one answer in the order; free again when dropped.
+pub(super) struct SendSlot {
     order: Rc<SendOrder>,
     key: usize,
 }
 
 impl SendOrder {
-    /// A place for an answer, which does not count before it wants to hand something over.
-    pub(super) fn place(self: &Rc<Self>, rank: Rank) -> Place {
-        let key = self.0.borrow_mut().answers.insert(Answer {
+    /// Takes a slot for an answer, which is not queued before it has content to hand over.
+    pub(super) fn slot(self: &Rc<Self>, rank: Rank) -> SendSlot {
+        let key = self.0.borrow_mut().answers.insert(OrderEntry {
             rank,
             is_queued: false,
             left: 0,
             is_stuck: false,
             waker: None,
         });
-        Place {
+        SendSlot {
             order: Rc::clone(self),
             key,
         }
     }
 
-    /// Changes something, and wakes the answer that is the head thereby.
-    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        let mut inner = self.0.borrow_mut();
-        let before = inner.queue.front().copied();
-        let changed = change(&mut inner);
-        let head = inner.queue.front().copied();
+    /// Applies a change, and wakes the answer that becomes the head by it.
+    fn change<T>(&self, change: impl FnOnce(&mut OrderState) -> T) -> T {
+        let mut state = self.0.borrow_mut();
+        let before = state.queue.front().copied();
+        let changed = change(&mut state);
+        let head = state.queue.front().copied();
         let head = head.filter(|head| before != Some(*head));
-        let waker = head.and_then(|head| inner.answers.get_mut(head)?.waker.take());
+        let waker = head.and_then(|head| state.answers.get_mut(head)?.waker.take());
         // Waking is done last: it may lead back here.
-        drop(inner);
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -110,7 +110,7 @@ impl SendOrder {
     }
 }
 
-impl Inner {
+impl OrderState {
     fn enter(&mut self, key: usize) {
         let Some(answer) = self.answers.get_mut(key) else {
             return;
@@ -137,13 +137,13 @@ impl Inner {
     }
 }
 
-impl Place {
-    /// How many bytes it may hand over now; pending, without anything to wake the task but this order, while
-    /// it is another one's turn.
+impl SendSlot {
+    /// The bytes that it may hand over now. Pending while it is another one's turn; then only this order wakes the
+    /// task.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<usize> {
         let stuck = {
-            let inner = &mut *self.order.0.borrow_mut();
-            let Some(answer) = inner.answers.get_mut(self.key) else {
+            let state = &mut *self.order.0.borrow_mut();
+            let Some(answer) = state.answers.get_mut(self.key) else {
                 return Poll::Ready(TURN);
             };
             let is_new = !answer.is_queued;
@@ -153,14 +153,14 @@ impl Place {
                 } else {
                     usize::MAX
                 };
-                inner.enter(self.key);
+                state.enter(self.key);
             }
-            let head = inner.queue.front().copied();
+            let head = state.queue.front().copied();
             if head == Some(self.key) {
-                let left = inner.answers.get(self.key).map_or(0, |answer| answer.left);
+                let left = state.answers.get(self.key).map_or(0, |answer| answer.left);
                 return Poll::Ready(left);
             }
-            if let Some(answer) = inner.answers.get_mut(self.key)
+            if let Some(answer) = state.answers.get_mut(self.key)
                 && !answer
                     .waker
                     .as_ref()
@@ -168,9 +168,9 @@ impl Place {
             {
                 answer.waker = Some(context.waker().clone());
             }
-            // Now somebody waits for it, so that it has to find out where there is no room.
+            // Now another answer waits for it, so that it has to find out where there is no room.
             let head = head.filter(|_| is_new);
-            let head = head.and_then(|head| inner.answers.get_mut(head));
+            let head = head.and_then(|head| state.answers.get_mut(head));
             head.filter(|head| head.is_stuck)
                 .and_then(|head| head.waker.take())
         };
@@ -180,33 +180,33 @@ impl Place {
         Poll::Pending
     }
 
-    /// The head has handed over so many bytes.
+    /// Counts bytes that the head has handed over.
     pub(super) fn handed_over(&self, bytes: usize) {
-        self.order.change(|inner| {
-            let Some(answer) = inner.answers.get_mut(self.key) else {
+        self.order.change(|state| {
+            let Some(answer) = state.answers.get_mut(self.key) else {
                 return;
             };
             answer.left = answer.left.saturating_sub(bytes);
             answer.is_stuck = false;
             if answer.left == 0 {
-                inner.leave(self.key);
+                state.leave(self.key);
             }
         });
     }
 
-    /// The head has found no room. If others wait, and `connection_has_room`, it is the client's window for
-    /// its own stream that is used up, and they go on without it.
+    /// Notes that the head has found no room. If others wait, and `connection_has_room`, the client's window for its
+    /// stream is used up, and they go on without it.
     pub(super) fn found_no_room(
         &self,
         context: &mut Context<'_>,
         connection_has_room: impl FnOnce(&mut Context<'_>) -> bool,
     ) {
         let is_alone = {
-            let inner = &mut *self.order.0.borrow_mut();
-            let is_alone = inner.queue.len() <= 1;
-            if let Some(answer) = inner.answers.get_mut(self.key) {
+            let state = &mut *self.order.0.borrow_mut();
+            let is_alone = state.queue.len() <= 1;
+            if let Some(answer) = state.answers.get_mut(self.key) {
                 answer.is_stuck = is_alone;
-                // If it is no longer the head when QUIC has room, it has to hear of it when it is again.
+                // If it is no longer the head when QUIC has room, it has to be woken when it is again.
                 answer.waker = Some(context.waker().clone());
             }
             is_alone
@@ -216,30 +216,30 @@ impl Place {
         }
     }
 
-    /// There is nothing to hand over for now.
+    /// Leaves the queue: there is nothing to hand over for now.
     pub(super) fn leave(&self) {
-        self.order.change(|inner| inner.leave(self.key));
+        self.order.change(|state| state.leave(self.key));
     }
 
-    /// The client wants it sooner or later than it said before.
+    /// Changes the rank, by a priority update of the client.
     pub(super) fn set_rank(&self, rank: Rank) {
-        self.order.change(|inner| {
-            let Some(answer) = inner.answers.get_mut(self.key) else {
+        self.order.change(|state| {
+            let Some(answer) = state.answers.get_mut(self.key) else {
                 return;
             };
             let was_queued = answer.is_queued;
-            inner.leave(self.key);
-            if let Some(answer) = inner.answers.get_mut(self.key) {
+            state.leave(self.key);
+            if let Some(answer) = state.answers.get_mut(self.key) {
                 answer.rank = rank;
             }
             if was_queued {
-                inner.enter(self.key);
+                state.enter(self.key);
             }
         });
     }
 }
 
-impl Drop for Place {
+impl Drop for SendSlot {
     fn drop(&mut self) {
         self.leave();
         let answer = self.order.0.borrow_mut().answers.try_remove(self.key);
@@ -258,7 +258,7 @@ mod tests {
 
     /// An answer with a task of its own.
     struct Task {
-        place: Place,
+        slot: SendSlot,
         woken: Arc<Wakes>,
         waker: Waker,
     }
@@ -267,19 +267,19 @@ mod tests {
         fn new(order: &Rc<SendOrder>, urgency: u8, length: u64) -> Self {
             let (woken, waker) = Wakes::new();
             Task {
-                place: order.place(Rank::new(urgency, length)),
+                slot: order.slot(Rank::new(urgency, length)),
                 waker,
                 woken,
             }
         }
 
         fn poll(&self) -> Poll<usize> {
-            self.place.poll(&Context::from_waker(&self.waker))
+            self.slot.poll(&Context::from_waker(&self.waker))
         }
 
         fn finds_no_room(&self, connection_has_room: bool) {
             let context = &mut Context::from_waker(&self.waker);
-            self.place.found_no_room(context, |_| connection_has_room);
+            self.slot.found_no_room(context, |_| connection_has_room);
         }
 
         /// How often it was woken since the last call.
@@ -309,10 +309,10 @@ mod tests {
                 }
                 if let Poll::Ready(most) = tasks[at].poll() {
                     let bytes = most.min(room).min(left[at]);
-                    tasks[at].place.handed_over(bytes);
+                    tasks[at].slot.handed_over(bytes);
                     left[at] -= bytes;
                     if left[at] == 0 {
-                        tasks[at].place.leave();
+                        tasks[at].slot.leave();
                     } else {
                         let _ = tasks[at].poll();
                     }
@@ -346,13 +346,13 @@ mod tests {
         for _ in 0..1000 {
             assert!(second.poll().is_pending() && third.poll().is_pending());
         }
-        first.place.handed_over(TURN - 1);
+        first.slot.handed_over(TURN - 1);
         assert_eq!(first.poll(), Poll::Ready(1));
         assert_eq!(all.each_ref().map(Task::woken), [0, 0, 0]);
-        first.place.handed_over(1);
+        first.slot.handed_over(1);
         assert_eq!(all.each_ref().map(Task::woken), [0, 1, 0]);
         assert!(first.poll().is_pending() && second.poll().is_ready());
-        second.place.leave();
+        second.slot.leave();
         assert_eq!(all.each_ref().map(Task::woken), [0, 0, 1]);
     }
 
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(all.each_ref().map(Task::woken), [0, 1, 0]);
         assert!(second.poll().is_ready() && third.poll().is_pending());
         assert!(unread.poll().is_pending());
-        second.place.leave();
+        second.slot.leave();
         assert_eq!(all.each_ref().map(Task::woken), [0, 0, 1]);
         assert!(third.poll().is_ready() && unread.poll().is_pending());
     }
@@ -381,7 +381,7 @@ mod tests {
         assert!(unread.poll().is_ready());
         let mut asked = false;
         let context = &mut Context::from_waker(&unread.waker);
-        unread.place.found_no_room(context, |_| {
+        unread.slot.found_no_room(context, |_| {
             asked = true;
             true
         });
@@ -401,7 +401,7 @@ mod tests {
         overtaken.finds_no_room(false);
         assert!(urgent.poll().is_ready());
         urgent.finds_no_room(false);
-        urgent.place.leave();
+        urgent.slot.leave();
         assert_eq!(all.each_ref().map(Task::woken), [1, 0, 0]);
     }
 
@@ -410,20 +410,20 @@ mod tests {
         let mut all = tasks([(3, LARGE), (3, LARGE), (6, LARGE)]);
         assert!(all[0].poll().is_ready());
         assert!(all[1].poll().is_pending() && all[2].poll().is_pending());
-        all[2].place.set_rank(Rank::new(0, LARGE));
+        all[2].slot.set_rank(Rank::new(0, LARGE));
         assert_eq!(all.each_ref().map(Task::woken), [0, 0, 1]);
         assert!(all[2].poll().is_ready() && all[0].poll().is_pending());
-        all[2].place.set_rank(Rank::new(7, LARGE));
+        all[2].slot.set_rank(Rank::new(7, LARGE));
         assert_eq!(all.each_ref().map(Task::woken), [1, 0, 0]);
         assert!(all[2].poll().is_pending());
         // It is gone, and its key may be another one's.
-        let order = Rc::clone(&all[0].place.order);
+        let order = Rc::clone(&all[0].slot.order);
         all[0] = Task::new(&order, 3, LARGE);
         assert_eq!(all[1].woken(), 1);
         assert!(all[0].poll().is_pending() && all[1].poll().is_ready());
         drop(all);
-        let inner = order.0.borrow();
-        assert!(inner.queue.is_empty() && inner.answers.is_empty());
+        let state = order.0.borrow();
+        assert!(state.queue.is_empty() && state.answers.is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! When a client that is waited for has done nothing for too long.
+//! The stall timer of a request, for a client that does nothing for too long.
 
 use std::rc::Rc;
 use std::task::Context;
@@ -6,74 +6,76 @@ use std::time::Instant;
 
 use salver_semantics::{LeastRate, RateCredit};
 
-use super::Loop;
+use super::Http3Context;
 use crate::deadlines::Deadline;
 
-/// The patience is looked at in so many steps, so that it is never exceeded by more than one.
+/// The number of checks in a time limit, which is never exceeded by more than one step.
 const STEPS: u32 = 8;
 
-/// The time limit of one task. It has a deadline only while there is something to wait for: most requests
-/// never wait.
+/// The time limit of one request's client. It has a deadline only while the client is waited for: most requests never
+/// wait.
 #[derive(Default)]
 pub(super) struct StallTimer {
-    place: Option<Deadline>,
-    /// When the client was looked at last, while it is waited for.
+    deadline: Option<Deadline>,
+    /// The time of the last check, while the client is waited for.
     looked: Option<Instant>,
-    /// What is left of the patience.
+    /// The client's credit of time.
     credit: Option<RateCredit>,
-    /// What the client had done when it was looked at.
+    /// The progress of the client at the last check.
     noted: u64,
-    /// Bytes that it has taken since.
+    /// The bytes that it has taken since.
     taken: u64,
 }
 
 impl StallTimer {
-    /// Something has happened: the patience begins anew.
+    /// Begins the time limit anew.
     pub(super) fn renew(&mut self) {
         self.looked = None;
         self.credit = None;
         self.taken = 0;
     }
 
-    /// It is not the client that is waited for, until the next look.
+    /// Stops the time until the next check: the client is not waited for.
     pub(super) fn pause(&mut self) {
         self.looked = None;
     }
 
-    /// The client has taken so many bytes.
+    /// Counts bytes that the client has taken.
     pub(super) fn take(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.taken = self.taken.saturating_add(bytes);
     }
 
-    /// Whether the client is waited for.
+    /// True while the client is waited for.
     pub(super) fn waits(&self) -> bool {
         self.looked.is_some()
     }
 
-    /// Has the task woken in time; `true` if the patience is used up. What the client does shows in what it
-    /// has [taken](Self::take), and in `progress`.
+    /// True if the time limit is used up; else the task is woken in time for the next check. The bytes that the
+    /// client has [taken](Self::take) count, and those of `progress`.
     pub(super) fn is_over(
         &mut self,
-        shared: &Rc<Loop>,
+        shared: &Rc<Http3Context>,
         context: &Context<'_>,
         rate: &LeastRate,
         progress: impl Fn() -> u64,
     ) -> bool {
         let now = shared.context.clock.now().instant;
         let step = now + rate.patience / STEPS;
-        let place = self.place.get_or_insert_with(|| shared.deadlines.add(step));
-        place.register(context);
+        let deadline = self
+            .deadline
+            .get_or_insert_with(|| shared.deadlines.add(step));
+        deadline.register(context);
         let Some(looked) = self.looked else {
             self.looked = Some(now);
             self.noted = progress();
-            place.set(step);
+            deadline.set(step);
             return false;
         };
-        if !place.has_passed(now) {
+        if !deadline.has_passed(now) {
             return false;
         }
-        place.set(step);
+        deadline.set(step);
         let (before, after) = (self.noted, progress());
         let taken = std::mem::take(&mut self.taken).saturating_add(after.saturating_sub(before));
         self.noted = after;

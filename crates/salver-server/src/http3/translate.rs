@@ -1,15 +1,20 @@
-//! The heads of answers as HTTP/3 has them.
+//! The heads of answers, rendered for HTTP/3.
 
 use salver_assets::{Protocol, ResponsePlan};
-use salver_http3::{Fields, RenderedHead, write_head};
+use salver_http3::{RenderedFields, RenderedHead, write_head};
 
 /// Appends the head of a plan, from its rendered form where there is one.
-pub(super) fn push_head(out: &mut Vec<u8>, plan: &ResponsePlan, date: &[u8; 29], front: &Fields) {
+pub(super) fn push_head(
+    out: &mut Vec<u8>,
+    plan: &ResponsePlan,
+    date: &[u8; 29],
+    listener_fields: &RenderedFields,
+) {
     let fields = || plan.fields().map(|(name, value)| (name, &**value));
     let render = || RenderedHead::new(plan.status, fields());
     let prepared = plan.rendered_heads();
     match prepared.and_then(|prepared| prepared.head(Protocol::Http3, render)) {
-        Some(head) => head.write(out, date, front),
-        None => write_head(out, plan.status, date, fields(), front),
+        Some(head) => head.write(out, date, listener_fields),
+        None => write_head(out, plan.status, date, fields(), listener_fields),
     }
 }

@@ -1,4 +1,4 @@
-//! How QUIC is to behave: what a connection may hold, and for how long.
+//! The configuration of QUIC: the limits and time limits of a connection.
 
 use std::sync::Arc;
 
@@ -9,29 +9,28 @@ use super::path_state::WatchedCubic;
 use crate::seats::{QUIC_REQUESTS, QUIC_WINDOW};
 use crate::settings::Settings;
 
-/// Streams of one direction: one for control, two for QPACK, and some of kinds that do not matter.
+/// The number of unidirectional streams: one for control, two for QPACK, and some of unknown types.
 const OTHER_STREAMS: u32 = 8;
 
 /// The bytes that a client may send before they are read where content is wanted: they are lent to a connection that
 /// has a handler.
 pub(super) const CONTENT_WINDOW: u32 = 256 * 1024;
 
-/// What a connection may hold that its client has not acknowledged, in bytes: enough for 80 Mbit/s
-/// at a round trip of 100 ms. What is read for it counts as its memory until then.
+/// The bytes that a connection may hold for retransmission until its client acknowledges them: enough for 80 Mbit/s
+/// at a round trip of 100 ms. They count as its memory until then.
 const SEND_WINDOW: u64 = 1024 * 1024;
 
-/// First packets of clients that wait for the loop to look at them.
+/// The number of clients whose first packets may wait for the loop.
 const WAITING: usize = 1024;
 
-/// What may come of a client's first packets before the loop has looked at them, in bytes: a
-/// hello is a few packets.
+/// The bytes of a client's first packets that may wait for the loop: a ClientHello is a few packets.
 const FIRST_PACKETS: u64 = 16 * 1024;
 
 /// QUIC version 1 (RFC 9000 section 15), the only one that there is HTTP/3 for here: quinn would speak drafts of
 /// it, too.
 const VERSIONS: [u32; 1] = [1];
 
-/// What holds for all connections before they are made.
+/// The configuration of all endpoints.
 pub(super) fn endpoint_config() -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.supported_versions(VERSIONS.to_vec());
@@ -42,7 +41,7 @@ pub(super) fn endpoint_config() -> EndpointConfig {
 /// the others.
 ///
 /// # Errors
-/// If the handshake could not even begin: it needs TLS 1.3 with AES-128-GCM.
+/// [`NoInitialCipherSuite`] if the handshake could not begin: it needs TLS 1.3 with AES-128-GCM.
 pub(super) fn config(
     tls: Arc<rustls::ServerConfig>,
     settings: &Settings,

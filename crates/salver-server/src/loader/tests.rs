@@ -94,7 +94,7 @@ fn many_reads_share_few_threads() {
             assert_eq!(read.await.unwrap().len(), 10);
         }
     });
-    assert!(loader.0.hold().threads <= 3);
+    assert!(loader.0.lock_queue().threads <= 3);
 }
 
 /// What a load gave, in the order in which loads ended: the path, and whether there is something.
@@ -162,14 +162,14 @@ fn files_that_do_not_rest_keep_no_thread_from_others() {
     let ended = ended.0.lock().unwrap();
     assert_eq!(ended[0], ("/calm".to_owned(), true), "{ended:?}");
     assert_eq!(ended.len(), 4, "{ended:?}");
-    assert_eq!(loader.0.hold().threads, 1);
+    assert_eq!(loader.0.lock_queue().threads, 1);
 }
 
 #[test]
 fn reading_for_downloads_leaves_threads_for_others() {
     for threads in [1, 2, 8, 64] {
         let loader = Loader::new(threads, 10, 1);
-        let queue = loader.0.hold();
+        let queue = loader.0.lock_queue();
         let shares: Vec<_> = queue.lanes.iter().map(|lane| lane.share).collect();
         let [looks, loads, reads, checks] = shares[..] else {
             panic!("{shares:?}")

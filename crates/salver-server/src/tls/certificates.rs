@@ -7,20 +7,20 @@ use std::time::SystemTime;
 use rustls::server::ResolvesServerCert;
 
 use super::error::CertificateError;
-use super::files::{CertificateFiles, State};
+use super::files::{CertificateFiles, FileVersions};
 use super::pair::Pair;
-use super::resolver::{Resolver, Set};
+use super::resolver::{CertificateResolver, CertificateSet};
 use super::self_signed;
 
-/// The certificates of a server; copies are the same ones. A running server looks at their files
-/// once a second, and uses what is new and right for handshakes from then on.
+/// The certificates of a server; clones share them. A running server checks their files once a second, and uses new
+/// ones that are valid for handshakes from then on.
 #[derive(Clone)]
-pub struct Certificates(Arc<Inner>);
+pub struct Certificates(Arc<CertificateState>);
 
-struct Inner {
-    resolver: Arc<Resolver>,
-    /// What the pairs were read from, in their order; empty if they have no files.
-    files: Vec<(CertificateFiles, State)>,
+struct CertificateState {
+    resolver: Arc<CertificateResolver>,
+    /// The files of the pairs, in their order; empty if they have none.
+    files: Vec<(CertificateFiles, FileVersions)>,
 }
 
 impl Certificates {
@@ -28,40 +28,39 @@ impl Certificates {
     /// first.
     ///
     /// # Errors
-    /// The first pair that cannot be used.
+    /// [`CertificateError`] of the first pair that cannot be used.
     pub fn read(files: Vec<CertificateFiles>) -> Result<Self, CertificateError> {
         let mut pairs = Vec::new();
         let mut states = Vec::new();
         for files in files {
             // Before reading: what changes meanwhile is read again.
-            let state = State::of(&files);
+            let state = FileVersions::of(&files);
             pairs.push(Arc::new(Pair::read(&files)?));
             states.push((files, state));
         }
         Ok(Certificates::of(pairs, states))
     }
 
-    /// Makes one for `names`, DNS names or addresses, that nobody vouches for. Valid for a year,
-    /// and in memory only.
+    /// Makes a self-signed certificate for `names`, DNS names or addresses. Valid for a year, and in memory only.
     ///
     /// # Errors
-    /// If a name is none, or the system has no randomness.
+    /// [`CertificateError`] if a name is invalid, or the system has no randomness.
     pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
         let pair = self_signed::pair(names)?;
         Ok(Certificates::of(vec![Arc::new(pair)], Vec::new()))
     }
 
-    fn of(pairs: Vec<Arc<Pair>>, files: Vec<(CertificateFiles, State)>) -> Self {
-        let resolver = Arc::new(Resolver::new(Set::new(pairs)));
-        Certificates(Arc::new(Inner { resolver, files }))
+    fn of(pairs: Vec<Arc<Pair>>, files: Vec<(CertificateFiles, FileVersions)>) -> Self {
+        let resolver = Arc::new(CertificateResolver::new(CertificateSet::new(pairs)));
+        Certificates(Arc::new(CertificateState { resolver, files }))
     }
 
-    /// Chooses for each handshake.
+    /// The resolver, which chooses a certificate for each handshake.
     pub(crate) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
-        Arc::<Resolver>::clone(&self.0.resolver)
+        Arc::<CertificateResolver>::clone(&self.0.resolver)
     }
 
-    /// For each certificate what it is for and until when, for people.
+    /// The subjects and the end of each certificate, for people.
     pub fn summary(&self) -> Vec<String> {
         let describe = |number: usize, pair: &Arc<Pair>| {
             let origin = match self.0.files.get(number) {
@@ -79,12 +78,12 @@ impl Certificates {
         pairs.map(|(number, pair)| describe(number, pair)).collect()
     }
 
-    /// What a person should know although each certificate can be used: that one has expired, say.
+    /// Warnings about certificates that can be used, for people: that one has expired, say.
     pub fn warnings(&self) -> Vec<String> {
         let now = SystemTime::now();
         let set = self.0.resolver.set();
         let files = self.0.files.iter();
-        let warning = |(pair, (files, _)): (&Arc<Pair>, &(CertificateFiles, State))| {
+        let warning = |(pair, (files, _)): (&Arc<Pair>, &(CertificateFiles, FileVersions))| {
             let warning = pair.warning(now)?;
             Some(format!(
                 "the certificate in {:?} {warning}",
@@ -94,17 +93,17 @@ impl Certificates {
         set.pairs().iter().zip(files).filter_map(warning).collect()
     }
 
-    pub(super) fn files(&self) -> &[(CertificateFiles, State)] {
+    pub(super) fn files(&self) -> &[(CertificateFiles, FileVersions)] {
         &self.0.files
     }
 
-    /// Uses another pair from now on.
+    /// Replaces a pair, for handshakes from now on.
     pub(super) fn replace(&self, number: usize, pair: Pair) {
         let mut pairs = self.0.resolver.set().pairs().to_vec();
         if let Some(place) = pairs.get_mut(number) {
             *place = Arc::new(pair);
         }
-        self.0.resolver.replace(Set::new(pairs));
+        self.0.resolver.replace(CertificateSet::new(pairs));
     }
 }
 

@@ -1,24 +1,24 @@
-//! What can be wrong with a certificate or its key, in one line each.
+//! The errors of a certificate or its key, in one line each.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A certificate or a key that cannot be used: which file, what is wrong, and what to do.
+/// The error of a certificate or a key that cannot be used: its file, what is wrong, and what to do.
 #[derive(Debug)]
 pub struct CertificateError {
     path: PathBuf,
     problem: Problem,
 }
 
-/// What is wrong with a file.
+/// The problem of a file.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// It could not be read.
     Unreadable(io::Error),
     /// It is longer than anything that could be meant.
     TooLong,
-    /// It has PEM sections that are none.
+    /// It has invalid PEM sections.
     BrokenPem(String),
     /// There is no certificate in the file of the certificate.
     NoCertificate,
@@ -50,7 +50,7 @@ impl CertificateError {
         }
     }
 
-    /// Whether the system refused, rather than the wrong file being named.
+    /// True if the system refused, rather than the wrong file being named.
     pub fn is_refusal(&self) -> bool {
         let named_wrongly = |error: &io::Error| {
             matches!(

@@ -1,4 +1,4 @@
-//! The files of a certificate: where they are, and which version of them is there.
+//! The files of a certificate: their paths, and their versions.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +14,17 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// The version of both files that is there; `None` for one that is missing, or that is a pipe.
+/// The current versions of both files; `None` for one that is missing, or that is a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State([Option<Identity>; 2]);
+pub(super) struct FileVersions([Option<Identity>; 2]);
 
-impl State {
+impl FileVersions {
     pub(super) fn of(files: &CertificateFiles) -> Self {
         let identity = |path: &Path| {
             let found = Metadata::at(path).ok();
             let found = found.filter(|metadata| metadata.kind == Kind::File);
             found.map(|metadata| metadata.identity)
         };
-        State([identity(&files.certificate), identity(&files.key)])
+        FileVersions([identity(&files.certificate), identity(&files.key)])
     }
 }

@@ -1,4 +1,4 @@
-//! How handshakes are made: versions, protocols, resumption.
+//! The settings of handshakes: versions, protocols, resumption.
 
 use std::io;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use rustls::version::{TLS12, TLS13};
 
 use super::certificates::Certificates;
 
-/// Sessions of TLS 1.2 clients that know no tickets, which the server must remember itself; each
-/// takes less than a KiB.
+/// The number of sessions of TLS 1.2 clients without tickets, which the server must remember itself; each takes less
+/// than a KiB.
 const SESSIONS: usize = 1024;
 
 /// The longest record to a client of HTTP/1.1, in bytes of content and what encryption adds: each
@@ -22,7 +22,7 @@ const SESSIONS: usize = 1024;
 /// streams on it, where records are full, it is the other way round (8.6 instead of 8.3).
 const SHORT: usize = 8 * 1024 + 21;
 
-/// The versions of HTTP that are spoken over TCP. There is none of neither.
+/// The versions of HTTP that are served over TCP, at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Versions {
     Http1,
@@ -38,7 +38,7 @@ pub(crate) struct OverTcp {
 }
 
 impl OverTcp {
-    /// Those for a client that says this.
+    /// The settings for a client with this ClientHello.
     pub(crate) fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
         let mut offered = hello.alpn().into_iter().flatten();
         if offered.any(|protocol| protocol == b"h2") {
@@ -49,8 +49,8 @@ impl OverTcp {
     }
 }
 
-/// What all handshakes of a server share: certificates, and the keys of resumption. So a session
-/// that began on one worker, or over TCP, is resumed on any other, or over QUIC.
+/// The state that all handshakes of a server share: certificates, and the keys of resumption. So a session that began
+/// on one worker, or over TCP, is resumed on any other, or over QUIC.
 #[derive(Clone, Debug)]
 pub struct Handshakes {
     certificates: Certificates,
@@ -62,7 +62,7 @@ impl Handshakes {
     /// Makes the keys of resumption: valid for 12 hours, and in memory only.
     ///
     /// # Errors
-    /// If the system has no randomness.
+    /// [`io::Error`] if the system has no randomness.
     pub fn new(certificates: Certificates) -> io::Result<Self> {
         Ok(Handshakes {
             certificates,
@@ -76,7 +76,7 @@ impl Handshakes {
         &self.certificates
     }
 
-    /// For TCP: TLS 1.3 and 1.2, and what is spoken over it, the best first.
+    /// The settings for TCP: TLS 1.3 and 1.2, and the versions of HTTP, the best first.
     ///
     /// # Errors
     /// Never with the provider that is built in.
@@ -95,7 +95,7 @@ impl Handshakes {
         })
     }
 
-    /// For QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.
+    /// The settings for QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.
     ///
     /// # Errors
     /// Never with the provider that is built in.
@@ -103,7 +103,7 @@ impl Handshakes {
         self.config(&[&TLS13], &[b"h3"])
     }
 
-    /// Without early data: a request in it could be played again by anybody who saw it.
+    /// The settings of rustls. Without early data: a request in it could be replayed by any observer.
     fn config(
         &self,
         versions: &[&'static rustls::SupportedProtocolVersion],

@@ -1,4 +1,4 @@
-//! One certificate chain and its key, from PEM to what signs handshakes. All checks are here.
+//! One certificate chain and its key, read from PEM. All checks are here.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,14 +20,13 @@ use x509_parser::x509::X509Version;
 use super::error::{CertificateError, Problem};
 use super::files::CertificateFiles;
 
-/// A chain with its key takes a few KiB.
+/// The longest file in bytes. A chain with its key takes a few KiB.
 const LONGEST: u64 = 1024 * 1024;
 
-/// A certificate that expires sooner than this is worth a word: who renews by a program does so
-/// weeks before.
+/// The time to expiry below which there is a warning: programs renew certificates weeks before.
 const SOON: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// A certificate that can be shown to clients.
+/// A certificate chain with its key, which can be used for handshakes.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) key: Arc<CertifiedKey>,
@@ -112,7 +111,7 @@ impl Pair {
         })
     }
 
-    /// What it is for, for people.
+    /// The names and addresses in it, for people.
     pub(super) fn subjects(&self) -> String {
         let addresses = self.addresses.iter().map(IpAddr::to_string);
         let all: Vec<String> = self.names.iter().cloned().chain(addresses).collect();
@@ -122,7 +121,7 @@ impl Pair {
         }
     }
 
-    /// What a person should know although it can be used.
+    /// A warning for people, although it can be used.
     pub(super) fn warning(&self, now: SystemTime) -> Option<String> {
         let (from, until) = self.valid;
         if until < now {
@@ -182,7 +181,7 @@ fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
     }
 }
 
-/// Of PKCS #8, or of the older kind that says so in a header (RFC 1421 section 4.6.1.1).
+/// True for encrypted keys: of PKCS #8, or of the older kind with a header for that (RFC 1421 section 4.6.1.1).
 fn is_encrypted(pem: &[u8]) -> bool {
     let has = |marker: &[u8]| pem.windows(marker.len()).any(|part| part == marker);
     has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
@@ -199,7 +198,7 @@ fn has_key(pem: &[u8]) -> bool {
     sections.any(|(kind, _)| is_key(kind)) || is_encrypted(pem)
 }
 
-/// In words, without the file's own bytes: they may be those of a key.
+/// The problem of broken PEM, without the file's bytes: they may be those of a key.
 fn broken(why: PemError) -> Problem {
     Problem::BrokenPem(match why {
         PemError::MissingSectionEnd { .. } => "a section has no end: is it cut off?".to_owned(),

@@ -1,97 +1,97 @@
-//! Certificates that are renewed while the server runs.
+//! The reload of certificates that are renewed while the server runs.
 //!
-//! Files change in all ways: in place, by rename, or by a link that is switched (certbot,
-//! Kubernetes); the two of a pair seldom at the same moment. So what cannot be used is looked at
-//! again, and only said if it is still the same a second later.
+//! Files change in all ways: in place, by rename, or by a link that is switched (certbot, Kubernetes); the two of a
+//! pair seldom at the same moment. So a pair that cannot be used is checked again, and only logged if it is still the
+//! same a second later.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime};
 use std::{io, thread};
 
 use super::certificates::Certificates;
-use super::files::{CertificateFiles, State};
+use super::files::{CertificateFiles, FileVersions};
 use super::pair::Pair;
 
-/// How often the files are looked at.
+/// The interval at which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks until it is dropped.
-pub(crate) struct Watch {
+/// The watch of certificates' files, which ends when dropped.
+pub(crate) struct CertificateWatch {
     _ends: Sender<()>,
 }
 
-/// Looks at the files of `certificates` on a thread of its own, if they have any.
+/// Watches the files of `certificates` on a thread of its own, if they have any.
 ///
 /// # Errors
-/// If there can be no further thread.
-pub(crate) fn watch(certificates: Certificates) -> io::Result<Option<Watch>> {
+/// [`io::Error`] if there can be no further thread.
+pub(crate) fn watch(certificates: Certificates) -> io::Result<Option<CertificateWatch>> {
     if certificates.files().is_empty() {
         return Ok(None);
     }
     let (ends, ended) = channel();
-    let mut looks = Looks::new(certificates);
+    let mut reloader = Reloader::new(certificates);
     let run = move || {
         while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            for line in looks.look() {
+            for line in reloader.look() {
                 match line {
-                    Line::Renewed(text) => tracing::info!("{text}"),
-                    Line::Refused(text) => tracing::warn!("{text}"),
+                    ReloadMessage::Renewed(text) => tracing::info!("{text}"),
+                    ReloadMessage::Refused(text) => tracing::warn!("{text}"),
                 }
             }
         }
     };
-    // Nobody waits for it: a file server may not answer.
+    // The thread is not joined: a file server may not answer.
     let thread = thread::Builder::new().name("salver-tls".to_owned());
     thread.spawn(run)?;
-    Ok(Some(Watch { _ends: ends }))
+    Ok(Some(CertificateWatch { _ends: ends }))
 }
 
-/// What is worth a line in the log.
+/// A message for the log.
 #[derive(Debug)]
-enum Line {
+enum ReloadMessage {
     Renewed(String),
     Refused(String),
 }
 
-/// What was seen at the last look at each pair.
-struct Looks {
+/// The reloader of certificates, which checks the files of each pair.
+struct Reloader {
     certificates: Certificates,
-    pairs: Vec<Look>,
+    pairs: Vec<WatchedPair>,
 }
 
-struct Look {
+struct WatchedPair {
     files: CertificateFiles,
-    /// What is in use.
-    used: State,
-    /// What cannot be used, and whether that was said.
-    refused: Option<(State, bool)>,
+    /// The versions in use.
+    used: FileVersions,
+    /// The versions that cannot be used, and true if that was logged.
+    refused: Option<(FileVersions, bool)>,
 }
 
-impl Looks {
+impl Reloader {
     fn new(certificates: Certificates) -> Self {
-        let look = |(files, used): &(CertificateFiles, State)| Look {
+        let look = |(files, used): &(CertificateFiles, FileVersions)| WatchedPair {
             files: files.clone(),
             used: *used,
             refused: None,
         };
         let pairs = certificates.files().iter().map(look).collect();
-        Looks {
+        Reloader {
             certificates,
             pairs,
         }
     }
 
-    fn look(&mut self) -> Vec<Line> {
+    fn look(&mut self) -> Vec<ReloadMessage> {
         let mut lines = Vec::new();
         for (number, look) in self.pairs.iter_mut().enumerate() {
-            let state = State::of(&look.files);
+            let state = FileVersions::of(&look.files);
             if state == look.used {
                 look.refused = None;
                 continue;
             }
             let read = Pair::read(&look.files);
-            if State::of(&look.files) != state {
-                // Somebody is writing.
+            if FileVersions::of(&look.files) != state {
+                // The files are being written.
                 continue;
             }
             let certificate = &look.files.certificate;
@@ -99,7 +99,7 @@ impl Looks {
                 Ok(pair) => {
                     look.used = state;
                     look.refused = None;
-                    lines.push(Line::Renewed(format!(
+                    lines.push(ReloadMessage::Renewed(format!(
                         "the certificate in {certificate:?} has been renewed: for {}, valid until \
                          {}",
                         pair.subjects(),
@@ -107,7 +107,7 @@ impl Looks {
                     )));
                     if let Some(warning) = pair.warning(SystemTime::now()) {
                         let text = format!("the certificate in {certificate:?} {warning}");
-                        lines.push(Line::Refused(text));
+                        lines.push(ReloadMessage::Refused(text));
                     }
                     self.certificates.replace(number, pair);
                 }
@@ -115,7 +115,7 @@ impl Looks {
                     Some((seen, said)) if *seen == state => {
                         if !*said {
                             *said = true;
-                            lines.push(Line::Refused(format!(
+                            lines.push(ReloadMessage::Refused(format!(
                                 "{error}; the old certificate is used on"
                             )));
                         }
@@ -135,13 +135,13 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    fn renewed(lines: &[Line]) -> bool {
-        matches!(lines, [Line::Renewed(_)])
+    fn renewed(lines: &[ReloadMessage]) -> bool {
+        matches!(lines, [ReloadMessage::Renewed(_)])
     }
 
-    fn refused(lines: &[Line]) -> Option<&str> {
+    fn refused(lines: &[ReloadMessage]) -> Option<&str> {
         match lines {
-            [Line::Refused(text)] => Some(text),
+            [ReloadMessage::Refused(text)] => Some(text),
             _ => None,
         }
     }
@@ -151,37 +151,37 @@ mod tests {
         let files = Files::with(&["old.test"]);
         let pair = files.pair();
         let all = Certificates::read(vec![pair.clone()]).unwrap();
-        let mut looks = Looks::new(all.clone());
+        let mut reloader = Reloader::new(all.clone());
         let is_for = |name: &str| all.summary().iter().any(|line| line.contains(name));
-        assert!(looks.look().is_empty() && is_for("old.test"));
+        assert!(reloader.look().is_empty() && is_for("old.test"));
 
         // The certificate comes before its key.
         let new = Files::with(&["new.test"]);
         fs::copy(&new.pair().certificate, &pair.certificate).unwrap();
-        assert!(looks.look().is_empty() && is_for("old.test"));
-        let said = looks.look();
+        assert!(reloader.look().is_empty() && is_for("old.test"));
+        let said = reloader.look();
         let line = refused(&said).unwrap();
         assert!(line.contains("does not belong"), "{line}");
         assert!(line.contains("the old certificate is used on"), "{line}");
-        assert!(looks.look().is_empty() && is_for("old.test"));
+        assert!(reloader.look().is_empty() && is_for("old.test"));
         fs::copy(&new.pair().key, &pair.key).unwrap();
-        assert!(renewed(&looks.look()) && is_for("new.test"));
-        assert!(looks.look().is_empty());
+        assert!(renewed(&reloader.look()) && is_for("new.test"));
+        assert!(reloader.look().is_empty());
 
         // Half of it; another half is another thing that is wrong.
         let whole = fs::read(&pair.certificate).unwrap();
         for length in [whole.len() / 2, whole.len() / 3] {
             fs::write(&pair.certificate, &whole[..length]).unwrap();
-            assert!(looks.look().is_empty());
-            let said = looks.look();
+            assert!(reloader.look().is_empty());
+            let said = reloader.look();
             assert!(refused(&said).unwrap().contains("broken PEM"), "{said:?}");
-            assert!(looks.look().is_empty() && is_for("new.test"));
+            assert!(reloader.look().is_empty() && is_for("new.test"));
         }
         fs::remove_file(&pair.key).unwrap();
-        assert!(looks.look().is_empty() && is_for("new.test"));
+        assert!(reloader.look().is_empty() && is_for("new.test"));
         fs::write(&pair.certificate, &whole).unwrap();
         fs::copy(&new.pair().key, &pair.key).unwrap();
-        assert!(renewed(&looks.look()) && is_for("new.test"));
+        assert!(renewed(&reloader.look()) && is_for("new.test"));
     }
 
     #[test]
@@ -195,17 +195,17 @@ mod tests {
             key: live.join("key.pem"),
         };
         let all = Certificates::read(vec![pair.clone()]).unwrap();
-        let mut looks = Looks::new(all.clone());
+        let mut reloader = Reloader::new(all.clone());
         symlink(second.directory(), &next).unwrap();
         fs::rename(&next, &live).unwrap();
-        assert!(renewed(&looks.look()));
+        assert!(renewed(&reloader.look()));
         assert!(all.summary()[0].contains("two.test"), "{all:?}");
 
         let third = Files::with(&["three.test"]);
         fs::rename(third.pair().key, &pair.key).unwrap();
-        assert!(looks.look().is_empty());
+        assert!(reloader.look().is_empty());
         fs::rename(third.pair().certificate, &pair.certificate).unwrap();
-        assert!(renewed(&looks.look()));
+        assert!(renewed(&reloader.look()));
         assert!(all.summary()[0].contains("three.test"), "{all:?}");
     }
 }

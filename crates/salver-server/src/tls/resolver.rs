@@ -1,4 +1,4 @@
-//! Which certificate a client gets.
+//! The choice of a certificate for a client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use rustls::sign::CertifiedKey;
 
 use super::pair::Pair;
 
-/// All certificates at one moment. There is always one.
+/// The certificates at one moment, at least one.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct CertificateSet {
     pairs: Vec<Arc<Pair>>,
-    /// Which of them are for a name.
+    /// The indices of those for a name.
     exact: HashMap<String, Vec<usize>>,
-    /// Which of them are for any one label before such a name.
+    /// The indices of those for any one label before a name.
     wildcard: HashMap<String, Vec<usize>>,
 }
 
-impl Set {
+impl CertificateSet {
     pub(super) fn new(pairs: Vec<Arc<Pair>>) -> Self {
         let (mut exact, mut wildcard) = (HashMap::new(), HashMap::new());
         for (number, pair) in pairs.iter().enumerate() {
@@ -32,7 +32,7 @@ impl Set {
                 all.push(number);
             }
         }
-        Set {
+        CertificateSet {
             pairs,
             exact,
             wildcard,
@@ -65,27 +65,27 @@ impl Set {
     }
 }
 
-/// Gives each handshake the certificate for the host that it names, of the set that is there then.
+/// The resolver that gives each handshake the certificate for the host that it names, of the current set.
 #[derive(Debug)]
-pub(super) struct Resolver(ArcSwap<Set>);
+pub(super) struct CertificateResolver(ArcSwap<CertificateSet>);
 
-impl Resolver {
-    pub(super) fn new(set: Set) -> Self {
-        Resolver(ArcSwap::from_pointee(set))
+impl CertificateResolver {
+    pub(super) fn new(set: CertificateSet) -> Self {
+        CertificateResolver(ArcSwap::from_pointee(set))
     }
 
-    /// The set for handshakes from now on.
-    pub(super) fn set(&self) -> Arc<Set> {
+    /// The current set.
+    pub(super) fn set(&self) -> Arc<CertificateSet> {
         self.0.load_full()
     }
 
     /// Replaces the set; handshakes and connections that have begun keep what they have.
-    pub(super) fn replace(&self, set: Set) {
+    pub(super) fn replace(&self, set: CertificateSet) {
         self.0.store(Arc::new(set));
     }
 }
 
-impl ResolvesServerCert for Resolver {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = client_hello.signature_schemes();
         let usable = |pair: &Pair| pair.key.key.choose_scheme(schemes).is_some();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_name_chooses_and_the_first_stands_for_the_rest() {
-        let set = Set::new(vec![
+        let set = CertificateSet::new(vec![
             pair(&["default.test", "127.0.0.1"]),
             pair(&["*.example.test"]),
             pair(&["www.example.test", "Example.TEST"]),
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn of_two_for_one_name_the_client_gets_what_it_can_verify() {
-        let set = Set::new(vec![
+        let set = CertificateSet::new(vec![
             pair(&["other.test"]),
             pair(&["both.test"]),
             pair(&["both.test"]),

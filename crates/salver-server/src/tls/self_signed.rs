@@ -1,4 +1,4 @@
-//! A certificate that nobody vouches for, made at the start: enough for a laptop.
+//! Self-signed certificates, made at the start: enough for a laptop.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,10 +14,10 @@ use super::pair::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long it is valid. Clients refuse what is valid for much longer than a year.
+/// The validity of a certificate. Clients refuse one that is valid for much longer than a year.
 const VALID: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A certificate for `names`, which are DNS names or addresses.
+/// A self-signed certificate for `names`, which are DNS names or addresses.
 pub(super) fn pair(names: &[String]) -> Result<Pair, CertificateError> {
     let name = names.first().map_or("localhost", |name| &**name);
     let failed =

@@ -2,6 +2,8 @@
 // Each test file compiles this on its own and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod documents;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::run;
-use salver::commands::bench_coalesce::Coalesced;
+use salver::commands::bench::coalesce::Coalesced;
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()

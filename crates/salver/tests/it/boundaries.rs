@@ -113,7 +113,7 @@ fn few_files_send_bytes() {
         ("http3/request.rs", "100 (Continue)"),
         ("http3/control_stream.rs", "the control stream of HTTP/3"),
         (
-            "closing.rs",
+            "single_response.rs",
             "the one answer of a connection that gets no other",
         ),
     ];

@@ -1,9 +1,9 @@
-//! What `--help` promises is complete, and the README says the same.
+//! What `--help` promises is complete, and docs/serve.md says the same.
 
 use salver::flags::command;
 use salver::variables;
 
-const README: &str = include_str!("../../../../README.md");
+const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md"));
 
 /// Long name, environment variable and default of each flag of `serve`.
 fn flags() -> Vec<(String, Option<String>, Vec<String>)> {
@@ -38,7 +38,7 @@ fn every_flag_has_a_variable_of_its_name() {
 }
 
 #[test]
-fn help_and_readme_name_every_flag_with_its_default() {
+fn help_and_documents_name_every_flag_with_its_default() {
     let help = command()
         .find_subcommand_mut("serve")
         .unwrap()
@@ -48,9 +48,9 @@ fn help_and_readme_name_every_flag_with_its_default() {
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for (long, env, defaults) in flags() {
         let flag = format!("--{long}");
-        let lines: Vec<_> = README.lines().filter(|line| line.contains(&flag)).collect();
+        let lines: Vec<_> = PAGE.lines().filter(|line| line.contains(&flag)).collect();
         assert!(help.contains(&flag), "{flag} is not in --help");
-        assert!(!lines.is_empty(), "{flag} is not in README.md");
+        assert!(!lines.is_empty(), "{flag} is not in docs/serve.md");
         let env = format!("[env: {}]", env.unwrap_or_default());
         assert!(help.contains(&env), "{env} is not in --help");
         for default in defaults.iter().filter(|default| *default != "false") {
@@ -63,7 +63,7 @@ fn help_and_readme_name_every_flag_with_its_default() {
                 .any(|line| line.contains(&format!("`{default}`")));
             assert!(
                 row,
-                "README.md does not say that the default of {flag} is `{default}`"
+                "docs/serve.md does not say that the default of {flag} is `{default}`"
             );
         }
     }

@@ -1,23 +1,22 @@
-//! What the README tells people to type: run where that can be, and else read as the program would.
+//! What the documents tell people to type: run where that can be, and else read as the program would.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
-use crate::common::{Running, site, stop};
+use crate::common::documents::{Document, all, root};
+use crate::common::{PATIENCE, Running, site, stop};
 use salver::flags::{Cli, command};
 use salver::variables::{self, Variables};
 
-const README: &str = include_str!("../../../../README.md");
-const DOCKERFILE: &str = include_str!("../../../../Dockerfile");
-const IGNORED: &str = include_str!("../../../../.dockerignore");
-
-/// The text of all blocks in a language.
+/// The texts of all blocks in a language, in all documents.
 fn blocks(language: &str) -> Vec<String> {
-    let begin = format!("```{language}\n");
-    let parts = README.split(&begin).skip(1);
-    let text = |part: &str| part.split("```").next().unwrap().to_owned();
-    parts.map(text).collect()
+    let documents = all();
+    let found = documents.iter().flat_map(|one| one.blocks(language));
+    found.collect()
 }
 
 /// The block in a language that has this in it.
@@ -26,10 +25,19 @@ fn block(language: &str, part: &str) -> String {
     all.find(|block| block.contains(part)).expect(part)
 }
 
-/// The words of a command line, but for its redirections and comments.
+/// A file at the top of the repository.
+fn file(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// The words of a command line, but for its comment, and without where its output goes.
 fn words(line: &str) -> Vec<String> {
     let line = line.split(" # ").next().unwrap();
-    shell_words::split(&line.replace("$(pidof nginx)", "7 8")).unwrap()
+    let words = shell_words::split(&line.replace("$(pidof nginx)", "7 8")).unwrap();
+    let own = words
+        .into_iter()
+        .take_while(|word| word != ">" && word != "|");
+    own.collect()
 }
 
 /// The names in `NAME=value NAME=value`.
@@ -43,23 +51,103 @@ fn check_variables(assignments: &str) {
     }
 }
 
+/// The commands of a program in the blocks of the documents, each in one line.
+fn commands(program: &str) -> Vec<String> {
+    let begin = format!("{program} ");
+    let blocks = blocks("sh").into_iter();
+    let joined: Vec<String> = blocks.map(|block| block.replace("\\\n", " ")).collect();
+    let lines = joined.iter().flat_map(|block| block.lines());
+    let lines = lines.filter(|line| line.starts_with(&begin));
+    lines.map(str::to_owned).collect()
+}
+
 #[test]
-fn every_command_of_the_readme_is_understood() {
-    let mut count = 0;
-    for block in blocks("sh") {
-        let joined = block.replace("\\\n", " ");
-        for line in joined.lines().filter(|line| line.starts_with("salver ")) {
-            let words = words(line);
-            // The quick start's directory is nobody's here.
-            let words = words
-                .into_iter()
-                .map(|word| word.replace("path/to/site", "."));
-            let read = Cli::read(words, &Variables::default());
-            assert!(read.is_ok(), "{line}: {read:?}");
-            count += 1;
+fn every_command_of_the_documents_is_understood() {
+    let commands = commands("salver");
+    for line in &commands {
+        let words = words(line);
+        // The quick start's directory is nobody's here.
+        let words = words
+            .into_iter()
+            .map(|word| word.replace("path/to/site", "."));
+        let read = Cli::read(words, &Variables::default());
+        assert!(read.is_ok(), "{line}: {read:?}");
+    }
+    assert!(commands.len() >= 30, "{commands:#?}");
+}
+
+#[test]
+fn targets_and_examples_that_documents_name_are_there() {
+    let makefile = file("Makefile");
+    let targets: BTreeSet<&str> = makefile
+        .lines()
+        .filter(|line| !line.starts_with(['\t', ' ', '#']))
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, _)| name)
+        .collect();
+    let named = commands("make");
+    for line in &named {
+        let words = words(line);
+        assert!(targets.contains(&*words[1]), "{line}");
+    }
+    assert!(named.len() >= 10, "{named:#?}");
+    let named = commands("cargo run");
+    for line in &named {
+        let words = words(line);
+        let after = |flag: &str| {
+            let at = words.iter().position(|word| word == flag)?;
+            words.get(at + 1).cloned()
+        };
+        let package = after("-p").unwrap();
+        let path = match after("--example") {
+            Some(example) => format!("crates/{package}/examples/{example}.rs"),
+            None => format!("examples/{package}/src/main.rs"),
+        };
+        assert!(root().join(&path).is_file(), "{line}: there is no {path}");
+    }
+    assert!(named.len() >= 3, "{named:#?}");
+}
+
+#[test]
+fn blocks_of_rust_are_compiled() {
+    let compiled = file("docs/lib.rs");
+    for document in all() {
+        // The contract that ARCHITECTURE.md shows is the engine's in short; each crate compiles its own page.
+        if document.path == "ARCHITECTURE.md" || document.path.starts_with("crates/") {
+            continue;
+        }
+        if document.text.contains("```rust") {
+            let name = document.path.trim_start_matches("docs/");
+            assert!(
+                compiled.contains(&format!("{name}\")]")),
+                "docs/lib.rs leaves out {name}"
+            );
         }
     }
-    assert!(count >= 12, "{count} commands");
+    assert!(!Document::read("README.md").blocks("rust").is_empty());
+}
+
+#[test]
+fn a_link_that_is_switched_by_rename_shows_the_next_release() {
+    let recipe = block("sh", "ln -s releases/43");
+    let root = site(&[
+        ("releases/42/index.html", "the old one"),
+        ("releases/43/index.html", "the new one"),
+    ]);
+    let current = root.path().join("current");
+    symlink("releases/42", &current).unwrap();
+    let server = Running::start(&current, &["--revalidate", "50ms"]);
+    assert_eq!(server.get("/", "").2, b"the old one");
+    let mut lines = recipe.lines();
+    let switch = lines.find(|line| line.starts_with("ln ")).unwrap();
+    let switch = switch.replace("/srv", root.path().to_str().unwrap());
+    let status = Command::new("sh").args(["-e", "-c", &switch]).status();
+    assert!(status.unwrap().success(), "{switch}");
+    let begun = Instant::now();
+    while server.get("/", "").2 != b"the new one" {
+        assert!(begun.elapsed() < PATIENCE, "the old release stays");
+    }
+    stop(server);
 }
 
 /// What a coded file decodes to.
@@ -163,8 +251,9 @@ fn units_name_flags_and_variables_that_there_are() {
 
 #[test]
 fn the_container_starts_the_server_and_takes_nothing_that_was_built() {
+    let dockerfile = file("Dockerfile");
     let line = |begin: &str| {
-        let mut lines = DOCKERFILE.lines();
+        let mut lines = dockerfile.lines();
         lines
             .find_map(|line| line.strip_prefix(begin))
             .expect(begin)
@@ -174,7 +263,8 @@ fn the_container_starts_the_server_and_takes_nothing_that_was_built() {
     let flags = ["--spa".to_owned()];
     let read = Cli::read(entry.into_iter().chain(flags), &Variables::default());
     assert!(read.is_ok(), "{read:?}");
-    let ignored: Vec<&str> = IGNORED.lines().collect();
+    let ignored = file(".dockerignore");
+    let ignored: Vec<&str> = ignored.lines().collect();
     for name in [".git", "**/target", "**/node_modules"] {
         assert!(ignored.contains(&name), "{name}");
     }

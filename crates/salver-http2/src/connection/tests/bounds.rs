@@ -1,11 +1,11 @@
-//! What one client may cost, and what no ordinary client is ended for.
+//! Tests of the limits on one client, and that ordinary clients keep within them.
 
 use core::time::Duration;
 
 use salver_semantics::LeastRate;
 
 use super::*;
-use crate::connection::goodbye::LAST_PING;
+use crate::connection::goaway::LAST_PING;
 
 #[test]
 fn the_end_is_announced_first_and_its_stream_never_goes_up() {

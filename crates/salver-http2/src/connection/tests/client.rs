@@ -183,7 +183,7 @@ impl Client {
     }
 }
 
-/// What follows `input` on a fresh connection: events, and frames.
+/// The events and frames that follow `input` on a fresh connection.
 #[track_caller]
 pub(super) fn check(input: &[Vec<u8>], events: &[&str], frames: &[&str]) {
     let mut client = Client::new();

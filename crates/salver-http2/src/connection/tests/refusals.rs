@@ -1,4 +1,4 @@
-//! What ends a stream or a connection: mistakes, floods, and more than the limits allow.
+//! Tests of the errors that end a stream or a connection: mistakes, floods, and more than the limits allow.
 
 use super::*;
 use crate::frame::{LONGEST, MOST};

@@ -1,4 +1,4 @@
-//! An answer on its way: handed to QUIC when it is its turn, and as there is room for it.
+//! Sending an answer: it is handed to QUIC when it is its turn, and as there is room for it.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -11,30 +11,32 @@ use salver_assets::{Content, ResponsePlan};
 use salver_http3::write_data_header;
 
 use super::super::send_order::{Rank, TURN};
-use super::super::shared::Connection;
+use super::super::shared_connection::SharedConnection;
 use super::super::translate::push_head;
-use super::{Exchange, Failure};
-use crate::awaited::unavailable;
+use super::{RequestFailure, RequestTask};
 use crate::context::NoFile;
 use crate::memory_budget::OpenFile;
-use crate::transmit::reading::Reading;
+use crate::pending_limit::service_unavailable;
+use crate::transmit::loader_disk::Reading;
 
-/// What is read from a file at a time: what is handed over in one turn.
+/// The bytes that are read from a file at a time: as many as are handed over in one turn.
 const PIECE: usize = TURN;
 
-/// The same, as the reader knows it: QUIC does not tell how much a client wants.
+/// The bytes that are read ahead: QUIC does not tell the window of a client.
 const AHEAD: u64 = 64 * 1024;
 
-/// The delivery of longer content is waited for, so that a shutdown does not cut it off; what is
-/// shorter arrives soon.
+/// The longest content whose delivery is not waited for: it arrives soon. Longer content a shutdown might cut off.
 const LONG: u64 = 64 * 1024;
 
-/// Room for the head of an answer.
+/// The capacity for the head of an answer, in bytes.
 const HEAD: usize = 512;
 
-impl Exchange {
+impl RequestTask {
     /// Sends the answer, all of it.
-    pub(super) fn send(&mut self, plan: ResponsePlan) -> impl Future<Output = Result<(), Failure>> {
+    pub(super) fn send(
+        &mut self,
+        plan: ResponsePlan,
+    ) -> impl Future<Output = Result<(), RequestFailure>> {
         let connection = Rc::clone(&self.connection);
         let shared = &connection.shared;
         let common = &shared.context.common;
@@ -42,7 +44,8 @@ impl Exchange {
             Ok(file) => (plan, file),
             Err(NoFile) => {
                 common.loader.discard(plan.content);
-                let plan = unavailable("Service Unavailable: too many files are being sent");
+                let plan =
+                    service_unavailable("Service Unavailable: too many files are being sent");
                 (plan, None)
             }
         };
@@ -52,7 +55,7 @@ impl Exchange {
             &mut head,
             &plan,
             &shared.context.clock.date(),
-            &shared.front,
+            &shared.listener_fields,
         );
         // Without the plan, so that it is not kept as long as this takes.
         self.send_content(connection, head, plan.content, file)
@@ -60,20 +63,20 @@ impl Exchange {
 
     async fn send_content(
         &mut self,
-        connection: Rc<Connection>,
+        connection: Rc<SharedConnection>,
         mut head: Vec<u8>,
         content: Content,
         _file: Option<OpenFile>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         let length = match content {
             Content::Empty => {
-                self.take_place(0);
+                self.take_slot(0);
                 self.write(&mut [head.into()]).await?;
                 0
             }
             Content::Memory(bytes) => {
                 let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                self.take_place(length);
+                self.take_slot(length);
                 write_data_header(&mut head, length);
                 self.write(&mut [head.into(), bytes]).await?;
                 length
@@ -81,7 +84,7 @@ impl Exchange {
             content @ (Content::File(_) | Content::Parts(_)) => {
                 let mut reading = Reading::new(content);
                 let length = reading.left();
-                self.take_place(length);
+                self.take_slot(length);
                 write_data_header(&mut head, length);
                 let mut sent = self.write(&mut [head.into()]).await;
                 while sent.is_ok() && reading.left() > 0 {
@@ -91,7 +94,7 @@ impl Exchange {
                     let next = poll_fn(|cx| reading.poll_next(&disk, cx, PIECE, AHEAD));
                     sent = match next.await {
                         Ok(piece) => self.write(&mut [piece]).await,
-                        Err(error) => Err(Failure::Content(error)),
+                        Err(error) => Err(RequestFailure::Content(error)),
                     };
                 }
                 reading.end(&connection.disk());
@@ -99,39 +102,41 @@ impl Exchange {
                 length
             }
         };
-        self.place = None;
-        // Fails only if the client does not want it any more.
+        self.slot = None;
+        // Fails only if the client has stopped the stream.
         let _ = self.send.finish();
         if length > LONG || connection.drains() {
-            self.deliver().await?;
+            self.wait_for_delivery().await?;
         }
         Ok(())
     }
 
-    /// Where the connection may hold no more, waits for the answer's turn before its next piece is read: so
-    /// that one piece is held, not one for each answer.
-    async fn wait_for_memory(&mut self) -> Result<(), Failure> {
+    /// Waits for the answer's turn before its next piece is read, where the connection may hold no more: so that one
+    /// piece is held, not one for each answer.
+    async fn wait_for_memory(&mut self) -> Result<(), RequestFailure> {
         if self.connection.seat.account.room_up_to(PIECE) >= PIECE {
             return Ok(());
         }
         poll_fn(
-            |context| match self.place.as_ref().map(|place| place.poll(context)) {
-                Some(Poll::Pending) => self.poll_withdrawn(context).map(|()| Err(Failure::Gone)),
+            |context| match self.slot.as_ref().map(|slot| slot.poll(context)) {
+                Some(Poll::Pending) => self
+                    .poll_withdrawn(context)
+                    .map(|()| Err(RequestFailure::Gone)),
                 Some(Poll::Ready(_)) | None => Poll::Ready(Ok(())),
             },
         )
         .await
     }
 
-    /// A place for an answer with so much content among those that are sent.
-    fn take_place(&mut self, length: u64) {
+    /// Takes a slot in the send order for an answer of `length` bytes.
+    fn take_slot(&mut self, length: u64) {
         self.length = length;
         let rank = Rank::new(self.priority.urgency, length);
-        self.place = Some(self.connection.order.place(rank));
+        self.slot = Some(self.connection.order.slot(rank));
         self.prioritise();
     }
 
-    /// Has this answer sent before those of a lower rank, here and by QUIC.
+    /// Applies the priority of the answer, in the send order and in QUIC.
     fn prioritise(&mut self) {
         let said = self.connection.reprioritised();
         if said != self.reprioritised {
@@ -144,43 +149,46 @@ impl Exchange {
         let rank = Rank::new(self.priority.urgency, self.length);
         if rank.quic_priority() != self.applied {
             self.applied = rank.quic_priority();
-            if let Some(place) = &self.place {
-                place.set_rank(rank);
+            if let Some(slot) = &self.slot {
+                slot.set_rank(rank);
             }
             let _ = self.send.set_priority(self.applied);
         }
     }
 
     /// Hands over all of `chunks` to QUIC, as there is room for it.
-    async fn write(&mut self, mut chunks: &mut [Bytes]) -> Result<(), Failure> {
+    async fn write(&mut self, mut chunks: &mut [Bytes]) -> Result<(), RequestFailure> {
         while !chunks.is_empty() {
             let written = poll_fn(|context| self.poll_write(context, chunks)).await?;
             chunks = chunks.get_mut(written..).unwrap_or_default();
         }
-        if let Some(place) = &self.place {
-            place.leave();
+        if let Some(slot) = &self.slot {
+            slot.leave();
         }
         Ok(())
     }
 
-    /// How many of `chunks` are written whole.
+    /// Writes `chunks` as far as there is room; returns the number of those written whole.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
         chunks: &mut [Bytes],
-    ) -> Poll<Result<usize, Failure>> {
-        // Before it takes its place again: that is none to wait at for what the client does not read.
+    ) -> Poll<Result<usize, RequestFailure>> {
+        // Before it takes its slot in the order again, which must not wait for an answer that its client does not
+        // read.
         if self.stall_timer.waits() && self.poll_stalled(context, |_| 0).is_ready() {
-            return Poll::Ready(Err(Failure::Stalled));
+            return Poll::Ready(Err(RequestFailure::Stalled));
         }
-        let turn = self.place.as_ref().map(|place| place.poll(context));
+        let turn = self.slot.as_ref().map(|slot| slot.poll(context));
         let most = match turn {
             Some(Poll::Ready(most)) => most,
             None => usize::MAX,
             Some(Poll::Pending) => {
-                // It is not the client that it waits for.
+                // It waits for other answers, not for the client.
                 self.stall_timer.pause();
-                return self.poll_withdrawn(context).map(|()| Err(Failure::Gone));
+                return self
+                    .poll_withdrawn(context)
+                    .map(|()| Err(RequestFailure::Gone));
             }
         };
         let written = match split(chunks, most) {
@@ -199,8 +207,8 @@ impl Exchange {
         };
         match written {
             Poll::Ready(Ok(written)) => {
-                if let Some(place) = &self.place {
-                    place.handed_over(written.bytes);
+                if let Some(slot) = &self.slot {
+                    slot.handed_over(written.bytes);
                 }
                 if self.stall_timer.waits() {
                     self.connection.await_client();
@@ -208,27 +216,27 @@ impl Exchange {
                 self.stall_timer.take(written.bytes);
                 Poll::Ready(Ok(written.chunks))
             }
-            Poll::Ready(Err(_)) => Poll::Ready(Err(Failure::Gone)),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(RequestFailure::Gone)),
             Poll::Pending => {
-                if let Some(place) = &self.place {
-                    place.found_no_room(context, |context| self.connection.has_room(context));
+                if let Some(slot) = &self.slot {
+                    slot.found_no_room(context, |context| self.connection.has_room(context));
                 }
-                // QUIC does not tell whoever waits for room that the client wants nothing more; and a client may
+                // QUIC does not wake a task that waits for room when the client stops the stream; and a client may
                 // give that room back only when it sees the stream end.
                 if self.poll_withdrawn(context).is_ready() {
-                    return Poll::Ready(Err(Failure::Gone));
+                    return Poll::Ready(Err(RequestFailure::Gone));
                 }
                 if !self.stall_timer.waits() {
                     self.connection.await_client();
                 }
-                // That others make progress is no reason to wait any longer for this one.
+                // The progress of other answers does not prolong the time for this one.
                 self.poll_stalled(context, |_| 0)
-                    .map(|()| Err(Failure::Stalled))
+                    .map(|()| Err(RequestFailure::Stalled))
             }
         }
     }
 
-    /// Ready when the client does not want the answer any more.
+    /// Ready when the client has stopped the stream.
     fn poll_withdrawn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let withdrawn = self
             .withdrawn
@@ -236,15 +244,15 @@ impl Exchange {
         withdrawn.as_mut().poll(context).map(drop)
     }
 
-    /// Waits until the client has everything.
-    async fn deliver(&mut self) -> Result<(), Failure> {
+    /// Waits until the client has acknowledged everything.
+    async fn wait_for_delivery(&mut self) -> Result<(), RequestFailure> {
         let mut delivered = pin!(self.send.stopped());
         poll_fn(|context| match delivered.as_mut().poll(context) {
             Poll::Ready(Ok(None)) => Poll::Ready(Ok(())),
-            Poll::Ready(_) => Poll::Ready(Err(Failure::Gone)),
+            Poll::Ready(_) => Poll::Ready(Err(RequestFailure::Gone)),
             Poll::Pending => self
-                .poll_stalled(context, Connection::acknowledged)
-                .map(|()| Err(Failure::Stalled)),
+                .poll_stalled(context, SharedConnection::acks_received)
+                .map(|()| Err(RequestFailure::Stalled)),
         })
         .await
     }
@@ -253,7 +261,7 @@ impl Exchange {
     fn poll_stalled(
         &mut self,
         context: &Context<'_>,
-        progress: impl Fn(&Connection) -> u64,
+        progress: impl Fn(&SharedConnection) -> u64,
     ) -> Poll<()> {
         let shared = &self.connection.shared;
         let rate = shared.context.common.settings.least_rate();
@@ -266,11 +274,11 @@ impl Exchange {
     }
 }
 
-/// What of some chunks is handed over at once.
+/// The part of some chunks that is handed over at once.
 enum Split<'a> {
     /// The first ones.
     Whole(&'a mut [Bytes]),
-    /// So many bytes of the first one.
+    /// Some bytes of the first one.
     Part(&'a mut Bytes, usize),
 }
 

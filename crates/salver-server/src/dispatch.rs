@@ -1,0 +1,253 @@
+//! Dispatching a request to a guard, the engine or a handler, for every protocol. Loads that have to wait for a disk
+//! go to the loader.
+//!
+//! ```text
+//!            no guard, answered ───────────────────────────────────────► Plan
+//! request ──►    │ guarded                                               ▲
+//!                ▼              it proceeds            404, or not read  │ it proceeds
+//!              guard ─────────────────────────► files ──────────────► handler
+//!                └───── its reply: a response, or a file ◄───────────────┘
+//! ```
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use salver_assets::{
+    Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
+};
+use salver_fields::{FieldLines, RequestHead};
+
+use crate::context::WorkerContext;
+use crate::handler::{self, Handler, Reply};
+use crate::memory_budget::{Account, Charge};
+use crate::pending_limit::{service_unavailable, with_timeout};
+
+/// The request for the engine, made of the head of HTTP/2 and HTTP/3, and its field lines.
+pub(crate) fn engine_request(head: RequestHead<'_>) -> (Request<'_>, FieldLines<'_>) {
+    let request = Request {
+        method: head.method,
+        path: head.path,
+        query: head.query,
+        fields: head.fields,
+    };
+    (request, head.lines)
+}
+
+/// The answer to a request that is refused before the engine is asked, by its method as far as that is known.
+pub(crate) fn error_plan(status: u16, text: &str, method: Option<Method>) -> ResponsePlan {
+    let plan = ResponsePlan::error(status, text, vec![]);
+    match method {
+        Some(method) => plan.for_method(method),
+        None => plan,
+    }
+}
+
+/// The answer to a request that was dispatched.
+pub(crate) enum Dispatched {
+    /// The plan of the answer.
+    Ready(ResponsePlan),
+    /// The plan waits for a load or a handler.
+    Pending(PendingPlan),
+}
+
+/// The plan of an answer that waits for a load or a handler.
+pub(crate) type PendingPlan = Pin<Box<dyn Future<Output = ResponsePlan>>>;
+
+/// The request in the form that handlers take; `None` if it has none.
+type HandlerRequest = Option<http::Request<Bytes>>;
+
+/// The memory of a request whose answer is awaited, besides its own, in bytes.
+const PENDING_OVERHEAD: usize = 2 * 1024;
+
+/// Dispatches a request. Loads that do not have to wait are performed here. `to_http_request` is called only if a
+/// handler may be asked, with the path if the target is one.
+pub(crate) fn dispatch(
+    shared: &Rc<WorkerContext>,
+    account: &Arc<Account>,
+    request: &Request<'_>,
+    to_http_request: impl FnOnce(Option<&RequestPath<'_>>) -> HandlerRequest,
+    now: Now,
+) -> Dispatched {
+    let handlers = Some(&shared.common.handlers).filter(|handlers| !handlers.is_empty());
+    let path = handlers.and_then(|_| RequestPath::parse(&request.path).ok());
+    let path = path.as_ref();
+    let handlers = handlers.filter(|_| is_for_handlers(request, path));
+    let http_request = || to_http_request(path);
+    let pending_request = |request: &Request<'_>| PendingRequest {
+        shared: Rc::clone(shared),
+        charge: account.charge(request.length().saturating_add(PENDING_OVERHEAD)),
+        request: request.clone().into_owned(),
+    };
+    let time = shared.common.settings.answer_timeout;
+    let guarded = handlers.zip(path);
+    if let Some(guard) = guarded.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
+        let work = pending_request(request).ask_guard_first(guard, http_request());
+        return Dispatched::Pending(Box::pin(with_timeout(time, request.method, work)));
+    }
+    match ask_engine(shared, request, now) {
+        salver_assets::EngineReply::Ready(plan) => {
+            match handlers.and_then(|handlers| handlers.fallback(is_get_or_head(request), &plan)) {
+                None => Dispatched::Ready(plan),
+                Some(_) => {
+                    let work = pending_request(request).or_ask_handler(plan, http_request());
+                    Dispatched::Pending(Box::pin(with_timeout(time, request.method, work)))
+                }
+            }
+        }
+        salver_assets::EngineReply::Pending(pending) => {
+            let pending_request = pending_request(request);
+            let Some(permit) = shared.common.pending_limit.begin(pending.mount()) else {
+                return Dispatched::Ready(too_many_pending().for_method(request.method));
+            };
+            let http_request = handlers.map(|_| http_request());
+            Dispatched::Pending(Box::pin(with_timeout(time, request.method, async move {
+                let plan = pending_request
+                    .finish_pending(&pending_request.request, pending)
+                    .await;
+                drop(permit);
+                match http_request {
+                    None => plan,
+                    Some(http_request) => pending_request.or_ask_handler(plan, http_request).await,
+                }
+            })))
+        }
+    }
+}
+
+fn ask_engine(
+    shared: &WorkerContext,
+    request: &Request<'_>,
+    now: Now,
+) -> salver_assets::EngineReply {
+    let common = &*shared.common;
+    common
+        .engine
+        .ask(request, now, |load| common.loader.load(load))
+}
+
+/// The answer where too many requests wait for one mount.
+fn too_many_pending() -> ResponsePlan {
+    service_unavailable("Service Unavailable: too many wait for this")
+}
+
+/// True for requests that handlers may be asked about: for a path, or for the server itself. Other targets have no
+/// guard, so that handlers that rely on one must not see them: `/private%2Fx`, say. Nor is a handler a tunnel, as 200
+/// to CONNECT would mean.
+fn is_for_handlers(request: &Request<'_>, path: Option<&RequestPath<'_>>) -> bool {
+    path.is_some() || (&*request.path == b"*" && request.method == Method::Options)
+}
+
+/// True for the methods that read a file.
+fn is_get_or_head(request: &Request<'_>) -> bool {
+    matches!(request.method, Method::Get | Method::Head)
+}
+
+/// A request that waits for a load or a handler.
+struct PendingRequest {
+    shared: Rc<WorkerContext>,
+    request: Request<'static>,
+    /// The memory of the request.
+    #[expect(dead_code, reason = "counts while it lives")]
+    charge: Charge,
+}
+
+impl PendingRequest {
+    /// The answer of this guard, or of the files and the handler if it lets them answer.
+    async fn ask_guard_first(self, guard: Handler, http_request: HandlerRequest) -> ResponsePlan {
+        if let Some(plan) = self.ask_handler(&guard, http_request.clone()).await {
+            return plan;
+        }
+        let plan = self.ask_files(&self.request).await;
+        self.or_ask_handler(plan, http_request).await
+    }
+
+    /// The answer of the handler if the files have none, else `plan`, which is theirs.
+    async fn or_ask_handler(
+        self,
+        plan: ResponsePlan,
+        http_request: HandlerRequest,
+    ) -> ResponsePlan {
+        let handlers = &self.shared.common.handlers;
+        let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
+            return plan;
+        };
+        self.ask_handler(handler, http_request)
+            .await
+            .unwrap_or(plan)
+    }
+
+    /// The answer of a handler; `None` if it lets the files answer.
+    async fn ask_handler(
+        &self,
+        handler: &Handler,
+        http_request: HandlerRequest,
+    ) -> Option<ResponsePlan> {
+        let Some(http_request) = http_request else {
+            let text =
+                "Bad Request: the target or the method has a form that no program here reads";
+            let plan = ResponsePlan::error(400, text, vec![]);
+            return Some(plan.for_method(self.request.method));
+        };
+        match handler::call(handler, http_request).await {
+            None => Some(self.handler_failed("a handler panicked")),
+            Some(Reply::Proceed) => None,
+            Some(Reply::Response(response)) => Some(match handler::response_plan(response) {
+                Some(plan) => plan.for_method(self.request.method),
+                None => self.handler_failed("a handler answered 1xx, which is no answer"),
+            }),
+            Some(Reply::File { path, fields }) => {
+                let mut request = Request {
+                    path: target_of(&path).into_bytes().into(),
+                    query: None,
+                    ..self.request.clone()
+                };
+                if !is_get_or_head(&request) {
+                    // Conditions and ranges apply to the method's own result, not to the file.
+                    let accept_encoding = request.fields.accept_encoding.take();
+                    request.method = Method::Get;
+                    request.fields = RequestFields {
+                        accept_encoding,
+                        ..RequestFields::default()
+                    };
+                }
+                Some(handler::with_fields(
+                    self.ask_files(&request).await,
+                    &fields,
+                ))
+            }
+        }
+    }
+
+    /// The answer where a handler failed, which is logged.
+    fn handler_failed(&self, how: &str) -> ResponsePlan {
+        let common = &self.shared.common;
+        if common.log_limits.handlers_fail.permits(common.uptime()) {
+            tracing::error!("{how}: answering 500 (said at most once a minute)");
+        }
+        let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
+        plan.for_method(self.request.method)
+    }
+
+    /// The answer of the files.
+    async fn ask_files(&self, request: &Request<'_>) -> ResponsePlan {
+        match ask_engine(&self.shared, request, self.shared.clock.now()) {
+            salver_assets::EngineReply::Ready(plan) => plan,
+            salver_assets::EngineReply::Pending(pending) => {
+                match self.shared.common.pending_limit.begin(pending.mount()) {
+                    Some(_permit) => self.finish_pending(request, pending).await,
+                    None => too_many_pending().for_method(self.request.method),
+                }
+            }
+        }
+    }
+
+    async fn finish_pending(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
+        let common = &*self.shared.common;
+        let clock = || self.shared.clock.now();
+        let hand_over = |load| common.loader.load(load);
+        common.engine.wait(request, pending, clock, hand_over).await
+    }
+}

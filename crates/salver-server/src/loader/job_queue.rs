@@ -1,0 +1,306 @@
+//! The queue of a loader: the jobs that wait, and the order in which they are performed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use super::{DiskKey, LoaderJob};
+
+/// A queue of jobs, in lanes.
+#[derive(Default)]
+pub(super) struct JobQueue {
+    /// The lanes, by [`LoaderJob::lane`], the most urgent first.
+    pub(super) lanes: [Lane; 4],
+    /// The number of running jobs of each disk.
+    running: Vec<(DiskKey, usize)>,
+    /// The number of running jobs.
+    busy: usize,
+    /// The number of loads that wait in lanes.
+    loads: usize,
+    /// Loads of files that are not at rest, by when they are to be performed again. They take no thread.
+    resting: BTreeMap<(Instant, u64), LoaderJob>,
+    /// The number of loads that have ever rested, by which two of the same time are told apart.
+    rested: u64,
+    /// True while a thread waits for the first of them.
+    pub(super) is_watched: bool,
+    /// The most threads.
+    pub(super) most: usize,
+    /// True if there are several mounts, whose disks are kept apart.
+    pub(super) has_several: bool,
+    pub(super) idle: usize,
+    pub(super) threads: usize,
+    pub(super) closed: bool,
+}
+
+/// Jobs of one kind.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// The jobs of each disk; the first disk has its turn next.
+    disks: VecDeque<(DiskKey, VecDeque<LoaderJob>)>,
+    running: usize,
+    /// The number of jobs that may run.
+    pub(super) share: usize,
+}
+
+impl JobQueue {
+    /// A queue for so many threads; `has_several` keeps disks apart.
+    pub(super) fn new(threads: usize, has_several: bool) -> Self {
+        let lane = |share: usize| Lane {
+            share: share.max(1),
+            ..Lane::default()
+        };
+        JobQueue {
+            lanes: [
+                lane(threads),
+                lane(threads * 3 / 8),
+                lane(threads / 2),
+                lane(threads / 4),
+            ],
+            most: threads,
+            has_several,
+            ..JobQueue::default()
+        }
+    }
+
+    /// True if one more load for this disk may wait, where `most` may in all.
+    pub(super) fn has_place(&self, disk: DiskKey, most: usize) -> bool {
+        let left = most.saturating_sub(self.loads + self.resting.len());
+        let of_disk = || {
+            let lanes = self.lanes.iter();
+            let resting = self.resting.values().filter(|job| job.disk() == disk);
+            lanes.map(|lane| lane.waiting(disk)).sum::<usize>() + resting.count()
+        };
+        left > 0 && (!self.has_several || of_disk() < left)
+    }
+
+    /// Queues a job that rests until this time. It has a place in any case, as it had one before.
+    pub(super) fn rest(&mut self, until: Instant, job: LoaderJob) {
+        if self.due().is_none_or(|due| until < due) {
+            // The thread that watches waits for too long.
+            self.is_watched = false;
+        }
+        self.rested += 1;
+        self.resting.insert((until, self.rested), job);
+    }
+
+    /// Moves the loads that are due into their lanes.
+    pub(super) fn wake(&mut self, now: Instant) {
+        while let Some(first) = self
+            .resting
+            .first_entry()
+            .filter(|first| first.key().0 <= now)
+        {
+            let job = first.remove();
+            self.push(job.lane(), job);
+        }
+    }
+
+    /// The time at which the next load that rests is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let ((due, _), _) = self.resting.first_key_value()?;
+        Some(*due)
+    }
+
+    /// The number of threads that have something to do: one for each job that could run, and one that waits for the
+    /// first load that rests.
+    pub(super) fn wanted(&self) -> usize {
+        self.runnable() + usize::from(!self.resting.is_empty() && !self.is_watched)
+    }
+
+    pub(super) fn push(&mut self, number: usize, job: LoaderJob) {
+        self.loads += usize::from(matches!(job, LoaderJob::Load(..)));
+        let Some(lane) = self.lanes.get_mut(number) else {
+            return;
+        };
+        let disk = job.disk();
+        match lane.disks.iter_mut().find(|(of, _)| *of == disk) {
+            Some((_, jobs)) => jobs.push_back(job),
+            None => lane.disks.push_back((disk, [job].into())),
+        }
+    }
+
+    /// Takes back the job that was pushed last, if it still waits.
+    pub(super) fn pop_last(&mut self, number: usize) -> Option<LoaderJob> {
+        let (_, jobs) = self.lanes.get_mut(number)?.disks.back_mut()?;
+        let job = jobs.pop_back()?;
+        self.loads -= usize::from(matches!(job, LoaderJob::Load(..)));
+        Some(job)
+    }
+
+    /// The number of jobs of a disk that may still be begun.
+    fn left_for(&self, disk: DiskKey) -> usize {
+        let free = self.most.saturating_sub(self.busy);
+        if !self.has_several {
+            return free;
+        }
+        let of_disk = self.running.iter().find(|(of, _)| *of == disk);
+        let mine = of_disk.map_or(0, |(_, count)| *count);
+        // Half of what neither it nor others have, and the last thread if it has none.
+        let fair = free.saturating_sub(mine).div_ceil(2);
+        fair.min(free)
+    }
+
+    /// The number of jobs that could run now if there were threads.
+    pub(super) fn runnable(&self) -> usize {
+        let of_lane = |lane: &Lane| {
+            let of_disk = |(disk, jobs): &(DiskKey, VecDeque<LoaderJob>)| {
+                jobs.len().min(self.left_for(*disk))
+            };
+            let jobs: usize = lane.disks.iter().map(of_disk).sum();
+            jobs.min(lane.share.saturating_sub(lane.running))
+        };
+        self.lanes.iter().map(of_lane).sum()
+    }
+
+    /// Takes the most urgent job that may run, and its lane.
+    pub(super) fn next(&mut self) -> Option<(usize, LoaderJob)> {
+        let may_run = |lane: &Lane| {
+            let mut disks = lane.disks.iter();
+            let has_threads = |(disk, jobs): &(DiskKey, VecDeque<LoaderJob>)| {
+                !jobs.is_empty() && self.left_for(*disk) > 0
+            };
+            let free = lane.running < lane.share;
+            disks.position(has_threads).filter(|_| free)
+        };
+        let mut lanes = self.lanes.iter().enumerate();
+        let (number, place) = lanes.find_map(|(number, lane)| Some((number, may_run(lane)?)))?;
+        let lane = self.lanes.get_mut(number)?;
+        let (disk, mut jobs) = lane.disks.remove(place)?;
+        let job = jobs.pop_front()?;
+        if !jobs.is_empty() {
+            // Others have their turn.
+            lane.disks.push_back((disk, jobs));
+        }
+        lane.running += 1;
+        self.busy += 1;
+        self.loads -= usize::from(matches!(job, LoaderJob::Load(..)));
+        match self.running.iter_mut().find(|(of, _)| *of == disk) {
+            Some((_, count)) => *count += 1,
+            None => self.running.push((disk, 1)),
+        }
+        Some((number, job))
+    }
+
+    /// Counts a job that has ended.
+    pub(super) fn end(&mut self, number: usize, disk: DiskKey) {
+        if let Some(lane) = self.lanes.get_mut(number) {
+            lane.running -= 1;
+        }
+        self.busy -= 1;
+        if let Some(place) = self.running.iter().position(|(of, _)| *of == disk)
+            && let Some((_, count)) = self.running.get_mut(place)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.running.swap_remove(place);
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// The number of jobs that wait for this disk.
+    fn waiting(&self, disk: DiskKey) -> usize {
+        let mut disks = self.disks.iter();
+        let of_disk = disks.find(|(of, _)| *of == disk);
+        of_disk.map_or(0, |(_, jobs)| jobs.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use salver_assets::Content;
+
+    use super::*;
+    use crate::loader::tests::file;
+
+    fn close(device: u64) -> LoaderJob {
+        let mut file = file();
+        file.identity.device = device;
+        LoaderJob::Close(Box::new(Content::File(file)))
+    }
+
+    #[test]
+    fn the_urgent_goes_first_and_no_lane_takes_more_than_its_share() {
+        let mut queue = JobQueue {
+            most: 10,
+            ..JobQueue::default()
+        };
+        for (number, share) in [4, 1, 2].into_iter().enumerate() {
+            queue.lanes[number].share = share;
+            (0..3).for_each(|_| queue.push(number, LoaderJob::Close(Box::new(Content::Empty))));
+        }
+        assert_eq!(queue.runnable(), 3 + 1 + 2);
+        let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();
+        assert_eq!(order, [0, 0, 0, 1, 2, 2]);
+        queue.end(1, DiskKey::Device(0));
+        assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
+    }
+
+    #[test]
+    fn what_rests_has_its_turn_when_it_is_due_and_takes_a_place_until_then() {
+        let mut queue = JobQueue::new(8, true);
+        let now = Instant::now();
+        let second = |number| now + Duration::from_secs(number);
+        assert_eq!((queue.due(), queue.wanted()), (None, 0));
+        for (at, device) in [(3, 1), (1, 2), (3, 3)] {
+            queue.rest(second(at), close(device));
+        }
+        assert_eq!((queue.due(), queue.wanted()), (Some(second(1)), 1));
+        assert!(!queue.has_place(DiskKey::Device(1), 4));
+        assert!(queue.has_place(DiskKey::Device(9), 4));
+        queue.is_watched = true;
+        queue.wake(second(0));
+        queue.rest(second(4), close(4));
+        assert_eq!((queue.wanted(), queue.next().is_none()), (0, true));
+        queue.wake(second(2));
+        assert_eq!(queue.next().unwrap().1.disk(), DiskKey::Device(2));
+        queue.wake(second(4));
+        assert_eq!((queue.due(), queue.wanted()), (None, 3));
+        queue.rest(second(9), close(1));
+        queue.is_watched = true;
+        queue.rest(second(8), close(1));
+        assert!(!queue.is_watched, "for the first");
+    }
+
+    #[test]
+    fn a_disk_leaves_threads_to_others_and_waits_for_its_turn() {
+        let mut queue = JobQueue {
+            most: 8,
+            has_several: true,
+            ..JobQueue::default()
+        };
+        queue.lanes[0].share = 8;
+        let run = |queue: &mut JobQueue| {
+            std::iter::from_fn(|| queue.next().map(|(_, job)| job.disk())).collect::<Vec<_>>()
+        };
+        (0..20).for_each(|_| queue.push(0, close(1)));
+        let hung = run(&mut queue);
+        assert_eq!(hung, [DiskKey::Device(1); 4]);
+        (0..2).for_each(|_| queue.push(0, close(2)));
+        assert_eq!(run(&mut queue), [DiskKey::Device(2); 2]);
+        // Another that hangs, too.
+        (0..20).for_each(|_| queue.push(0, close(3)));
+        assert_eq!(run(&mut queue).len(), 1);
+        queue.push(0, close(4));
+        assert_eq!(run(&mut queue), [DiskKey::Device(4)]);
+        assert_eq!(queue.runnable(), 0);
+        queue.end(0, DiskKey::Device(4));
+        queue.push(0, close(4));
+        assert_eq!(queue.runnable(), 1);
+        // Disks that are well take turns.
+        queue = JobQueue {
+            most: 100,
+            has_several: true,
+            ..JobQueue::default()
+        };
+        queue.lanes[0].share = 100;
+        for disk in [1, 1, 1, 2, 2, 3] {
+            queue.push(0, close(disk));
+        }
+        let order = run(&mut queue);
+        assert_eq!(order, [1, 2, 3, 1, 2, 1].map(DiskKey::Device));
+        assert!(queue.has_place(DiskKey::Device(1), 1));
+    }
+}

@@ -57,7 +57,7 @@ pub fn content() -> Vec<u8> {
         .collect()
 }
 
-/// What the file of this number has from `offset` on: at least [`MARGIN`] bytes, whatever its
+/// What the file of this number has from `offset` on: at least `MARGIN` bytes, whatever its
 /// length.
 pub fn bytes_at(content: &[u8], number: u64, offset: u64) -> &[u8] {
     let at = (number.wrapping_mul(40_503) + offset) % u64::try_from(PERIOD).unwrap();

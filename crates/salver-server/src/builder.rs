@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::Request;
 use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 
-use crate::handler::{Handlers, Reply};
+use crate::handler::{Handlers, Reply, erase_type};
 use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
 use crate::settings::Settings;
@@ -153,7 +153,7 @@ impl Builder {
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        self.handlers.set_fallback(handler);
+        self.handlers.set_fallback(erase_type(handler));
         self
     }
 
@@ -169,7 +169,11 @@ impl Builder {
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        if self.handlers.add_guard(prefix, handler).is_err() {
+        if self
+            .handlers
+            .add_guard(prefix, erase_type(handler))
+            .is_err()
+        {
             self.bad_guard.get_or_insert_with(|| prefix.to_owned());
         }
         self
@@ -231,7 +235,8 @@ impl Builder {
         }
         let engine = Engine::new(config).map_err(BuildError::Setting)?;
         let mut server = Server::bind(engine, settings).map_err(BuildError::Address)?;
-        server.extend(self.handlers, self.on_ready);
+        server.handlers = self.handlers;
+        server.on_ready = self.on_ready;
         Ok(server)
     }
 

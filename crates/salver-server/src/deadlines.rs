@@ -180,21 +180,13 @@ impl Deadline {
             .is_none_or(|slot| slot.at <= now)
     }
 
-    /// Registers the task to be woken when the deadline passes. A task's waker stays the same, so this costs a
-    /// comparison after the first time.
+    /// Registers the task to be woken when the deadline passes.
     pub(crate) fn register(&self, context: &Context<'_>) {
-        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
-            && !slot
-                .waker
-                .as_ref()
-                .is_some_and(|waker| waker.will_wake(context.waker()))
-        {
-            slot.waker = Some(context.waker().clone());
+        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
+            keep_waker(&mut slot.waker, context);
         }
     }
-}
 
-impl Deadline {
     /// The output of `work`; `None` if the deadline passes before, or `goes_on` is false when the task is woken.
     pub(crate) async fn bound<F: Future>(
         &self,
@@ -215,6 +207,14 @@ impl Deadline {
             }
         })
         .await
+    }
+}
+
+/// Keeps the waker of a task. That stays the same, so this costs a comparison after the first time.
+pub(crate) fn keep_waker(slot: &mut Option<Waker>, context: &Context<'_>) {
+    match slot {
+        Some(waker) => waker.clone_from(context.waker()),
+        None => *slot = Some(context.waker().clone()),
     }
 }
 

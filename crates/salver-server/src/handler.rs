@@ -126,24 +126,20 @@ impl Handlers {
     }
 
     /// Sets the handler of requests that are for no file.
-    pub(crate) fn set_fallback<F, R>(&mut self, handler: F)
-    where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
-    {
-        self.fallback = Some(erase_type(handler));
+    pub(crate) fn set_fallback(&mut self, handler: Handler) {
+        self.fallback = Some(handler);
     }
 
     /// Adds a guard of all paths beneath `prefix`.
-    pub(crate) fn add_guard<F, R>(&mut self, prefix: &str, handler: F) -> Result<(), InvalidPrefix>
-    where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
-    {
+    pub(crate) fn add_guard(
+        &mut self,
+        prefix: &str,
+        handler: Handler,
+    ) -> Result<(), InvalidPrefix> {
         let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| InvalidPrefix)?;
         let bytes = path.as_bytes();
         let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
-        self.guards.push((bytes, erase_type(handler)));
+        self.guards.push((bytes, handler));
         self.guards
             .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(())
@@ -168,7 +164,8 @@ impl Handlers {
     }
 }
 
-fn erase_type<F, R>(handler: F) -> Handler
+/// A handler of any type.
+pub(crate) fn erase_type<F, R>(handler: F) -> Handler
 where
     F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
     R: Future<Output: Into<Reply>> + 'static,

@@ -29,7 +29,7 @@ use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
 use crate::byte_stream::ByteStream;
-use crate::context::{NoFile, SendingConnection, WorkerBuffers};
+use crate::context::WorkerBuffers;
 use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
 use crate::handler::{MemoryExhausted, Peer, to_http_request};
 use crate::http2::request_content::RequestContent;
@@ -37,7 +37,6 @@ use crate::http2::translate::rendered_head;
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
 use crate::memory_budget::{Charge, OpenFile};
-use crate::pending_limit::service_unavailable;
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
 use crate::transmit::loader_disk::{LoaderDisk, Reading};
@@ -71,8 +70,8 @@ pub(crate) struct Http2Connection<S> {
     /// The time of the last check that the client does not hold back its windows.
     checked: Instant,
     turn: LoopTurn,
-    /// The connection as one that has more to send, while it has.
-    sending: Option<SendingConnection>,
+    /// A reference that counts the connection as one that has more to send, while it has.
+    sending: Option<Rc<()>>,
     /// The time at which the last GOAWAY is sent, after the first.
     leaves_at: Option<Instant>,
     /// True if the connection ends once everything is sent.
@@ -146,7 +145,8 @@ impl<S: ByteStream> Http2Connection<S> {
             // The client could not hold up anything until now.
             self.checked = now.instant;
         }
-        let others_send = shared.sending_count() > usize::from(self.sending.is_some());
+        let others_send =
+            Rc::strong_count(&shared.sending) > 1 + usize::from(self.sending.is_some());
         let turn = if others_send { SHARED_TURN } else { usize::MAX };
         let mut sent = 0;
         for _ in 0..ROUNDS {
@@ -199,7 +199,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
                 self.sending = None;
                 if self.protocol.is_sending() {
-                    self.sending = Some(shared.begin_sending());
+                    self.sending = Some(Rc::clone(&shared.sending));
                 }
                 return Poll::Pending;
             }
@@ -210,7 +210,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 Poll::Pending => {
                     // The deadline is another now.
                     self.waits_in = (Phase::Head, u64::MAX);
-                    self.sending.get_or_insert_with(|| shared.begin_sending());
+                    self.sending
+                        .get_or_insert_with(|| Rc::clone(&shared.sending));
                     return Poll::Pending;
                 }
             }
@@ -218,7 +219,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 break;
             }
         }
-        self.sending.get_or_insert_with(|| shared.begin_sending());
+        self.sending
+            .get_or_insert_with(|| Rc::clone(&shared.sending));
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
@@ -351,16 +353,9 @@ impl<S: ByteStream> Http2Connection<S> {
         }
     }
 
-    fn respond(&mut self, stream: u32, mut plan: ResponsePlan, send_buffer: &mut SendBuffer) {
+    fn respond(&mut self, stream: u32, plan: ResponsePlan, send_buffer: &mut SendBuffer) {
         let Wire { shared, seat, .. } = &self.wire;
-        let file = match shared.common.open_file(&seat.account, &plan.content) {
-            Ok(file) => file,
-            Err(NoFile) => {
-                shared.common.loader.discard(plan.content);
-                plan = service_unavailable("Service Unavailable: too many files are being sent");
-                None
-            }
-        };
+        let (mut plan, file) = shared.common.hold_open(&seat.account, plan);
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &shared.clock.date();
         let made;

@@ -21,12 +21,12 @@ use salver_http3::{
 use tokio::task::spawn_local;
 use tokio::time::sleep_until;
 
-use super::Http3Context;
 use super::control_stream::ControlStream;
 use super::graceful_shutdown::GracefulShutdown;
 use super::request::RequestTask;
 use super::shared_connection::{SharedConnection, code};
 use super::transport::CONTENT_WINDOW;
+use super::{HandshakeGuard, Http3Context};
 use crate::context::ServerContext;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
@@ -96,7 +96,7 @@ pub(super) async fn serve(shared: Rc<Http3Context>, connecting: Connecting, seat
     let settings = &shared.context.common.settings;
     let deadlines = &shared.context.deadlines;
     let deadline = deadlines.add(Instant::now() + settings.header_timeout);
-    let handshake = shared.handshakes.begin();
+    let handshake = HandshakeGuard::new(&shared.handshakes);
     let goes_on = || !shared.context.draining.get();
     let Some(Ok(quic)) = deadline.bound(connecting, goes_on).await else {
         return;

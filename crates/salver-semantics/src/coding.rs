@@ -51,6 +51,14 @@ impl ContentCoding {
         }
     }
 
+    /// The coding that the extension of a file name says, and the name without it.
+    pub fn of_file_name(name: &[u8]) -> Option<(Self, &[u8])> {
+        ContentCoding::CODED.into_iter().find_map(|coding| {
+            let original = name.strip_suffix(coding.extension()?.as_bytes())?;
+            Some((coding, original))
+        })
+    }
+
     /// The coding of that name, in any case; `x-gzip` is gzip (RFC 9110 section 8.4.1.3).
     pub fn from_name(name: &[u8]) -> Option<Self> {
         if name.eq_ignore_ascii_case(b"x-gzip") {

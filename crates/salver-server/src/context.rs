@@ -150,9 +150,6 @@ const INPUT: usize = 16 * 1024;
 impl WorkerContext {
     /// Takes a seat for a client at `address`. Where all are taken, the connection that has waited longest for its
     /// client makes room: it ends before this one is served.
-    ///
-    /// # Errors
-    /// [`NoSeat`] if there is none.
     pub(crate) fn seat(&self, address: IpAddr, kind: ConnectionKind) -> Result<Seat, NoSeat> {
         let seats = &self.common.seats;
         match seats.take(address, kind, false) {

@@ -3,7 +3,6 @@
 mod http_request;
 mod request_body;
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -95,26 +94,13 @@ pub(crate) type Handler = Arc<dyn Fn(Request<Bytes>) -> ReplyFuture + Send + Syn
 pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = Reply>>>;
 
 /// The handlers of a server.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Handlers {
     /// The guards, asked before the files beneath their prefix: that, normalised and without a slash at its end, the
     /// longest first.
     guards: Vec<(Vec<u8>, Handler)>,
     /// The handler of requests that are for no file.
     fallback: Option<Handler>,
-}
-
-impl fmt::Debug for Handlers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let guards = self.guards.iter();
-        let guards: Vec<_> = guards
-            .map(|(prefix, _)| String::from_utf8_lossy(prefix))
-            .collect();
-        f.debug_struct("Handlers")
-            .field("guards", &guards)
-            .field("fallback", &self.fallback.is_some())
-            .finish()
-    }
 }
 
 /// The error of a guard whose prefix is no path.

@@ -84,9 +84,6 @@ pub(crate) struct Http3Endpoints {
 
 impl Http3Endpoints {
     /// Serves at the sockets of a worker.
-    ///
-    /// # Errors
-    /// [`io::Error`] if the sockets cannot be used from this loop.
     pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
         let tls = context.common.settings.tls();
         let fields = tls.map(tls_fields).unwrap_or_default();

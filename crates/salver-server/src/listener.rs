@@ -109,9 +109,6 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Binds all addresses for every worker.
-    ///
-    /// # Errors
-    /// The first address that cannot be bound.
     pub(crate) fn bind(settings: &Settings) -> Result<Self, BindError> {
         let mut all = Listeners {
             workers: (0..settings.workers).map(|_| Vec::new()).collect(),

@@ -43,9 +43,6 @@ pub(crate) enum ListenerService {
 
 impl ListenerService {
     /// The service of a loop's listeners of this kind; `quic_port` is where HTTP/3 is spoken.
-    ///
-    /// # Errors
-    /// If there are no settings for it.
     pub(crate) fn new(
         kind: ListenerKind,
         common: &ServerContext,

@@ -109,9 +109,6 @@ impl Loader {
     }
 
     /// Brings a window of a file into the page cache. There is always a place for that, too.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
     pub(crate) async fn prefetch(&self, file: &FileContent, window: Range<u64>) -> io::Result<()> {
         self.read_by(prefetch, file, window).await.map(drop)
     }

@@ -7,19 +7,18 @@ use salver_http1::{Persistence, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::rendered_responses::field_lines;
+
 /// Sends the answer and waits until the client has read it: further input of the client would otherwise destroy the
 /// answer on its way (RFC 9112 section 9.6). Has no time limit: the caller sets one.
-///
-/// # Errors
-/// The socket's.
 pub(crate) async fn send_single_response(
     mut stream: TcpStream,
     plan: &ResponsePlan,
     date: &[u8; 29],
 ) -> io::Result<()> {
     let mut answer = Vec::new();
-    let fields = plan.fields().map(|(name, value)| (name, &**value));
-    write_head(&mut answer, plan.status, date, fields, Persistence::Close);
+    let (status, fields) = (plan.status, field_lines(plan));
+    write_head(&mut answer, status, date, fields, Persistence::Close);
     if let Content::Memory(text) = &plan.content {
         answer.extend_from_slice(text);
     }

@@ -44,9 +44,6 @@ const REFUSALS: usize = 128;
 
 /// Runs one loop on this thread until the server is drained. Calls `accepts` once it accepts
 /// connections.
-///
-/// # Errors
-/// [`io::Error`] if the loop cannot be set up.
 pub(crate) fn run(
     listeners: Vec<(ListenerKind, StdListener)>,
     quic: Option<QuicSockets>,

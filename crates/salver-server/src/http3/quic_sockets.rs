@@ -84,9 +84,6 @@ impl QuicSockets {
     }
 
     /// Opens an endpoint for each socket, on the loop of this thread.
-    ///
-    /// # Errors
-    /// [`io::Error`] if a socket cannot be used there.
     pub(super) fn open(self) -> io::Result<Vec<Endpoint>> {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let mut endpoint = self.endpoint;

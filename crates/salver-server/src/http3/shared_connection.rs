@@ -141,8 +141,13 @@ impl SharedConnection {
         self.close(error.code, error.reason);
     }
 
+    /// Ends the connection, with which nothing is wrong.
+    pub(super) fn end(&self, reason: &str) {
+        self.close(ErrorCode::NoError, reason);
+    }
+
     /// Ends the connection.
-    pub(super) fn close(&self, why: ErrorCode, reason: &str) {
+    fn close(&self, why: ErrorCode, reason: &str) {
         self.quic.close(code(why), reason.as_bytes());
     }
 }

@@ -53,31 +53,34 @@ impl<'b> RequestFields<'b> {
 impl RequestFields<'_> {
     /// The same fields with no tie to the bytes they were read from.
     pub fn into_owned(self) -> RequestFields<'static> {
-        let own = |value: Value<'_>| value.map(|value| Cow::Owned(value.into_owned()));
-        RequestFields {
-            accept_encoding: own(self.accept_encoding),
-            if_match: own(self.if_match),
-            if_none_match: own(self.if_none_match),
-            if_modified_since: own(self.if_modified_since),
-            if_unmodified_since: own(self.if_unmodified_since),
-            if_range: own(self.if_range),
-            range: own(self.range),
-        }
+        self.map(|value| Cow::Owned(value.to_vec()))
     }
 
     /// The same fields, borrowed from these.
     pub fn reborrow(&self) -> RequestFields<'_> {
-        fn borrow<'a>(value: &'a Value<'_>) -> Value<'a> {
-            value.as_deref().map(Cow::Borrowed)
-        }
+        self.map(Cow::Borrowed)
+    }
+
+    /// The bytes of all values.
+    pub fn length(&self) -> usize {
+        let mut length = 0;
+        self.map(|value| {
+            length += value.len();
+            Cow::Borrowed(value)
+        });
+        length
+    }
+
+    fn map<'a, 'c>(&'a self, mut each: impl FnMut(&'a [u8]) -> Cow<'c, [u8]>) -> RequestFields<'c> {
+        let mut each = |value: &'a Value<'_>| value.as_deref().map(&mut each);
         RequestFields {
-            accept_encoding: borrow(&self.accept_encoding),
-            if_match: borrow(&self.if_match),
-            if_none_match: borrow(&self.if_none_match),
-            if_modified_since: borrow(&self.if_modified_since),
-            if_unmodified_since: borrow(&self.if_unmodified_since),
-            if_range: borrow(&self.if_range),
-            range: borrow(&self.range),
+            accept_encoding: each(&self.accept_encoding),
+            if_match: each(&self.if_match),
+            if_none_match: each(&self.if_none_match),
+            if_modified_since: each(&self.if_modified_since),
+            if_unmodified_since: each(&self.if_unmodified_since),
+            if_range: each(&self.if_range),
+            range: each(&self.range),
         }
     }
 }

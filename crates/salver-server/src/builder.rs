@@ -19,11 +19,12 @@ use crate::settings::Settings;
 impl Server {
     /// A builder, to which a program names directories, handlers and addresses.
     pub fn builder() -> Builder {
-        Builder::new()
+        Builder::default()
     }
 }
 
 /// The builder of a [`Server`]; each method names its default.
+#[derive(Default)]
 #[must_use = "a builder does nothing until it builds"]
 pub struct Builder {
     config: Option<Config>,
@@ -45,20 +46,6 @@ enum MountEntry {
 }
 
 impl Builder {
-    fn new() -> Self {
-        Builder {
-            config: None,
-            settings: Settings::default(),
-            addresses: None,
-            mounts: Vec::new(),
-            symlinks: Symlinks::default(),
-            fallbacks: Vec::new(),
-            handlers: Handlers::default(),
-            bad_guard: None,
-            on_ready: None,
-        }
-    }
-
     /// Serves the files beneath `path` beneath `prefix`: `/` or `/static`, say. May be said for
     /// several; of those that fit a request the longest prefix wins. Without any mount there are no
     /// files, and all is for the [`handler`](Self::handler).

@@ -120,9 +120,7 @@ impl<S: ByteStream> Http2Connection<S> {
             end
         })
         .await;
-        for sending in self.protocol.end() {
-            sending.reading.end(&disk(&self.wire));
-        }
+        end_reading(self.protocol.end(), &self.wire);
         // These are of no use while the client reads the last answers.
         self.pending.clear();
         self.contents.clear();
@@ -282,9 +280,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 Event::Cancelled { stream, content } => {
                     self.pending.retain(|(pending, _)| *pending != stream);
                     self.take_content(stream);
-                    if let Some(sending) = content {
-                        sending.reading.end(&disk(&self.wire));
-                    }
+                    end_reading(content, &self.wire);
                 }
                 Event::Content { stream, content } => {
                     if self.keep_content(stream, content, now).is_err() {
@@ -376,9 +372,7 @@ impl<S: ByteStream> Http2Connection<S> {
         };
         let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
-        if let Some(sending) = left {
-            sending.reading.end(&disk(&self.wire));
-        }
+        end_reading(left, &self.wire);
     }
 
     /// Sends the answers that no longer wait for a load or a handler.
@@ -424,10 +418,15 @@ impl<S: ByteStream> Http2Connection<S> {
                     send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
-            if let Some(sending) = left {
-                sending.reading.end(&disk);
-            }
+            end_reading(left, &self.wire);
         }
+    }
+}
+
+/// Ends reading the content of answers that are sent or cut short.
+fn end_reading<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>) {
+    for sending in sent {
+        sending.reading.end(&disk(wire));
     }
 }
 

@@ -100,16 +100,19 @@ impl RenderedHead {
 /// and the empty line.
 ///
 /// No value can end its line or the head: CR, LF and NUL are replaced by SP (RFC 9110 section 5.5).
-/// A field whose name is not a token is left out. `status` has three digits.
+/// A field whose name is not a token is left out. `status` has three digits, `more` are further field lines, each with
+/// its CRLF.
 pub fn write_head<'a>(
     out: &mut Vec<u8>,
     status: u16,
     date: &[u8; 29],
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    more: &[u8],
     connection: Persistence,
 ) {
     push_start(out, status, date);
     push_fields(out, fields);
+    out.extend_from_slice(more);
     out.extend_from_slice(connection.tail());
 }
 
@@ -200,7 +203,14 @@ mod tests {
 
     fn unprepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
         let mut out = b"before".to_vec();
-        write_head(&mut out, status, DATE, fields.iter().copied(), connection);
+        write_head(
+            &mut out,
+            status,
+            DATE,
+            fields.iter().copied(),
+            b"",
+            connection,
+        );
         out
     }
 

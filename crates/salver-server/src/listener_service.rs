@@ -64,7 +64,7 @@ impl ListenerService {
                 }
                 let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
-                ListenerService::Tls(Rc::new(ListenerFields::new(fields)), config)
+                ListenerService::Tls(Rc::new(ListenerFields::new(&fields)), config)
             }
             ListenerKind::Redirect { to } => ListenerService::Redirect(to),
         })

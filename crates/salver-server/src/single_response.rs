@@ -37,7 +37,7 @@ pub(crate) async fn send_single_response(
 ) -> io::Result<()> {
     let mut answer = Vec::new();
     let (status, fields) = (plan.status, field_lines(plan));
-    write_head(&mut answer, status, date, fields, Persistence::Close);
+    write_head(&mut answer, status, date, fields, b"", Persistence::Close);
     if let Content::Memory(text) = &plan.content {
         answer.extend_from_slice(text);
     }

@@ -75,11 +75,6 @@ impl RenderedHead {
         self.date_at
     }
 
-    /// The rendered bytes, with a placeholder for the date and without the end.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// Appends the whole head to `out`, empty line included. Nothing is allocated if `out` has room
     /// for [`len`](Self::len), `more` and [`TAIL_AT_MOST`] bytes.
     ///
@@ -216,7 +211,7 @@ mod tests {
 
     fn prepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
         let head = RenderedHead::new(status, fields.iter().copied());
-        assert_eq!(head.len(), head.as_bytes().len());
+        assert_eq!(head.len(), head.bytes.len());
         let mut out = b"before".to_vec();
         out.reserve_exact(head.len() + TAIL_AT_MOST);
         let room = out.capacity();

@@ -161,7 +161,7 @@ impl<T> Connection<T> {
             initial_window: INITIAL_WINDOW,
             taken: 0,
             resize: false,
-            flood_guard: FloodGuard::new(),
+            flood_guard: FloodGuard::default(),
             priorities: Vec::new(),
             credit: 0,
             goaway_state: GoawayState::Unsent,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
+use salver_assets::{Content, Engine, FileContent, Load, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::job_queue::JobQueue;
@@ -268,7 +268,9 @@ impl LoaderJob {
             LoaderJob::Load(load) => DiskKey::Mount(load.mount()),
             LoaderJob::Check(check) => DiskKey::Mount(check.mount()),
             LoaderJob::Read(file, ..) => DiskKey::Device(file.identity.device),
-            LoaderJob::Close(content) => DiskKey::Device(device(content)),
+            LoaderJob::Close(content) => {
+                DiskKey::Device(content.file().map_or(0, |file| file.identity.device))
+            }
         }
     }
 
@@ -287,21 +289,6 @@ impl LoaderJob {
             LoaderJob::Close(content) => drop(content),
         }
         None
-    }
-}
-
-/// The device of the files that content is in; 0 if it is in none.
-fn device(content: &Content) -> u64 {
-    match content {
-        Content::Empty | Content::Memory(_) => 0,
-        Content::File(file) => file.identity.device,
-        Content::Parts(pieces) => {
-            let mut files = pieces.iter().filter_map(|piece| match piece {
-                Piece::File(file) => Some(file.identity.device),
-                Piece::Memory(_) => None,
-            });
-            files.next().unwrap_or(0)
-        }
     }
 }
 

@@ -29,7 +29,7 @@ use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
 use crate::byte_stream::ByteStream;
-use crate::context::{NoFile, SendingConnection, WorkerBuffers};
+use crate::context::WorkerBuffers;
 use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
 use crate::handler::{MemoryExhausted, Peer, to_http_request};
 use crate::http2::request_content::RequestContent;
@@ -37,7 +37,6 @@ use crate::http2::translate::rendered_head;
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
 use crate::memory_budget::{Charge, OpenFile};
-use crate::pending_limit::service_unavailable;
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
 use crate::transmit::loader_disk::{LoaderDisk, Reading};
@@ -71,8 +70,8 @@ pub(crate) struct Http2Connection<S> {
     /// The time of the last check that the client does not hold back its windows.
     checked: Instant,
     turn: LoopTurn,
-    /// The connection as one that has more to send, while it has.
-    sending: Option<SendingConnection>,
+    /// A reference that counts the connection as one that has more to send, while it has.
+    sending: Option<Rc<()>>,
     /// The time at which the last GOAWAY is sent, after the first.
     leaves_at: Option<Instant>,
     /// True if the connection ends once everything is sent.
@@ -121,9 +120,7 @@ impl<S: ByteStream> Http2Connection<S> {
             end
         })
         .await;
-        for sending in self.protocol.end() {
-            sending.reading.end(&disk(&self.wire));
-        }
+        end_reading(self.protocol.end(), &self.wire);
         // These are of no use while the client reads the last answers.
         self.pending.clear();
         self.contents.clear();
@@ -146,7 +143,8 @@ impl<S: ByteStream> Http2Connection<S> {
             // The client could not hold up anything until now.
             self.checked = now.instant;
         }
-        let others_send = shared.sending_count() > usize::from(self.sending.is_some());
+        let others_send =
+            Rc::strong_count(&shared.sending) > 1 + usize::from(self.sending.is_some());
         let turn = if others_send { SHARED_TURN } else { usize::MAX };
         let mut sent = 0;
         for _ in 0..ROUNDS {
@@ -199,7 +197,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
                 self.sending = None;
                 if self.protocol.is_sending() {
-                    self.sending = Some(shared.begin_sending());
+                    self.sending = Some(Rc::clone(&shared.sending));
                 }
                 return Poll::Pending;
             }
@@ -210,7 +208,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 Poll::Pending => {
                     // The deadline is another now.
                     self.waits_in = (Phase::Head, u64::MAX);
-                    self.sending.get_or_insert_with(|| shared.begin_sending());
+                    self.sending
+                        .get_or_insert_with(|| Rc::clone(&shared.sending));
                     return Poll::Pending;
                 }
             }
@@ -218,7 +217,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 break;
             }
         }
-        self.sending.get_or_insert_with(|| shared.begin_sending());
+        self.sending
+            .get_or_insert_with(|| Rc::clone(&shared.sending));
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
@@ -280,9 +280,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 Event::Cancelled { stream, content } => {
                     self.pending.retain(|(pending, _)| *pending != stream);
                     self.take_content(stream);
-                    if let Some(sending) = content {
-                        sending.reading.end(&disk(&self.wire));
-                    }
+                    end_reading(content, &self.wire);
                 }
                 Event::Content { stream, content } => {
                     if self.keep_content(stream, content, now).is_err() {
@@ -351,16 +349,9 @@ impl<S: ByteStream> Http2Connection<S> {
         }
     }
 
-    fn respond(&mut self, stream: u32, mut plan: ResponsePlan, send_buffer: &mut SendBuffer) {
+    fn respond(&mut self, stream: u32, plan: ResponsePlan, send_buffer: &mut SendBuffer) {
         let Wire { shared, seat, .. } = &self.wire;
-        let file = match shared.common.open_file(&seat.account, &plan.content) {
-            Ok(file) => file,
-            Err(NoFile) => {
-                shared.common.loader.discard(plan.content);
-                plan = service_unavailable("Service Unavailable: too many files are being sent");
-                None
-            }
-        };
+        let (mut plan, file) = shared.common.hold_open(&seat.account, plan);
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &shared.clock.date();
         let made;
@@ -381,9 +372,7 @@ impl<S: ByteStream> Http2Connection<S> {
         };
         let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
-        if let Some(sending) = left {
-            sending.reading.end(&disk(&self.wire));
-        }
+        end_reading(left, &self.wire);
     }
 
     /// Sends the answers that no longer wait for a load or a handler.
@@ -429,10 +418,15 @@ impl<S: ByteStream> Http2Connection<S> {
                     send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
-            if let Some(sending) = left {
-                sending.reading.end(&disk);
-            }
+            end_reading(left, &self.wire);
         }
+    }
+}
+
+/// Ends reading the content of answers that are sent or cut short.
+fn end_reading<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>) {
+    for sending in sent {
+        sending.reading.end(&disk(wire));
     }
 }
 

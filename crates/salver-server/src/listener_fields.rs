@@ -6,7 +6,6 @@ use salver_assets::Field;
 /// the server starts.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerFields {
-    fields: Vec<Field>,
     /// The fields as lines of HTTP/1.1, each with its CRLF.
     lines: Vec<u8>,
     /// The fields as a part of a field block of HTTP/2.
@@ -15,9 +14,9 @@ pub(crate) struct ListenerFields {
 
 impl ListenerFields {
     /// Renders these fields; their values are valid field values.
-    pub(crate) fn new(fields: Vec<Field>) -> Self {
+    pub(crate) fn new(fields: &[Field]) -> Self {
         let mut lines = Vec::new();
-        for (name, value) in &fields {
+        for (name, value) in fields {
             lines.extend_from_slice(name.as_bytes());
             lines.extend_from_slice(b": ");
             lines.extend_from_slice(value);
@@ -26,14 +25,8 @@ impl ListenerFields {
         let block = fields.iter().map(|(name, value)| (*name, &**value));
         ListenerFields {
             block: salver_http2::render_fields(block),
-            fields,
             lines,
         }
-    }
-
-    /// The fields.
-    pub(crate) fn fields(&self) -> &[Field] {
-        &self.fields
     }
 
     /// The fields as a part of a field block of HTTP/2.

@@ -43,9 +43,6 @@ pub(crate) enum ListenerService {
 
 impl ListenerService {
     /// The service of a loop's listeners of this kind; `quic_port` is where HTTP/3 is spoken.
-    ///
-    /// # Errors
-    /// If there are no settings for it.
     pub(crate) fn new(
         kind: ListenerKind,
         common: &ServerContext,
@@ -67,7 +64,7 @@ impl ListenerService {
                 }
                 let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
-                ListenerService::Tls(Rc::new(ListenerFields::new(fields)), config)
+                ListenerService::Tls(Rc::new(ListenerFields::new(&fields)), config)
             }
             ListenerKind::Redirect { to } => ListenerService::Redirect(to),
         })

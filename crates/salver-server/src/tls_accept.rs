@@ -4,11 +4,11 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Context;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustls::server::Acceptor;
 use salver_assets::strategy::Transport;
-use salver_http1::{Method, request_method};
+use salver_http1::request_method;
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
@@ -16,16 +16,12 @@ use tokio_rustls::server::TlsStream;
 
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
-use crate::deadlines::Deadline;
 use crate::dispatch::error_plan;
 use crate::memory_budget::Account;
 use crate::seats::ClientKey;
-use crate::single_response::send_single_response;
+use crate::single_response::end_with_response;
 use crate::tls::OverTcp;
 use crate::versions::Versions;
-
-/// The time that a client without TLS has to read its answer.
-const READING: Duration = Duration::from_secs(2);
 
 /// The number of first bytes that tell HTTP from TLS.
 const PEEKED: usize = 5;
@@ -52,7 +48,9 @@ impl OverTcp {
         let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
         let first = first.get(..count.ok()?)?;
         if is_http(first) {
-            refuse_without_tls(context, &deadline, stream, request_method(first)).await;
+            let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
+            let plan = error_plan(400, text, request_method(first));
+            end_with_response(context, &deadline, stream, &plan).await;
             return None;
         }
         let handshake = async {
@@ -107,20 +105,6 @@ impl ByteStream for TlsStream<TcpStream> {
 /// True for the beginning of a method; a TLS record begins with a number below 32 (RFC 8446 section 5.1).
 fn is_http(first: &[u8]) -> bool {
     first.first().is_some_and(u8::is_ascii_uppercase)
-}
-
-async fn refuse_without_tls(
-    context: &WorkerContext,
-    deadline: &Deadline,
-    stream: TcpStream,
-    method: Option<Method>,
-) {
-    let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
-    let plan = error_plan(400, text, method);
-    let date = context.clock.now().date.format();
-    deadline.set(Instant::now() + READING);
-    let sending = Box::pin(send_single_response(stream, &plan, &date));
-    deadline.bound(sending, || true).await;
 }
 
 #[cfg(test)]

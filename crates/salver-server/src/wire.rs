@@ -122,9 +122,6 @@ impl<S: ByteStream> Wire<S> {
     }
 
     /// Receives input while an answer is awaited, up to `most` bytes in all; true if the client has ended its side.
-    ///
-    /// # Errors
-    /// The socket's.
     pub(crate) fn receive_ahead(
         &mut self,
         context: &mut Context<'_>,
@@ -162,9 +159,6 @@ impl<S: ByteStream> Wire<S> {
 
     /// Sends the bytes of `send_buffer`. `Pending` if the socket has no room for all of them: the rest is kept, and
     /// sent by [`poll_flush`](Self::poll_flush).
-    ///
-    /// # Errors
-    /// The socket's.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -181,9 +175,6 @@ impl<S: ByteStream> Wire<S> {
     }
 
     /// As [`send`](Self::send) for a rendered response; `send_buffer` is empty.
-    ///
-    /// # Errors
-    /// The socket's.
     #[inline]
     pub(crate) fn send_rendered(
         &mut self,

@@ -36,9 +36,7 @@ pub struct ServeFlags {
     pub tls: TlsFlags,
 
     /// Threads that serve [default: one per core]
-    #[arg(long,
-        value_name = "NUMBER",
-        value_parser = whole(1u16, 1024))]
+    #[arg(long, value_name = "NUMBER", value_parser = whole(1u16, 1024))]
     pub workers: Option<u16>,
 
     /// File names that stand for their directory; the first that is there wins. Repeatable, or
@@ -75,17 +73,12 @@ pub struct ServeFlags {
     pub mount_plain: Vec<MountFlag>,
 
     /// Memory for cached files, their heads and bookkeeping
-    #[arg(long,
-        value_name = "SIZE",
-        default_value = "256MiB",
-        value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub cache_size: u64,
 
     /// The longest file that is kept in memory; at most a sixteenth of --cache-size [default: 64KiB,
     /// or 1MiB with TLS, where the kernel cannot send from files]
-    #[arg(long,
-        value_name = "SIZE",
-        value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_max_file: Option<u64>,
 
     /// Keep nothing in memory: every request is answered from disk
@@ -107,10 +100,7 @@ pub struct ServeFlags {
 
     /// From this length on, files that are not kept in memory leave by sendfile instead of being
     /// read
-    #[arg(long,
-        value_name = "SIZE",
-        default_value = "32KiB",
-        value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "32KiB", value_parser = size)]
     pub sendfile_from: u64,
 
     /// Files beyond --cache-max-file that stay open between requests; one that nobody asks for is
@@ -122,17 +112,11 @@ pub struct ServeFlags {
     pub open_files: u32,
 
     /// How old the last comparison of a cached file with the disk may be; 0s compares every time
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "1s",
-        value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub revalidate: Duration,
 
     /// Precompressed siblings (.br, .zst, .gz) to look for; none for none
-    #[arg(long,
-        value_name = "CODINGS",
-        default_value_t,
-        value_parser = codings)]
+    #[arg(long, value_name = "CODINGS", default_value_t, value_parser = codings)]
     pub precompressed: Codings,
 
     /// Fill the cache before the first request is taken
@@ -165,60 +149,37 @@ pub struct ServeFlags {
 
     /// Connections of one client, an IPv4 address or an IPv6 network (/56); further ones are
     /// answered 503. Behind a proxy all are the proxy's [default: half of --max-connections]
-    #[arg(long,
-        value_name = "NUMBER",
-        value_parser = whole(1u32, 10_000_000))]
+    #[arg(long, value_name = "NUMBER", value_parser = whole(1u32, 10_000_000))]
     pub max_connections_per_client: Option<u32>,
 
     /// Memory for what connections hold: themselves, answers that are not taken yet, what is read
     /// ahead for them. It is shared fairly; the cache is not part of it
-    #[arg(long,
-        value_name = "SIZE",
-        default_value = "512MiB",
-        value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
     pub connection_memory: u64,
 
     /// How long a connection may wait for its next request
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "60s",
-        value_parser = limit)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = limit)]
     pub idle_timeout: Duration,
 
     /// How long the head of a request may take
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = limit)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = limit)]
     pub header_timeout: Duration,
 
     /// How long a client may take nothing of its answer
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "30s",
-        value_parser = limit)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = limit)]
     pub send_timeout: Duration,
 
     /// What a client has to take of its answer each second; who takes less for --send-timeout is
     /// treated as one that takes nothing. 0: any byte will do
-    #[arg(long,
-        value_name = "SIZE",
-        default_value = "128B",
-        value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "128B", value_parser = size)]
     pub min_rate: u64,
 
     /// How long an answer may be waited for, on a slow disk say; then it is 503
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "30s",
-        value_parser = limit)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = limit)]
     pub answer_timeout: Duration,
 
     /// How long the end waits for answers under way; 0s cuts them
-    #[arg(long,
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub drain: Duration,
 
     /// When the server ends, print what it has counted, hits and loads among it, as one line of

@@ -11,11 +11,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     (
         "salver",
-        &["salver-server", "salver-assets", "salver-bench"],
+        &[
+            "salver-server",
+            "salver-assets",
+            "salver-bench",
+            "salver-config",
+        ],
     ),
+    ("salver-config", &[]),
     (
         "salver-server",
         &[

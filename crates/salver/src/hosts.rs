@@ -12,13 +12,17 @@ pub(crate) fn bare(host: &str) -> &str {
 }
 
 /// All addresses that hosts stand for, each once; one that stands for every interface takes the
-/// place of those that it covers.
-pub(crate) fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
+/// place of those that it covers. `name` is what the setting is called that has the hosts.
+pub(crate) fn addresses(
+    name: &str,
+    hosts: &[String],
+    port: u16,
+) -> Result<Vec<SocketAddr>, Failure> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for host in hosts {
         let unknown = || {
             Failure::Misused(format!(
-                "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
+                "{name} {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
             ))
         };
         let found = (bare(host), port).to_socket_addrs();
@@ -52,7 +56,7 @@ mod tests {
     fn hosts_give_each_of_their_addresses_once() {
         fn check(host: &str, expected: &[&str]) {
             let hosts: Vec<_> = host.split(' ').map(str::to_owned).collect();
-            let found = addresses(&hosts, 80).unwrap_or_default();
+            let found = addresses("--host", &hosts, 80).unwrap_or_default();
             let expected: Vec<SocketAddr> = expected.iter().map(|a| a.parse().unwrap()).collect();
             assert_eq!(found, expected, "{host:?}");
         }
@@ -70,7 +74,7 @@ mod tests {
         check("0.0.0.0 127.0.0.1 ::1", &["0.0.0.0:80", "[::1]:80"]);
         check("127.0.0.1 :: ::1", &["[::]:80"]);
         check(":: 0.0.0.0 127.0.0.1", &["[::]:80", "0.0.0.0:80"]);
-        let mut found = addresses(&["localhost".to_owned()], 80).unwrap();
+        let mut found = addresses("--host", &["localhost".to_owned()], 80).unwrap();
         assert!(found.iter().all(|address| address.ip().is_loopback()));
         let count = found.len();
         found.sort();

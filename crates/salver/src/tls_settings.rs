@@ -1,15 +1,13 @@
-//! Flags for TLS to the server's settings: which ports there are and what is spoken there.
+//! Settings for TLS to those of the server: which ports there are and what is spoken there.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
+use salver_config::{Server, Site};
 use salver_server::TlsSettings;
 use salver_server::tls::{CertificateError, CertificateFiles, Certificates, Handshakes};
 
 use crate::failure::Failure;
 use crate::hosts::{addresses, bare};
-use crate::serve_flags::ServeFlags;
-use crate::tls_flags::Hsts;
 
 /// Where is listened, and how.
 #[derive(Debug)]
@@ -25,16 +23,19 @@ pub(crate) struct Listening {
 /// Reads the certificates and sorts the ports.
 ///
 /// # Errors
-/// A certificate that cannot be used, or flags that cannot be meant.
-pub(crate) fn listening(flags: &ServeFlags) -> Result<Listening, Failure> {
-    check_ports(flags)?;
+/// A certificate that cannot be used, or settings that cannot be meant.
+pub(crate) fn listening(server: &Server, site: &Site) -> Result<Listening, Failure> {
+    check_ports(server)?;
     let places = |ports: &[u16]| -> Result<Vec<SocketAddr>, Failure> {
-        let all = ports.iter().map(|&port| addresses(&flags.host, port));
+        let name = server.host.name();
+        let all = ports
+            .iter()
+            .map(|&port| addresses(&name, &server.host, port));
         Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
     };
-    let (at_ports, plain) = (places(&flags.port)?, places(&flags.tls.http_port)?);
-    let Some(certificates) = certificates(flags)? else {
-        check_needs_no_tls(flags)?;
+    let (at_ports, plain) = (places(&server.port)?, places(&server.http_port)?);
+    let Some(certificates) = certificates(server, site)? else {
+        check_needs_no_tls(server, site)?;
         return Ok(Listening {
             plain: [at_ports, plain].concat(),
             tls: None,
@@ -43,7 +44,7 @@ pub(crate) fn listening(flags: &ServeFlags) -> Result<Listening, Failure> {
     };
     let mut warnings = certificates.warnings();
     // Who asked for it and wants to hear little has no use for that.
-    if flags.tls.tls_self_signed && !flags.quiet {
+    if *server.tls_self_signed && !*server.quiet {
         warnings.push(
             "nobody vouches for the self-signed certificate: browsers warn before they show a page"
                 .to_owned(),
@@ -51,12 +52,12 @@ pub(crate) fn listening(flags: &ServeFlags) -> Result<Listening, Failure> {
     }
     let handshakes = Handshakes::new(certificates)
         .map_err(|error| Failure::Failed(format!("TLS cannot be set up: {error}")))?;
-    let redirects: Vec<u16> = flags.tls.https_redirect.into_iter().collect();
+    let redirects: Vec<u16> = server.https_redirect.into_iter().collect();
     let tls = TlsSettings {
         handshakes,
         addresses: at_ports,
         redirects: places(&redirects)?,
-        hsts: hsts(flags),
+        hsts: *site.hsts,
     };
     Ok(Listening {
         plain,
@@ -65,30 +66,34 @@ pub(crate) fn listening(flags: &ServeFlags) -> Result<Listening, Failure> {
     })
 }
 
-/// The certificates that the flags name, or one that is made; `None` without TLS.
-fn certificates(flags: &ServeFlags) -> Result<Option<Certificates>, Failure> {
-    let (certificates, keys) = (&flags.tls.tls_cert, &flags.tls.tls_key);
+/// The certificates that are named, or one that is made; `None` without TLS.
+fn certificates(server: &Server, site: &Site) -> Result<Option<Certificates>, Failure> {
+    let (certificates, keys) = (&site.tls_cert, &site.tls_key);
     if certificates.len() != keys.len() {
         return Err(Failure::Misused(format!(
-            "{} --tls-cert and {} --tls-key: give each certificate its key, in the same order",
+            "{} {} and {} {}: give each certificate its key, in the same order",
             certificates.len(),
-            keys.len()
+            certificates.name(),
+            keys.len(),
+            keys.name()
         )));
     }
     let failed = |error: CertificateError| match error.is_refusal() {
         true => Failure::Failed(error.to_string()),
         false => Failure::Misused(error.to_string()),
     };
-    match (certificates.is_empty(), flags.tls.tls_self_signed) {
+    match (certificates.is_empty(), *server.tls_self_signed) {
         (true, false) => Ok(None),
-        (true, true) => Certificates::self_signed(&own_names(&flags.host))
+        (true, true) => Certificates::self_signed(&own_names(&server.host))
             .map(Some)
             .map_err(failed),
-        (false, true) => Err(Failure::Misused(
-            "--tls-self-signed and --tls-cert contradict each other: give one of them".to_owned(),
-        )),
+        (false, true) => Err(Failure::Misused(format!(
+            "{} and {} contradict each other: give one of them",
+            server.tls_self_signed.name(),
+            certificates.name()
+        ))),
         (false, false) => {
-            let pairs = certificates.iter().zip(keys);
+            let pairs = certificates.iter().zip(keys.iter());
             let files = pairs.map(|(certificate, key)| CertificateFiles {
                 certificate: certificate.clone(),
                 key: key.clone(),
@@ -115,18 +120,11 @@ fn own_names(hosts: &[String]) -> Vec<String> {
     names
 }
 
-fn hsts(flags: &ServeFlags) -> Option<Duration> {
-    match flags.tls.hsts? {
-        Hsts::Off => None,
-        Hsts::For(time) => Some(time),
-    }
-}
-
-fn check_needs_no_tls(flags: &ServeFlags) -> Result<(), Failure> {
-    let named = if hsts(flags).is_some() {
-        "--hsts"
-    } else if flags.tls.https_redirect.is_some() {
-        "--https-redirect"
+fn check_needs_no_tls(server: &Server, site: &Site) -> Result<(), Failure> {
+    let named = if site.hsts.is_some() {
+        site.hsts.name()
+    } else if server.https_redirect.is_some() {
+        server.https_redirect.name()
     } else {
         return Ok(());
     };
@@ -136,13 +134,16 @@ fn check_needs_no_tls(flags: &ServeFlags) -> Result<(), Failure> {
 }
 
 /// A port cannot be had twice, whatever is spoken there.
-fn check_ports(flags: &ServeFlags) -> Result<(), Failure> {
-    let named = |flag, ports: &[u16]| ports.iter().map(|&port| (flag, port)).collect::<Vec<_>>();
-    let redirect: Vec<u16> = flags.tls.https_redirect.into_iter().collect();
+fn check_ports(server: &Server) -> Result<(), Failure> {
+    let named = |name: String, ports: &[u16]| {
+        let each = ports.iter().map(|&port| (name.clone(), port));
+        each.collect::<Vec<_>>()
+    };
+    let redirect: Vec<u16> = server.https_redirect.into_iter().collect();
     let all = [
-        named("--port", &flags.port),
-        named("--http-port", &flags.tls.http_port),
-        named("--https-redirect", &redirect),
+        named(server.port.name(), &server.port),
+        named(server.http_port.name(), &server.http_port),
+        named(server.https_redirect.name(), &redirect),
     ]
     .concat();
     for (number, (flag, port)) in all.iter().enumerate() {

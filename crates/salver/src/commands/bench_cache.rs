@@ -18,13 +18,14 @@ use salver_bench::model::{Measured, Progress};
 use salver_bench::report::{CACHED, PLAIN, Report};
 use salver_bench::ui::JobProgress;
 use salver_bench::workload::Workload;
+use salver_config::values::{limit, whole};
 
 use crate::commands::bench_load::{failure, json, or_document, print, stop_on_signal};
 use crate::commands::live_view::{LiveView, left};
 use crate::commands::own_server::{Cores, OwnServer};
 use crate::commands::scratch::ScratchDirectory;
 use crate::failure::Failure;
-use crate::values::{limit, measured_size, whole};
+use crate::values::measured_size;
 
 /// The sizes that are measured if nobody says otherwise: those of the published benchmark.
 pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";

@@ -20,6 +20,7 @@ use salver_bench::burst::allow_files;
 use salver_bench::compare::order::Side;
 use salver_bench::compare::{FEWEST_TRIALS, MARGIN, Plan, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
+use salver_config::values::{size, whole};
 
 use cold::ColdFile;
 pub use report::{Coalesced, Spread, Way};
@@ -28,7 +29,6 @@ use crate::commands::bench_load::{json, print, stop_on_signal};
 use crate::commands::live_view::left;
 use crate::commands::own_server::Cores;
 use crate::failure::Failure;
-use crate::values::{size, whole};
 
 /// The longest file: each answer is held in memory once.
 const LONGEST: u64 = 256 * 1024 * 1024;

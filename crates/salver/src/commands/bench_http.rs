@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use salver_bench::transport::{Http, Transport, Trust};
-
-use crate::values::whole;
+use salver_config::values::whole;
 
 /// How servers are asked, but for the version.
 #[derive(Args, Clone, Debug)]

@@ -25,6 +25,7 @@ use salver_bench::text;
 use salver_bench::threshold::{Baseline, Threshold};
 use salver_bench::transport::Http;
 use salver_bench::workload::Workload;
+use salver_config::values::{limit, time, whole};
 use serde::Serialize;
 
 use super::bench_http::{TransportFlags, http};
@@ -32,7 +33,7 @@ use super::live_view::LiveView;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::signal;
-use crate::values::{Pids, limit, number, pids, share, time, whole};
+use crate::values::{Pids, number, pids, share};
 
 /// A longer body is not held for each request.
 const LONGEST_BODY: u64 = 64 << 20;

@@ -17,13 +17,13 @@ use salver_bench::staleness::{Probe, Staleness, probe};
 use salver_bench::text::errors as errors_in_words;
 use salver_bench::transport::Http;
 use salver_bench::workload::Workload;
+use salver_config::values::{limit, whole};
 use serde::Serialize;
 
 use crate::commands::bench_http::{TransportFlags, http};
 use crate::commands::bench_load::{failure, json, print, stop_on_signal};
 use crate::commands::live_view::LiveView;
 use crate::failure::Failure;
-use crate::values::{limit, whole};
 
 /// How long old bytes are served after a file was replaced.
 ///

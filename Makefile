@@ -6,22 +6,31 @@ LOOM_TARGET := target/loom
 # dependencies. For one package alone those would be others, and minutes of compiling anew.
 BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
+# What a change waits for, in this order; and what is looked at besides before it is merged.
+STEPS := msrv bench-test lint unit docs
+MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke
+# Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
+# measure, which have the machine for themselves.
+TOGETHER := it allocations fingerprint_corpus log memory messages serve
+APART := cold descriptors huge idle_memory soak truth
+TEST_THREADS ?= $(shell expr 3 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
-UNPUBLISHED := salver-conformance salver-docs embedded salver-embed-fixture
+UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
 # Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
-# What the tests use beyond Rust: the program, and the Debian package that has it.
-TOOLS := curl:curl wget:wget cc:build-essential brotli:brotli fusermount3:fuse3 mkfs.ext4:e2fsprogs \
-	losetup:mount go:golang-go
-# What the tests of the page use besides; node 20.11 or newer.
+# What `make test` uses beyond Rust: the program, and the Debian package that has it.
+TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
+# What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
+# What `make test-all` uses besides.
+MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential $(UI_TOOLS)
 UI_TESTS := crates/salver-bench/ui-tests
 # Where `make install` puts the program: into bin/ of it.
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test msrv package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -36,7 +45,15 @@ install: ## Copy the program that was built to PREFIX/bin (PREFIX: /usr/local)
 	@test -x target/release/salver || { echo "make: nothing is built yet: make build" >&2; exit 1; }
 	install -D -m 755 target/release/salver "$(DESTDIR)$(PREFIX)/bin/salver"
 
-test: deps msrv lint unit docs public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke ## Everything, from lints to a moment of fuzzing
+dist: ## Build the program for others: target/dist/out/salver, and salver.debug, which gives backtraces their names
+	$(CARGO) build --profile dist --locked -p salver
+	scripts/split.sh target/dist/salver target/dist/out
+
+test: test-deps ## What a change waits for: lints, tests, documentation
+	@scripts/steps.sh "$(MAKE)" $(STEPS)
+
+test-all: deps test ## All that can be tested: besides, a browser, other clients, every interleaving, a moment of fuzzing
+	@scripts/steps.sh "$(MAKE)" $(MORE_STEPS)
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define need
@@ -54,9 +71,12 @@ define need
 	fi
 endef
 
-# All of it at once: who may not install learns of the last one before hours of compiling.
-deps: ## Install what the tests need beyond Rust, or name it
-	$(call need,$(TOOLS) $(UI_TOOLS))
+test-deps: ## Install what `make test` needs beyond Rust, or name it
+	$(call need,$(TOOLS))
+
+# All of it at once: who may not install learns of the last one before an hour of compiling.
+deps: ## Install what `make test-all` needs beyond Rust, or name it
+	$(call need,$(TOOLS) $(MORE_TOOLS))
 
 ui-deps: ## Install what the tests of the page need: node, npm, chromium
 	$(call need,$(UI_TOOLS))
@@ -73,11 +93,20 @@ lint: ## Formatting and lints, as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-unit: ## Unit, property, integration and documentation tests
-	$(CARGO) test --locked --workspace
+unit: ## Unit, property, integration and documentation tests, but for those that measure
+	$(BUILD)
+	RUST_TEST_THREADS=$(TEST_THREADS) \
+		$(CARGO) test --locked --workspace --lib --bins $(TOGETHER:%=--test %)
+	$(CARGO) test --locked --workspace --doc
+
+apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator
+	$(CARGO) test --locked --workspace $(APART:%=--test %) -- --test-threads=1
 
 msrv: ## Whether the oldest Rust that is stated can be true, and this is it
 	scripts/msrv.py
+
+features: ## Every combination of features that can be left out compiles without a warning
+	CARGO="$(CARGO)" scripts/features.py
 
 public-types: ## The crates whose types are in the public API are those that docs/library.md names
 	scripts/public_types.py
@@ -97,12 +126,10 @@ semver: ## Compare the public API with that of revision SINCE; needs cargo-semve
 docs: ## The documentation, with warnings as errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
-# The documentation of some dependencies makes it thousands of files.
 mirror: docs ## Mirror example/ and the documentation through the server by wget; compare by hash
-	RUSTDOCFLAGS= $(CARGO) doc --locked --no-deps -p rustix -p brotli -p tokio
 	$(BUILD)
 	scripts/mirror.sh target/debug/salver example 15
-	scripts/mirror.sh target/debug/salver target/doc 2000
+	scripts/mirror.sh target/debug/salver target/doc 1500
 	scripts/codings.sh target/debug/salver example
 	if [ -d ../shared/arena-static ]; then \
 		scripts/codings.sh target/debug/salver ../shared/arena-static; \
@@ -128,17 +155,17 @@ soak: ## Files change in all ways while clients ask: no torn answer among a mill
 	$(CARGO) test --release --locked --workspace --test soak -- --ignored --nocapture
 
 cold: deps ## Cold files on slow disks beside a hot one, as root: latency, with and without the check
-	SALVER_TESTS_SKIP_NOTHING=1 $(CARGO) test --locked --release -p salver-server --test cold -- --ignored --nocapture
+	SALVER_TESTS_SKIP_NOTHING=1 $(CARGO) test --locked --release --workspace --test cold -- --ignored --nocapture
 
 truth: ## The load generator against servers of known behaviour, the slow ones too (1 minute)
-	$(CARGO) test --locked -p salver-bench --test truth -- --include-ignored
+	$(CARGO) test --locked --workspace --test truth -- --include-ignored
 
 huge: ## Start-up and memory over 1,000,000 files (10 minutes)
-	$(CARGO) test --locked --release -p salver --test huge -- --ignored --nocapture
+	$(CARGO) test --locked --release --workspace --test huge -- --ignored --nocapture
 
 loom: ## Every interleaving of the code that shares loads
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
-		$(CARGO) test --locked -p salver-assets --lib --release loom
+		$(CARGO) test --locked -p salver-coalesce --lib --profile loom
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)
@@ -159,7 +186,7 @@ bench-deps: ## Install or build what the comparison needs, into target/bench/
 bench-embedded: bench-deps build ## Compare libraries within a program, by CPU time and by allocations (half an hour); rewrite its results
 	bench/run.py embedded allocations --write $(BENCH)
 
-bench-cost: ## What salver-tower adds to a program: packages and compile time (10 minutes); rewrite its results
+bench-cost: ## What libraries and features of ours add to a program: packages and compile time (half an hour); rewrite its results
 	bench/run.py cost --write
 
 bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite its results
@@ -171,8 +198,8 @@ bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, without
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py
 
-bench-profile: build ## System calls and instructions per request; rewrite its results
-	bench/run.py profile --write $(BENCH)
+bench-profile: dist ## System calls and instructions per request; rewrite its results
+	bench/run.py profile --salver target/dist/out/salver --write $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

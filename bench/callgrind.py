@@ -4,6 +4,8 @@ Two runs, one with N requests and one with 2N; their difference divided by N hol
 """
 
 import collections
+import contextlib
+import http.client
 import re
 import socket
 
@@ -46,37 +48,22 @@ def difference(once, twice, requests):
     return per_request.most_common()
 
 
-def read_answer(stream):
+def read_answer(connection):
     """Reads one answer and forgets it; its status must be 200."""
-    status = stream.readline()
-    if not status.startswith(b"HTTP/1.1 200"):
-        raise OSError(f"answered {status!r}")
-    length = None
-    while (line := stream.readline()) not in (b"\r\n", b""):
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    left = length
-    while left:
-        piece = stream.read(min(left, 1 << 20))
-        if not piece:
-            raise OSError("an answer ended early")
-        left -= len(piece)
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    if answer.status != 200:
+        raise OSError(f"answered {answer.status}")
+    answer.read()
 
 
 def ask(port, requests, number):
     """Exactly `number` requests over a few connections, which all wait for their answers at once."""
-    sockets = [socket.create_connection(("127.0.0.1", port), 30) for _ in range(CONNECTIONS)]
-    streams = [one.makefile("rb", buffering=1 << 16) for one in sockets]
-    try:
-        asked = 0
-        while asked < number:
-            batch = min(CONNECTIONS, number - asked)
-            for index in range(batch):
-                sockets[index].sendall(requests[(asked + index) % len(requests)])
-            for index in range(batch):
-                read_answer(streams[index])
-            asked += batch
-    finally:
-        for one in [*streams, *sockets]:
-            one.close()
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 30)) for _ in range(CONNECTIONS)]
+        for asked in range(0, number, CONNECTIONS):
+            batch = sockets[:number - asked]
+            for index, connection in enumerate(batch):
+                connection.sendall(requests[(asked + index) % len(requests)])
+            for connection in batch:
+                read_answer(connection)

@@ -1,12 +1,14 @@
-"""Says what salver-assets and salver-tower add to a program that has axum: dependencies and compile time.
+"""Says what salver-assets and salver-tower add to a program that has axum, and what each feature adds to
+salver-server and to salver-tower: dependencies and compile time.
 
-Fresh crates that depend on tokio and axum alone, and on one library more, are built from nothing,
-each into an empty folder; their order turns from round to round. Dependencies are the packages that
-Cargo compiles, those for macros and build scripts too (`cargo tree`). Seconds are those of the whole
-`cargo build`, and mean something on a quiet machine only; what a library adds to axum alone is taken
-within a round.
+Fresh crates that depend on tokio and axum alone, and on one library more, or on one of our libraries with
+none of its features, and with some, are built from nothing, each into an empty folder; their order turns
+from round to round. Dependencies are the packages that Cargo compiles, those for macros and build scripts
+too (`cargo tree`). Seconds are those of the whole `cargo build`, and mean something on a quiet machine only;
+what a library or a feature adds to the first crate of its table is taken within a round.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -22,15 +24,33 @@ import process
 import tables as markdown
 
 PROFILES = {"debug": (), "release": ("--release",)}
-BASE = "axum alone"
 # What a crate depends on besides tokio and axum.
-ADDED = {
-    BASE: (),
+LIBRARIES = {
+    "axum alone": (),
     "salver-assets": ("salver-assets",),
     "salver-tower": ("salver-tower",),
     "tower-http with `fs`": ("tower-http",),
     "rust-embed": ("rust-embed",),
 }
+# The features of the one library that a crate depends on.
+FEATURES = {
+    "salver-tower": {
+        "salver-tower alone": (),
+        "`brotli`": ("brotli",),
+        "`zstd`": ("zstd",),
+        "`gzip`": ("gzip",),
+        "all, the default": ("default",),
+    },
+    "salver-server": {
+        "salver-server alone": (),
+        "`tls`": ("tls",),
+        "`tls`, `self-signed`": ("self-signed",),
+        "`tls`, `http3`": ("http3",),
+        "all and the three codings, the default": ("default",),
+    },
+}
+# The tables, and in which profiles each is built: what a feature adds is said of one, since there are many.
+STUDIES = {"libraries": ("debug", "release"), **{library: ("debug",) for library in FEATURES}}
 
 
 def required(name):
@@ -42,6 +62,12 @@ def required(name):
     return re.search(rf"^{name} = .*$", programs, re.MULTILINE).group()
 
 
+def featured(name, features):
+    """The line that asks for a library of ours with these features alone."""
+    path = machine.TOP / "crates" / name
+    return f'{name} = {{ path = "{path}", default-features = false, features = {json.dumps(features)} }}'
+
+
 def cargo(folder, target, *arguments):
     command = ["cargo", *arguments, "--manifest-path", str(folder / "Cargo.toml")]
     done = subprocess.run(command, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, capture_output=True, text=True, check=False)
@@ -50,14 +76,14 @@ def cargo(folder, target, *arguments):
     return done.stdout
 
 
-def crate(folder, added):
-    """A fresh crate, in a workspace of its own, with the versions that are measured."""
+def crate(folder, dependencies, lock):
+    """A fresh crate, in a workspace of its own, with the versions that another workspace has locked."""
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
     (folder / "Cargo.toml").write_text("\n".join([
         "[package]", 'name = "fresh"', 'version = "0.1.0"', 'edition = "2024"', "[workspace]", "[dependencies]",
-        *map(required, ("tokio", "axum", *added))]) + "\n", encoding="utf-8")
-    shutil.copy2(libraries.PROGRAMS / "Cargo.lock", folder)
+        *dependencies]) + "\n", encoding="utf-8")
+    shutil.copy2(lock / "Cargo.lock", folder)
     cargo(folder, folder / "target", "fetch")
     return folder
 
@@ -83,50 +109,65 @@ def seconds(folder, flags):
     return time.monotonic() - begun
 
 
-def build(folder, rounds):
+def crates(study, folder):
+    """-> the fresh crates of a table by name, the one that the others are compared with first"""
+    if study == "libraries":
+        wanted, lock = {name: map(required, ("tokio", "axum", *added)) for name, added in LIBRARIES.items()}, libraries.PROGRAMS
+    else:
+        wanted, lock = {name: [featured(study, features)] for name, features in FEATURES[study].items()}, machine.TOP
+    return {name: crate(folder / study / str(number), dependencies, lock) for number, (name, dependencies) in enumerate(wanted.items())}
+
+
+def build(study, folder, rounds):
     """-> each crate's packages, and its seconds by profile and round"""
-    crates = {name: crate(folder / str(number), added) for number, (name, added) in enumerate(ADDED.items())}
-    took = {name: {profile: [] for profile in PROFILES} for name in ADDED}
+    fresh = crates(study, folder)
+    took = {name: {profile: [] for profile in STUDIES[study]} for name in fresh}
     for number in range(rounds):
-        for profile, flags in PROFILES.items():
-            for name in order(list(ADDED), number):
-                took[name][profile].append(seconds(crates[name], flags))
-                print(f"round {number + 1} of {rounds}: {profile}: {name}: {took[name][profile][-1]:.1f} s", file=sys.stderr)
-    return {name: sorted(packages(crates[name])) for name in ADDED}, took
+        for profile in STUDIES[study]:
+            for name in order(list(fresh), number):
+                took[name][profile].append(seconds(fresh[name], PROFILES[profile]))
+                print(f"round {number + 1} of {rounds}: {profile}: {study}: {name}: {took[name][profile][-1]:.1f} s", file=sys.stderr)
+    return {"packages": {name: sorted(packages(of)) for name, of in fresh.items()}, "seconds": took}
 
 
-def table(found, took):
-    head = ["a crate with", "packages", "of them added", *(cell for profile in took[BASE] for cell in (f"{profile} build, s", f"added, s ({profile})"))]
+def table(study, found, took):
+    """A row for each crate; what it adds is compared with the first one."""
+    base = next(iter(found))
+    head = ["a crate with" if study == "libraries" else f"features of {study}", "packages", "of them added",
+            *(cell for profile in took[base] for cell in (f"{profile} build, s", f"added, s ({profile})"))]
     rows = []
     for name, there in found.items():
         cells = []
         for profile, times in took[name].items():
-            added = [own - base for own, base in zip(times, took[BASE][profile])]
-            cells += [markdown.spread(times), "-" if name == BASE else markdown.spread(added)]
-        rows.append([name, len(there), "-" if name == BASE else len(set(there) - set(found[BASE])), *cells])
+            added = [own - first for own, first in zip(times, took[base][profile])]
+            cells += [markdown.spread(times), "-" if name == base else markdown.spread(added)]
+        rows.append([name, len(there), "-" if name == base else len(set(there) - set(found[base])), *cells])
     return markdown.table(head, rows)
 
 
 def summary(kept):
-    """What each adds to axum alone."""
-    took = kept["seconds"]
-    head = ["a crate with", "packages added", *(f"seconds added ({profile})" for profile in took[BASE])]
-    rows = []
-    for name in kept["packages"]:
-        added = [[own - base for own, base in zip(times, took[BASE][profile])] for profile, times in took[name].items()]
-        if name != BASE:
-            rows.append([name, len(set(kept["packages"][name]) - set(kept["packages"][BASE])), *map(markdown.spread, added)])
-    return markdown.table(head, rows)
+    """What each adds to the first of its table."""
+    parts = []
+    for study, one in kept["tables"].items():
+        found, took = one["packages"], one["seconds"]
+        base, *others = found
+        head = [f"beside {base}", "packages added", *(f"seconds added ({profile})" for profile in took[base])]
+        rows = []
+        for name in others:
+            added = [[own - first for own, first in zip(times, took[base][profile])] for profile, times in took[name].items()]
+            rows.append([name, len(set(found[name]) - set(found[base])), *map(markdown.spread, added)])
+        parts.append(markdown.table(head, rows))
+    return "\n\n".join(parts)
 
 
 def measure(options, _made):
-    """-> what is kept: packages, and seconds by profile and round"""
+    """-> what is kept: of each table packages, and seconds by profile and round"""
     with tempfile.TemporaryDirectory(prefix="cost-") as folder:
-        found, took = build(pathlib.Path(folder), options.rounds)
+        found = {study: build(study, pathlib.Path(folder), options.rounds) for study in STUDIES}
     compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    return {"compiler": compiler, "cores": os.cpu_count(), "rounds": options.rounds, "packages": found, "seconds": took}
+    return {"compiler": compiler, "cores": os.cpu_count(), "rounds": options.rounds, "tables": found}
 
 
 def tables(kept):
-    return (f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians, smallest and largest in brackets.\n\n"
-            + table(kept["packages"], kept["seconds"]))
+    parts = [f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians, smallest and largest in brackets."]
+    return "\n\n".join(parts + [table(study, one["packages"], one["seconds"]) for study, one in kept["tables"].items()])

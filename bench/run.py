@@ -8,7 +8,7 @@ studies:
   protocols    over TLS: HTTP/1.1, HTTP/2 and HTTP/3
   profile      system calls and instructions per request
   allocations  what the libraries ask of memory per request
-  cost         packages and compile time that salver-tower adds to a program
+  cost         packages and compile time that libraries of ours and their features add to a program
 and:
   check        start every server and compare its answers with the files, without measuring
   render       make the tables again from the runs that are kept
@@ -72,6 +72,7 @@ def arguments(words=None):
         parser.error("--write publishes whole studies: leave out --server and --path")
     options.own_build = options.salver is None
     options.salver = pathlib.Path(options.salver).resolve() if options.salver else built
+    options.own_build = options.salver.is_relative_to(built.parent.parent)
     if options.quick:
         options.write = False
         options.seconds = min(options.seconds, 0.1)

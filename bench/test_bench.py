@@ -7,6 +7,7 @@ import pathlib
 import socket
 import tempfile
 import threading
+import tomllib
 import types
 import unittest
 
@@ -80,8 +81,12 @@ def kept_of(study):
                     "found": {name: [(1234.5, 1_234_567.0)] * (len(allocations.CASES) - 1) + [None] for name in names}}
     elif study == "cost":
         names = [f"v{number}" for number in range(10)]
-        of_study = {"compiler": "rustc 1.95.0", "cores": 2, "rounds": 1, "packages": {name: names[:3 + len(name) % 4] for name in cost.ADDED},
-                    "seconds": {name: {"debug": [11.59], "release": [27.65]} for name in cost.ADDED}}
+        tables_of = {}
+        for table, profiles in cost.STUDIES.items():
+            crates = cost.LIBRARIES if table == "libraries" else cost.FEATURES[table]
+            tables_of[table] = {"packages": {name: names[:3 + len(name) % 4] for name in crates},
+                                "seconds": {name: {profile: [11.59] for profile in profiles} for name in crates}}
+        of_study = {"compiler": "rustc 1.95.0", "cores": 2, "rounds": 1, "tables": tables_of}
     return {"study": study, "machine": facts, **of_study}
 
 
@@ -274,10 +279,18 @@ class Counts(unittest.TestCase):
             self.assertEqual((status, head, bytes(content)), (200, self.HEAD, bytes(12)))
 
     def test_what_a_library_adds_is_taken_within_a_round(self):
-        found = {cost.BASE: ["a v1", "b v1"], "more": ["a v1", "b v1", "c v1"]}
-        took = {cost.BASE: {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
-        self.assertEqual(cost.table(found, took).splitlines()[3],
+        found = {"axum alone": ["a v1", "b v1"], "more": ["a v1", "b v1", "c v1"]}
+        took = {"axum alone": {"debug": [1.0, 11.0]}, "more": {"debug": [3.0, 14.0]}}
+        self.assertEqual(cost.table("libraries", found, took).splitlines()[3],
                          "| more         |        3 |             1 | 8.50 [3.00-14.00] | 2.50 [2.00-3.00] |")
+
+    def test_every_feature_is_measured(self):
+        measured = {word for crates in cost.FEATURES.values() for features in crates.values() for word in features}
+        for library, crates in cost.FEATURES.items():
+            manifest = (cost.machine.TOP / "crates" / library / "Cargo.toml").read_text(encoding="utf-8")
+            self.assertLessEqual(set(tomllib.loads(manifest)["features"]), measured)
+            self.assertEqual(next(iter(crates.values())), ())
+        self.assertIn("default-features = false, features = [\"tls\"] }", cost.featured("salver-server", ("tls",)))
 
     def test_every_round_has_every_crate_and_begins_with_another(self):
         orders = [cost.order(list("abcd"), number) for number in range(4)]

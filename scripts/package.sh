@@ -40,7 +40,7 @@ for crate in "${crates[@]}"; do
     done
     tar -xzOf "$file" "$name/LICENSE-MIT" | cmp -s - LICENSE-MIT || wrong "$name/LICENSE-MIT is not the licence"
     grep -E '/(node_modules|ui-tests|target|dist)/' <<< "$files" >&2 && wrong "$name has what no one builds it from"
-    tar -xzOf "$file" "$name/Cargo.toml" | grep -E 'salver-conformance|^path = "\.\.' >&2 && \
+    tar -xzOf "$file" "$name/Cargo.toml" | grep -E 'salver-(conformance|test|system-tests)|^path = "\.\.' >&2 && \
         wrong "$name names what is in this repository only"
     kib=$(($(stat -c %s "$file") / 1024))
     [ "$kib" -le "$MOST_KIB" ] || wrong "$name has $kib KiB: exclude what is not needed"

@@ -17,14 +17,21 @@ LANGUAGE = {"std", "core", "alloc"}
 ROW = re.compile(r"^\| `([\w-]+)` \| ((?:`[\w-]+`(?:, )?)+) \| \S.* \|$", re.MULTILINE)
 
 
-def api(crate):
-    # Only rustdoc gets the variable: build scripts that look at it would all be built anew.
-    environment = {**os.environ, "RUSTDOC": str(ROOT / "scripts/rustdoc-unstable.sh")}
+def document():
+    # Only rustdoc gets the variable: build scripts that look at it would all be built anew. Of the whole workspace: the
+    # features that one package wants of its dependencies are others, and they would be compiled anew, too.
+    environment = {
+        **os.environ,
+        "RUSTDOC": str(ROOT / "scripts/rustdoc-unstable.sh"),
+        "RUSTDOCFLAGS": "-Z unstable-options --output-format json",
+    }
     subprocess.run(
-        ["cargo", "rustdoc", "--locked", "--quiet", "--lib", "-p", crate,
-         "--", "-Z", "unstable-options", "--output-format", "json"],
+        ["cargo", "doc", "--locked", "--quiet", "--lib", "--workspace", "--no-deps"],
         cwd=ROOT, check=True, env=environment,
     )
+
+
+def api(crate):
     target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
     return json.loads((target / "doc" / f"{crate.replace('-', '_')}.json").read_text())
 
@@ -70,6 +77,7 @@ def allowed():
 
 
 def main():
+    document()
     found = {(of, crate): path for crate in CRATES for of, path in foreign(api(crate)).items()}
     may = allowed()
     wrong = [

@@ -81,7 +81,9 @@ pub struct Config {
     pub mounts: Vec<Mount>,
     /// Names that stand for a directory, the first that is there wins. Default: `index.html`.
     pub index: Vec<String>,
-    /// Codings of which precompressed siblings are looked for. Default: br, zstd, gzip.
+    /// Codings of which precompressed siblings are looked for. A sibling is sent only once it has been
+    /// decoded to its original: by this crate, which has a feature for each coding, or before, as
+    /// [`embedded!`](crate::embedded) trees are. Others are passed by. Default: br, zstd, gzip.
     pub precompressed: Vec<ContentCoding>,
     /// Bytes that the memory cache may hold: content, heads and bookkeeping. Default: 256 MiB.
     pub cache_size: usize,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use salver_coalesce::Joined;
 use salver_semantics::{HttpDate, Method, has_known_extension};
 
 use crate::answer::accept::accept_encoding;
@@ -11,7 +12,6 @@ use crate::answer::select::{Decision, answer};
 use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
 use crate::cache::policy::CacheKey;
-use crate::coalesce::Joined;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, file_name};
@@ -315,8 +315,8 @@ impl Engine {
         };
         let leader = if shared.config.coalesce {
             match shared.flights.join(&wanted.key) {
-                Joined::First(leader) => leader,
-                Joined::Later(follower) => {
+                Joined::Leader(leader) => leader,
+                Joined::Follower(follower) => {
                     // Somebody is reading, and this was to be a look before it is too late.
                     let since_epoch = shared.since_epoch(now.instant);
                     let young = wanted.previous.as_ref().filter(|previous| {
@@ -343,14 +343,14 @@ impl Engine {
             && let Some(entry) = self.loaded_meanwhile(&wanted, now)
         {
             drop(wanted);
-            leader.land(LoadResult::Ready {
+            leader.complete(LoadResult::Ready {
                 entry: Arc::clone(&entry),
                 opened: None,
             });
             return self.use_entry(request, path, &entry, None, now, progress);
         }
         let pending = Pending {
-            follower: leader.waiter(),
+            follower: leader.follower(),
             progress,
             mount,
         };

@@ -15,7 +15,6 @@
 mod answer;
 mod cache;
 mod cache_control;
-mod coalesce;
 mod config;
 mod control;
 mod counters;
@@ -63,5 +62,5 @@ pub use source::{Patience, Source, View};
 
 /// Digests of content: entity tags are made of them, and precompressed siblings are trusted because of them.
 pub mod digest {
-    pub use crate::source::digest::{Digest, KnownDigests, of_bytes, of_coded};
+    pub use crate::source::digest::{DECODED, Digest, KnownDigests, of_bytes, of_coded};
 }

@@ -35,7 +35,7 @@ impl Engine {
         }
         // The look is over before anybody is told of it.
         drop(load.previous);
-        load.leader.land(result);
+        load.leader.complete(result);
     }
 
     /// Caches the result of a load, unless that may not be cached or was invalidated while it was loaded.

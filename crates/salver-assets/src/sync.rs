@@ -1,9 +1,6 @@
-//! The one lock type of the engine, so that tests can count it and loom can explore it.
+//! The one lock type of the engine, so that tests can count it.
 
-#[cfg(loom)]
-pub(crate) use loom::sync::{Arc, Mutex, MutexGuard};
-#[cfg(not(loom))]
-pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 /// A mutex that outlives a panic of its holder: what it guards is valid after every statement.
 #[derive(Debug)]

@@ -7,27 +7,33 @@
 //!   └─ 1xx: the next head (RFC 9110 section 15.2)
 //! ```
 
+pub(crate) mod chunks;
+pub(crate) mod coding;
+pub(crate) mod expected;
 pub(crate) mod framed;
+mod head;
 
 use std::time::Instant;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::chunks::Chunks;
-use crate::coding::Coding;
-use crate::head::{self, Framing, NoHead};
+use chunks::Chunks;
+use coding::Coding;
+use head::{Framing, NoHead};
 
 /// The part of the content that is to be known at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// There is none: the answer is to HEAD.
     Nothing,
+    #[default]
     Length,
     Hash,
     Bytes,
 }
 
 /// An answer so far; one value serves all answers of a connection, one after the other.
+#[derive(Default)]
 pub(crate) struct Answer {
     keep: Keep,
     at: At,
@@ -38,7 +44,6 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) coding: Coding,
     pub(crate) persistent: bool,
-    /// Bytes of heads and framing.
     pub(crate) head_bytes: u64,
     pub(crate) content_bytes: u64,
     /// Of the content, if it was to be kept: xxh3-64.
@@ -57,7 +62,9 @@ pub(crate) struct Answer {
     hasher: Option<Box<Xxh3>>,
 }
 
+#[derive(Default)]
 enum At {
+    #[default]
     Head,
     Length(u64),
     Chunked(Chunks),
@@ -75,27 +82,6 @@ pub(crate) enum Fed {
 }
 
 impl Answer {
-    pub(crate) fn new() -> Self {
-        Answer {
-            keep: Keep::Length,
-            at: At::Head,
-            partial: Vec::new(),
-            has_begun: false,
-            status: 0,
-            coding: Coding::Identity,
-            persistent: false,
-            head_bytes: 0,
-            content_bytes: 0,
-            hash: 0,
-            content: Vec::new(),
-            entity_tag: Vec::new(),
-            content_range: Vec::new(),
-            counts_from: None,
-            early_bytes: 0,
-            hasher: None,
-        }
-    }
-
     /// Makes ready for the next answer.
     pub(crate) fn begin(&mut self, keep: Keep) {
         self.keep = keep;
@@ -134,10 +120,9 @@ impl Answer {
                 At::Length(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                     let piece = rest.get(..here).unwrap_or_default();
-                    return if self.content(piece) {
-                        Fed::Done(taken + here)
-                    } else {
-                        Fed::More
+                    return match self.content(piece) {
+                        true => Fed::Done(taken + here),
+                        false => Fed::More,
                     };
                 }
                 At::Chunked(chunks) => {
@@ -147,7 +132,7 @@ impl Answer {
                         return Fed::Malformed;
                     };
                     self.at = At::Chunked(chunks);
-                    self.head_bytes += count(found.bytes) - (self.content_bytes - before);
+                    self.head_bytes += found.bytes as u64 - (self.content_bytes - before);
                     if found.is_end {
                         self.end();
                         return Fed::Done(taken + found.bytes);
@@ -192,15 +177,12 @@ impl Answer {
                 return Err(no_head);
             }
         };
-        self.head_bytes += count(head.length);
+        self.head_bytes += head.length as u64;
         let taken = head.length - before;
         if !matches!(head.status, 100..=199) {
             self.status = head.status;
             self.persistent = head.persistent && head.framing != Framing::UntilClose;
-            if head.coding != self.coding.name().as_bytes() {
-                self.coding = Coding::named(head.coding);
-            }
-            self.take_fields(head.entity_tag, head.content_range);
+            self.take_fields(head.coding, head.entity_tag, head.content_range);
             self.at = match head.framing {
                 _ if self.keep == Keep::Nothing => At::Length(0),
                 Framing::Length(length) => At::Length(length),
@@ -213,7 +195,11 @@ impl Answer {
         Ok(taken)
     }
 
-    fn take_fields(&mut self, entity_tag: &[u8], content_range: &[u8]) {
+    /// Takes the fields that are looked at; each is empty if there is none.
+    fn take_fields(&mut self, coding: &[u8], entity_tag: &[u8], content_range: &[u8]) {
+        if coding != self.coding.name().as_bytes() {
+            self.coding = Coding::named(coding);
+        }
         self.entity_tag.clear();
         self.entity_tag.extend_from_slice(entity_tag);
         self.content_range.clear();
@@ -225,7 +211,7 @@ impl Answer {
     fn content(&mut self, piece: &[u8]) -> bool {
         let ends = match &mut self.at {
             At::Length(left) => {
-                *left = left.saturating_sub(count(piece.len()));
+                *left = left.saturating_sub(piece.len() as u64);
                 *left == 0
             }
             At::Head | At::Chunked(_) | At::UntilClose => false,
@@ -233,7 +219,7 @@ impl Answer {
         if ends && self.content_bytes == 0 && self.keep == Keep::Hash {
             // All of it at once, as small content is.
             self.hash = xxh3_64(piece);
-            self.content_bytes = count(piece.len());
+            self.content_bytes = piece.len() as u64;
         } else {
             self.take(piece);
             if ends {
@@ -256,7 +242,7 @@ impl Answer {
             }
             Keep::Bytes => self.content.extend_from_slice(piece),
         }
-        self.content_bytes += count(piece.len());
+        self.content_bytes += piece.len() as u64;
         if self.counts_from.is_some_and(|from| Instant::now() < from) {
             self.early_bytes = self.content_bytes;
         }
@@ -274,10 +260,6 @@ impl Answer {
     }
 }
 
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,7 +269,7 @@ mod tests {
         for keep in [Keep::Hash, Keep::Bytes] {
             for cut in 0..=text.len() {
                 let (first, second) = text.as_bytes().split_at(cut);
-                let mut answer = Answer::new();
+                let mut answer = Answer::default();
                 answer.begin(keep);
                 let mut found = match answer.feed(first) {
                     Fed::More => match answer.feed(second) {
@@ -300,20 +282,13 @@ mod tests {
                 if found.is_none() && expected.is_some() && answer.is_ended_by_close() {
                     found = Some(text.len());
                 }
-                assert_eq!(
-                    found,
-                    expected.map(|(_, _, taken)| taken),
-                    "{text:?} at {cut}"
-                );
+                let case = format!("{text:?} at {cut}");
+                assert_eq!(found, expected.map(|(_, _, taken)| taken), "{case}");
                 if let Some((status, content, taken)) = expected {
-                    assert_eq!(answer.status, status, "{text:?} at {cut}");
-                    assert_eq!(
-                        answer.hash,
-                        xxh3_64(content.as_bytes()),
-                        "{text:?} at {cut}"
-                    );
-                    assert_eq!(answer.content_bytes, count(content.len()));
-                    assert_eq!(answer.head_bytes + answer.content_bytes, count(taken));
+                    assert_eq!(answer.status, status, "{case}");
+                    assert_eq!(answer.hash, xxh3_64(content.as_bytes()), "{case}");
+                    assert_eq!(answer.content_bytes, content.len() as u64);
+                    assert_eq!(answer.head_bytes + answer.content_bytes, taken as u64);
                     assert!(answer.has_begun);
                     if keep == Keep::Bytes {
                         assert_eq!(answer.content, content.as_bytes());
@@ -325,49 +300,31 @@ mod tests {
 
     #[test]
     fn answers() {
-        check(
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP",
-            Some((200, "hello", 43)),
-        );
+        let ok = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}");
+        let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\nX";
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+        let not_found = "HTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\n!";
+        let hello = ok("Content-Length: 5\r\n\r\nhelloHTTP");
+        check(&hello, Some((200, "hello", 43)));
         check("HTTP/1.1 204 No\r\n\r\nX", Some((204, "", 19)));
-        check(
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nX",
-            Some((200, "", 38)),
-        );
-        check(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\nX",
-            Some((200, "abcde", 67)),
-        );
-        check(
-            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\n!",
-            Some((404, "!", 79)),
-        );
-        check(
-            "HTTP/1.1 200 OK\r\n\r\nto the end",
-            Some((200, "to the end", 29)),
-        );
-    }
-
-    #[test]
-    fn what_is_malformed_or_short() {
-        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", None);
-        check("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", None);
-        check(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz",
-            None,
-        );
+        check(&ok("Content-Length: 0\r\n\r\nX"), Some((200, "", 38)));
+        check(&ok(chunked), Some((200, "abcde", 67)));
+        check(&format!("{hints}{not_found}"), Some((404, "!", 79)));
+        check(&ok("\r\nto the end"), Some((200, "to the end", 29)));
+        // What is malformed or short.
+        check(&ok("Content-Length: 5\r\n\r\nhell"), None);
+        check(&ok("Content-Length: x\r\n\r\n"), None);
+        check(&ok("Transfer-Encoding: chunked\r\n\r\nxyz"), None);
         check("nonsense\r\n\r\n", None);
     }
 
     #[test]
     fn one_value_reads_one_answer_after_the_other() {
-        let mut answer = Answer::new();
+        let mut answer = Answer::default();
         for text in ["a", "bb", "", "dddd"] {
             answer.begin(Keep::Hash);
-            let bytes = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}",
-                text.len()
-            );
+            let length = text.len();
+            let bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{text}");
             let (head, content) = bytes.split_at(38);
             assert_eq!(answer.feed(head.as_bytes()) == Fed::More, !text.is_empty());
             if !text.is_empty() {

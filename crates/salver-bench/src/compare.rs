@@ -16,8 +16,8 @@ pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Measured;
-use crate::report::Interval;
+use crate::result::model::Measured;
+use crate::result::report::Interval;
 use interval::{FEWEST_BLOCKS, Pairs};
 use metric::{Metric, median};
 use order::{BLOCK, Order, Side};
@@ -69,12 +69,11 @@ impl Plan {
         let mut blocks: Vec<usize> = [all.div_ceil(4), all.div_ceil(2), all].into();
         blocks.dedup();
         blocks.retain(|blocks| *blocks >= FEWEST_BLOCKS);
-        let float = |count: usize| count as f64;
         // Late looks get the greater share: there is more to be told from.
-        let shares: f64 = blocks.iter().copied().map(float).sum();
+        let shares = blocks.iter().sum::<usize>() as f64;
         let look = |blocks: usize| Look {
             trials: trials_of_each(blocks),
-            level: 1.0 - (1.0 - CONFIDENCE) * float(blocks) / shares,
+            level: 1.0 - (1.0 - CONFIDENCE) * blocks as f64 / shares,
         };
         blocks.into_iter().map(look).collect()
     }
@@ -195,7 +194,12 @@ pub fn run_to_error<E>(
 ) -> (Vec<Compared>, Option<E>) {
     let looks = plan.looks();
     let mut order = Order::new(plan.seed);
-    let mut paths: Vec<PathTrials<'_>> = plan.paths.iter().map(|path| path.into()).collect();
+    let path = |path| PathTrials {
+        path,
+        trials: Vec::new(),
+        done: false,
+    };
+    let mut paths: Vec<PathTrials<'_>> = plan.paths.iter().map(path).collect();
     let mut ended_by = None;
     'blocks: for block in 0..plan.blocks() {
         let mut first = true;
@@ -240,28 +244,15 @@ pub fn run_to_error<E>(
 
 /// The trials of one path so far.
 struct PathTrials<'a> {
-    path: &'a str,
+    path: &'a String,
     trials: Vec<Trial>,
     done: bool,
 }
 
-impl<'a> From<&'a String> for PathTrials<'a> {
-    fn from(path: &'a String) -> Self {
-        PathTrials {
-            path,
-            trials: Vec::new(),
-            done: false,
-        }
-    }
-}
-
 impl PathTrials<'_> {
     fn errors(&self) -> u64 {
-        let errors = self
-            .trials
-            .iter()
-            .map(|trial| trial.measured.errors.total());
-        errors.sum()
+        let errors = |trial: &Trial| trial.measured.errors.total();
+        self.trials.iter().map(errors).sum()
     }
 
     /// True if both figures that a verdict can rest upon are known. The latencies follow what these say, and

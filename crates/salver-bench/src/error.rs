@@ -1,6 +1,7 @@
 //! The errors of a measurement, by who must act.
 
 use std::fmt;
+use std::path::Path;
 
 /// The reason that there is no result. The text is one line: what is wrong, then what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,13 @@ pub enum BenchError {
     Failed(String),
     /// Somebody ended it before there was anything to tell.
     Interrupted,
+}
+
+impl BenchError {
+    /// Of a file or directory that cannot be read.
+    pub(crate) fn unreadable(path: &Path, why: &dyn fmt::Display) -> BenchError {
+        BenchError::Failed(format!("{} cannot be read: {why}", path.display()))
+    }
 }
 
 impl fmt::Display for BenchError {

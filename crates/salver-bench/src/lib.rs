@@ -41,47 +41,19 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod accounts;
 mod answer;
 pub mod burst;
-mod chunks;
-mod coding;
 pub mod compare;
-mod connection;
-pub mod disturbance;
-mod doubts;
-pub mod environment;
 pub mod error;
-mod expected;
-mod head;
-mod http_version;
-pub mod latency;
 pub mod load;
-mod message;
-pub mod model;
-pub mod order;
-mod poller;
-mod probe;
-mod probe_client;
-pub mod process;
-mod process_table;
-pub mod report;
-mod requests_file;
-mod schedule;
-pub mod server_cost;
-mod serving;
-mod sitemap;
+mod machine;
+mod protocol;
+mod requests;
+mod result;
 pub mod staleness;
-mod streams;
-mod tally;
-pub mod target;
-pub mod text;
-mod thread;
-mod thread_time;
-pub mod threshold;
-mod tls;
-pub mod transport;
 pub mod ui;
-mod wire;
-mod worker;
-pub mod workload;
+
+pub use machine::{disturbance, environment, process};
+pub use protocol::{target, transport};
+pub use requests::{order, workload};
+pub use result::{latency, model, report, text, threshold};

@@ -1,6 +1,15 @@
 //! A load on a server: as many connections as asked for, a schedule, and every answer looked at.
 
+mod accounts;
 mod check;
+mod connection;
+mod doubts;
+mod probe;
+mod schedule;
+mod streams;
+mod tally;
+mod thread;
+mod worker;
 
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
@@ -8,26 +17,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::accounts::{Accounts, Shared, SoFar, Timeline};
-use crate::disturbance::Disturbance;
-use crate::doubts::{Conditions, invalid};
 use crate::error::BenchError;
-use crate::http_version::Http;
-use crate::model::{ClientCost, Measured, Progress, Schedule, ServerCost, Verified};
-use crate::order::Picker;
-use crate::probe;
-use crate::schedule::Moments;
-use crate::server_cost::ServerWatch;
-use crate::serving::{self, Place};
-use crate::tally::{Tally, exact};
-use crate::thread::Thread;
-use crate::transport::Dialer;
-use crate::workload::{Prepares, Workload};
+use crate::machine::disturbance::Disturbance;
+use crate::machine::open_files::allow_files;
+use crate::machine::server_cost::ServerWatch;
+use crate::machine::serving::{self, Place};
+use crate::protocol::transport::Dialer;
+use crate::requests::order::Picker;
+use crate::requests::workload::{Prepares, Workload};
+use crate::result::model::{ClientCost, Http, Measured, Progress, Schedule, ServerCost, Verified};
+use accounts::{Accounts, Shared, SoFar, Timeline};
+use doubts::invalid;
+use schedule::Moments;
+use tally::Tally;
 
 /// Descriptors besides those of connections.
-const SPARE_FILES: u64 = 64;
+const SPARE_FILES: usize = 64;
 
 /// How often those who watch are told.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -43,7 +48,7 @@ pub struct Load {
     /// When they are sent.
     pub schedule: Schedule,
     /// Connections over all threads, at least 1. Each has as many requests under way as
-    /// [`Transport`](crate::transport::Transport) says.
+    /// [`Transport`](crate::protocol::transport::Transport) says.
     pub connections: usize,
     /// Threads that send, at least 1.
     pub threads: usize,
@@ -95,6 +100,14 @@ impl Load {
     }
 }
 
+/// Goes on unless somebody has asked to stop.
+pub fn unless_stopped(stopped: &AtomicBool) -> ControlFlow<()> {
+    match stopped.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
 /// Carries out a load. `watch` is told about once a second how it goes, and may end it.
 ///
 /// # Errors
@@ -107,7 +120,15 @@ pub fn run(
 ) -> Result<Measured, BenchError> {
     load.check()?;
     let dialer = load.workload.dialer()?;
-    allow_files(load.connections)?;
+    let need = load.connections + SPARE_FILES;
+    let possible = allow_files(need);
+    if possible < need {
+        return Err(BenchError::Failed(format!(
+            "{} connections need {need} open files, and this process may have {possible}: raise it \
+             (ulimit -n {need}) or ask for fewer",
+            load.connections
+        )));
+    }
     let prepares = prepare(load, &dialer, watch)?;
     let shared = Shared {
         dialer,
@@ -129,14 +150,18 @@ pub fn run(
                 let numbers = load.connections * thread / load.threads
                     ..load.connections * (thread + 1) / load.threads;
                 let slots = numbers.len() * load.workload.transport.streams;
-                let moments = Moments::new(load.schedule, thread, load.threads, slots);
-                let accounts = Accounts::new(shared, picker, moments);
-                let opened = Thread::connect(accounts, numbers)?;
+                let moments = Moments {
+                    schedule: load.schedule,
+                    thread,
+                    threads: load.threads,
+                    slots,
+                };
+                let run = thread::connect(Accounts::new(shared, picker, moments), numbers)?;
                 // Nobody is left to tell if that fails.
                 let _ = connected.send(());
                 drop(connected);
                 match timeline.recv() {
-                    Ok(timeline) => opened.run(timeline),
+                    Ok(timeline) => run(timeline),
                     // Another thread could not connect.
                     Err(_) => Ok(Tally::default()),
                 }
@@ -177,7 +202,7 @@ pub fn run(
         if interrupted && tally.span.is_zero() {
             return Err(BenchError::Interrupted);
         }
-        if let Some(wrong) = all_wrong(load, &shared, &[Fault::Malformed]) {
+        if let Some(wrong) = all_wrong(load, &shared, false) {
             return Err(wrong);
         }
         let mut measured = result(load, tally, overseen);
@@ -235,7 +260,10 @@ fn oversee(
     let mut told = timeline.start;
     let (mut answers, mut micros) = (0, 0);
     let mut errors_before = None;
-    let mut failure = None;
+    let failed = |error: BenchError| {
+        shared.stop.store(true, Ordering::Relaxed);
+        error
+    };
     while !is_over() {
         let now = Instant::now();
         let so_far = &shared.so_far;
@@ -243,25 +271,18 @@ fn oversee(
             errors_before = Some(so_far.errors.load(Ordering::Relaxed));
         }
         if now >= timeline.from && server.is_none() && !load.server_pids.is_empty() {
-            match ServerWatch::start(&load.server_pids) {
-                Ok(watch) => server = Some((watch, now)),
-                Err(error) => {
-                    failure = Some(BenchError::Failed(error));
-                    shared.stop.store(true, Ordering::Relaxed);
-                    break;
-                }
-            }
+            let watch = ServerWatch::start(&load.server_pids);
+            let watch = watch.map_err(|error| failed(BenchError::Failed(error)))?;
+            server = Some((watch, now));
         }
         if now >= timeline.from && !is_judged {
             is_judged = true;
             disturbance = Disturbance::watch(&load.server_pids, || load.place());
         }
         if now - timeline.start >= INTERVAL
-            && let Some(wrong) = all_wrong(load, shared, &[Fault::Status, Fault::Malformed])
+            && let Some(wrong) = all_wrong(load, shared, true)
         {
-            failure = Some(wrong);
-            shared.stop.store(true, Ordering::Relaxed);
-            break;
+            return Err(failed(wrong));
         }
         if now - told >= INTERVAL {
             if let Some(disturbance) = &mut disturbance {
@@ -275,13 +296,13 @@ fn oversee(
                 true => (timeline.start, load.warm_up),
                 false => (timeline.from, load.duration),
             };
-            let new = exact(all - answers);
+            let new = (all - answers) as f64;
             let progress = Progress {
                 warming_up,
                 elapsed_seconds: (now - since).as_secs_f64(),
                 of_seconds: of.as_secs_f64(),
                 requests_per_second: new / (now - told).as_secs_f64(),
-                mean_us: exact(all_micros - micros) / new.max(1.0),
+                mean_us: (all_micros - micros) as f64 / new.max(1.0),
                 errors: errors.saturating_sub(errors_before.unwrap_or_default()),
             };
             (answers, micros, told) = (all, all_micros, now);
@@ -295,9 +316,6 @@ fn oversee(
             false => next,
         };
         std::thread::sleep(next.saturating_duration_since(now));
-    }
-    if let Some(failure) = failure {
-        return Err(failure);
     }
     let mut overseen = Overseen::default();
     if let Some((watch, since)) = server {
@@ -314,16 +332,9 @@ fn oversee(
     Ok(overseen)
 }
 
-/// A fault that every answer may have alike.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    Status,
-    Malformed,
-}
-
-/// That each answer is wrong in one of these ways: then there is nothing to measure, and something to
-/// correct.
-fn all_wrong(load: &Load, shared: &Shared<'_>, faults: &[Fault]) -> Option<BenchError> {
+/// That no answer is HTTP, or none of the right status where that is looked at: then there is nothing to
+/// measure, and something to correct.
+fn all_wrong(load: &Load, shared: &Shared<'_>, by_status: bool) -> Option<BenchError> {
     let so_far = &shared.so_far;
     let errors = so_far.errors.load(Ordering::Relaxed);
     if errors == 0 || so_far.answers.load(Ordering::Relaxed) > 0 {
@@ -336,10 +347,8 @@ fn all_wrong(load: &Load, shared: &Shared<'_>, faults: &[Fault]) -> Option<Bench
         ..
     } = &load.workload;
     let origin = target.origin();
-    let is_all = |fault, count: &AtomicU64| {
-        faults.contains(&fault) && count.load(Ordering::Relaxed) >= errors
-    };
-    let what = if is_all(Fault::Status, &so_far.wrong_statuses) {
+    let is_all = |count: &AtomicU64| count.load(Ordering::Relaxed) >= errors;
+    let what = if by_status && is_all(&so_far.wrong_statuses) {
         let found = so_far.wrong_status.load(Ordering::Relaxed);
         let first = pages.first().map_or("/", |page| &page.form);
         format!(
@@ -347,7 +356,7 @@ fn all_wrong(load: &Load, shared: &Shared<'_>, faults: &[Fault]) -> Option<Bench
              URL, or the status that is wanted",
             load.workload.mix.status
         )
-    } else if is_all(Fault::Malformed, &so_far.malformed) {
+    } else if is_all(&so_far.malformed) {
         format!(
             "{origin} does not speak {}, none of {errors} answers was that: give the version of \
              HTTP that it speaks, and https if it speaks TLS",
@@ -380,16 +389,13 @@ fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
     let answered: u64 = tally.statuses().values().sum();
     let per_answer = |cpu: Duration| match answered {
         0 => 0.0,
-        answered => cpu.as_secs_f64() * 1e6 / exact(answered),
+        answered => cpu.as_secs_f64() * 1e6 / answered as f64,
     };
     let client = ClientCost {
         threads: load.threads,
         cpu_us_per_request: per_answer(tally.cpu()),
         busiest_thread: by_time(tally.used.cpu.as_secs_f64()),
-        waiting_thread: tally
-            .used
-            .waited
-            .map(|waited| by_time(waited.as_secs_f64())),
+        waiting_thread: { tally.used.waited }.map(|waited| by_time(waited.as_secs_f64())),
         late_sends: tally.late_sends,
     };
     let server = overseen.spent.map(|spent| ServerCost {
@@ -398,12 +404,13 @@ fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
         resident_bytes: spent.resident,
     });
     let pages = &load.workload.pages;
+    let origin = load.workload.target.origin();
     let target = match &**pages {
         [page] => match load.workload.method(page) {
-            "GET" => format!("{}{}", load.workload.target.origin(), page.form),
-            method => format!("{method} {}{}", load.workload.target.origin(), page.form),
+            "GET" => format!("{origin}{}", page.form),
+            method => format!("{method} {origin}{}", page.form),
         },
-        pages => format!("{} URLs of {}", pages.len(), load.workload.target.origin()),
+        pages => format!("{} URLs of {origin}", pages.len()),
     };
     let is_open = load.schedule != Schedule::Closed;
     let all_known = pages.iter().all(|page| page.file.is_some());
@@ -418,7 +425,7 @@ fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
         asked_again: tally.asked_again,
         seconds,
         requests: tally.requests,
-        requests_per_second: by_time(exact(tally.requests)),
+        requests_per_second: by_time(tally.requests as f64),
         errors: tally.errors,
         statuses: tally.statuses(),
         codings: tally.codings(),
@@ -432,43 +439,7 @@ fn result(load: &Load, tally: Tally, overseen: Overseen) -> Measured {
             true => Verified::Content,
             false => Verified::Framing,
         },
-        invalid: invalid(
-            &Conditions {
-                judges_others: load.judges_others,
-                duration: load.duration,
-                connections: load.connections,
-                streams: load.workload.transport.streams,
-            },
-            &tally,
-            &client,
-            server.as_ref(),
-            overseen.disturbed,
-        ),
+        invalid: invalid(load, &tally, &client, server.as_ref(), overseen.disturbed),
         interrupted: false,
     }
-}
-
-/// Lets the process open as many sockets as it needs.
-fn allow_files(connections: usize) -> Result<(), BenchError> {
-    let need = u64::try_from(connections)
-        .unwrap_or(u64::MAX)
-        .saturating_add(SPARE_FILES);
-    let limits = getrlimit(Resource::Nofile);
-    if limits.current.is_none_or(|current| current >= need) {
-        return Ok(());
-    }
-    // The hard limit can be raised by who may do that; otherwise up to it.
-    let raised = [limits.maximum.map(|most| most.max(need)), limits.maximum];
-    for maximum in raised {
-        let current = Some(need);
-        let is_enough = maximum.is_none_or(|most| most >= need);
-        if is_enough && setrlimit(Resource::Nofile, Rlimit { current, maximum }).is_ok() {
-            return Ok(());
-        }
-    }
-    Err(BenchError::Failed(format!(
-        "{connections} connections need {need} open files, and this process may have {}: raise \
-         it (ulimit -n {need}) or ask for fewer",
-        limits.maximum.unwrap_or_default()
-    )))
 }

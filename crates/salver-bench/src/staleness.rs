@@ -5,15 +5,16 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use crate::answer::expected::Bytes;
 use crate::error::BenchError;
-use crate::expected::Bytes;
-use crate::probe_client::ProbeClient;
-use crate::workload::{Page, Workload};
+use crate::protocol::probe_client::ProbeClient;
+use crate::requests::workload::{Page, Workload};
 
 /// After the first new bytes, old ones are looked for this much longer: a server of several
 /// processes may have several caches.
@@ -160,14 +161,16 @@ struct Replaced(Vec<(PathBuf, NamedTempFile<()>)>);
 impl Replaced {
     /// Replaces a file and the siblings that it has, each by renaming; the file itself last.
     fn replace(&mut self, path: &Path, new: &[u8]) -> io::Result<()> {
-        for (extension, code) in [
-            (".br", brotli as fn(&[u8]) -> io::Result<Vec<u8>>),
-            (".gz", gzip),
-        ] {
-            let sibling = sibling(path, extension);
-            if sibling.is_file() {
-                self.swap(&sibling, &code(new)?)?;
-            }
+        let (br, gz) = (sibling(path, ".br"), sibling(path, ".gz"));
+        if br.is_file() {
+            let mut coded = Vec::new();
+            brotli::BrotliCompress(&mut &*new, &mut coded, &BrotliEncoderParams::default())?;
+            self.swap(&br, &coded)?;
+        }
+        if gz.is_file() {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(new)?;
+            self.swap(&gz, &encoder.finish()?)?;
         }
         self.swap(path, new)
     }
@@ -215,19 +218,4 @@ fn sibling(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(extension);
     name.into()
-}
-
-/// What Brotli makes of `content`.
-fn brotli(content: &[u8]) -> io::Result<Vec<u8>> {
-    let mut coded = Vec::new();
-    let parameters = brotli::enc::BrotliEncoderParams::default();
-    brotli::BrotliCompress(&mut &*content, &mut coded, &parameters)?;
-    Ok(coded)
-}
-
-/// What gzip makes of `content`.
-fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(content)?;
-    encoder.finish()
 }

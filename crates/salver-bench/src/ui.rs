@@ -13,20 +13,18 @@ mod saved;
 mod secret;
 mod state;
 
-use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use job::{
-    CONNECTIONS, DURATION_SECONDS, FieldErrors, Job, JobKind, JobProgress, Protocol, RATE, Runner,
-    STREAMS, Wanted,
-};
-pub use saved::{Listing, MOST_LISTED, RunFiles, RunId, Saved, SkippedFile, Summary};
-pub use secret::Secret;
-pub use state::{Handle, Phase, Status};
+pub use job::{Job, JobKind, JobProgress, Protocol, Runner};
+pub use state::Handle;
 
+use crate::error::BenchError;
+use crate::protocol::session::runtime;
+use saved::RunFiles;
+use secret::Secret;
 use state::State;
 
 /// The settings of a page, besides its runner.
@@ -52,15 +50,26 @@ impl Ui {
     /// Makes the directory for runs and listens.
     ///
     /// # Errors
-    /// What could not be had.
-    pub fn bind(settings: &Settings, runner: impl Runner) -> Result<Ui, UiError> {
-        let runs = RunFiles::open(settings.runs.clone())
-            .map_err(|error| UiError::Runs(settings.runs.clone(), error))?;
-        let random = |error| UiError::System("random numbers", error);
+    /// Misused: runs cannot be saved in the directory. Failed: the port cannot be listened on.
+    pub fn bind(settings: &Settings, runner: impl Runner) -> Result<Ui, BenchError> {
+        let (port, directory) = (settings.port, settings.runs.clone());
+        let runs = RunFiles::open(directory.clone()).map_err(|error| {
+            BenchError::Misused(format!(
+                "cannot save runs in {}: {error}; give another directory with --runs",
+                directory.display()
+            ))
+        })?;
+        let random = |error| BenchError::Failed(format!("no random numbers: {error}"));
         let token = Secret::random().map_err(random)?;
         let invitation = Secret::random().map_err(random)?;
-        let port = settings.port;
-        let listen = |error| UiError::Listen(port, error);
+        let listen = |error: io::Error| {
+            BenchError::Failed(match error.kind() {
+                io::ErrorKind::AddrInUse => format!(
+                    "port {port} of 127.0.0.1 is taken: give another, or --port 0 for any free one"
+                ),
+                _ => format!("cannot listen on port {port} of 127.0.0.1: {error}"),
+            })
+        };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
@@ -86,10 +95,8 @@ impl Ui {
     /// An address that leads to the page once. It is for a command line that opens a browser: that
     /// can be seen by other users of the machine, who must not learn the token.
     pub fn invitation(&self) -> String {
-        format!(
-            "http://{}/open?code={}",
-            self.address, self.state.invitation
-        )
+        let code = &self.state.invitation;
+        format!("http://{}/open?code={code}", self.address)
     }
 
     /// The handle that stops it from another thread.
@@ -103,9 +110,7 @@ impl Ui {
     /// # Errors
     /// No event loop could be had, or the listener failed.
     pub fn run(self) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = runtime()?;
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let router = routes::router(Arc::clone(&self.state));
@@ -120,36 +125,3 @@ impl Ui {
         result
     }
 }
-
-/// The reason for which there is no page.
-#[derive(Debug)]
-pub enum UiError {
-    /// The port cannot be listened on.
-    Listen(u16, io::Error),
-    /// Runs cannot be saved in this directory.
-    Runs(PathBuf, io::Error),
-    /// The system did not give this.
-    System(&'static str, io::Error),
-}
-
-impl fmt::Display for UiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UiError::Listen(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
-                f,
-                "port {port} of 127.0.0.1 is taken: give another, or --port 0 for any free one"
-            ),
-            UiError::Listen(port, error) => {
-                write!(f, "cannot listen on port {port} of 127.0.0.1: {error}")
-            }
-            UiError::Runs(directory, error) => write!(
-                f,
-                "cannot save runs in {}: {error}; give another directory with --runs",
-                directory.display()
-            ),
-            UiError::System(what, error) => write!(f, "no {what}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for UiError {}

@@ -16,7 +16,7 @@ use crate::typed::Typed;
 /// The flags of the table, for a command that takes them all. Of flags that contradict each other the last one wins
 /// if the command is `args_override_self`.
 pub fn arguments() -> Vec<Arg> {
-    let entries = table().iter().filter(|entry| !entry.row.flag.is_empty());
+    let entries = table().iter().filter(|entry| entry.row.is_flag());
     entries.flat_map(of_entry).collect()
 }
 
@@ -116,7 +116,7 @@ impl Typed {
     pub fn of(matches: &ArgMatches) -> Typed {
         let is_typed = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let mut typed = Typed::default();
-        for entry in table().iter().filter(|entry| !entry.row.flag.is_empty()) {
+        for entry in table().iter().filter(|entry| entry.row.is_flag()) {
             let (row, flag) = (&entry.row, entry.row.flag);
             if entry.shape == Shape::Switch {
                 for (name, value) in [(flag, "true"), (&*entry.off, "false")] {

@@ -69,7 +69,8 @@ fn parts(met: &Met) -> (&str, &str) {
 
 /// The settings of the server or of a site: first those of no table, then each table, then tables in lists.
 fn section(out: &mut String, before: &str, all: &[&Met]) {
-    let keyed = all.iter().filter(|met| !met.entry.row.key.is_empty());
+    let is_shown = |met: &&&Met| !met.entry.row.key.is_empty() && !met.entry.row.is_left_out;
+    let keyed = all.iter().filter(is_shown);
     let keyed: Vec<&Met> = keyed.copied().collect();
     let mut tables: Vec<&str> = vec![""];
     for (table, _) in keyed.iter().map(|met| parts(met)) {

@@ -169,7 +169,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn from_environment(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
-        if row.flag.is_empty() {
+        if !row.is_flag() {
             return None;
         }
         if *shape == Shape::Switch {
@@ -234,6 +234,11 @@ impl<'a> Resolver<'a> {
 
     fn from_file(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
         let (node, file) = (self.node(row)?, self.layers.file?);
+        if row.is_left_out {
+            let text = format!("{} was left out when this program was built", row.key);
+            self.fault(node.line, text);
+            return None;
+        }
         let Words { values, faults } = words(node, row.key, shape, form, file.directory());
         for (line, wrong) in faults {
             self.fault(line, wrong);

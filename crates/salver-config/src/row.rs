@@ -38,6 +38,8 @@ pub struct Row {
     pub is_of_one_site: bool,
     /// True if its value is never shown.
     pub is_secret: bool,
+    /// True if this build cannot do it: it has no flag then, and a file that says it is wrong.
+    pub is_left_out: bool,
 }
 
 /// A row without anything, to write others by.
@@ -55,6 +57,7 @@ pub const ROW: Row = Row {
     heading: "",
     is_of_one_site: false,
     is_secret: false,
+    is_left_out: false,
 };
 
 impl Row {
@@ -65,6 +68,11 @@ impl Row {
             (flag, true) => flag.to_uppercase(),
             (flag, false) => format!("--{flag}"),
         }
+    }
+
+    /// True if the command line can say it.
+    pub(crate) fn is_flag(&self) -> bool {
+        !self.flag.is_empty() && !self.is_left_out
     }
 
     /// True if it is on by default.
@@ -80,7 +88,7 @@ impl Row {
     /// The names of its variables: one, or for a switch that of `--no-x`, too.
     pub(crate) fn variables(&self, shape: &Shape) -> Vec<String> {
         match (self.flag, shape) {
-            ("", _) => Vec::new(),
+            _ if !self.is_flag() => Vec::new(),
             (flag, Shape::Switch) => vec![variable(flag), variable(&self.off())],
             (flag, _) => vec![variable(flag)],
         }

@@ -14,6 +14,11 @@ const LISTENING: Row = Row {
 };
 const TLS: Row = Row {
     heading: "TLS and versions of HTTP",
+    is_left_out: !cfg!(feature = "tls"),
+    ..ROW
+};
+const VERSION: Row = Row {
+    heading: TLS.heading,
     ..ROW
 };
 const CACHE: Row = Row {
@@ -99,7 +104,8 @@ impl Server {
                 default: "false",
                 help: "Serve over TLS at --port with a certificate for localhost and --host that is made at the \
                        start; browsers warn of it",
-                ..TLS
+                is_left_out: !cfg!(feature = "self-signed"),
+..TLS
             }),
             http_port: from.list(whole(0, 65535), Row {
                 key: "http-port",
@@ -113,7 +119,8 @@ impl Server {
                 flag: "https-redirect",
                 value: "PORT",
                 help: "At this port redirect to the first --port, which has TLS",
-                ..LISTENING
+                is_left_out: TLS.is_left_out,
+..LISTENING
             }),
             http1: from.switch(Row {
                 key: "http1",
@@ -121,7 +128,7 @@ impl Server {
                 default: "true",
                 help: "Speak HTTP/1.1",
                 negated: "Do not speak HTTP/1.1: for what is only asked by a proxy or a program in HTTP/2",
-                ..TLS
+                ..VERSION
             }),
             http2: from.switch(Row {
                 key: "http2",
@@ -129,7 +136,7 @@ impl Server {
                 default: "true",
                 help: "Speak HTTP/2",
                 negated: "Do not speak HTTP/2",
-                ..TLS
+                ..VERSION
             }),
             http3: from.switch(Row {
                 key: "http3",
@@ -137,7 +144,8 @@ impl Server {
                 default: "true",
                 help: "Speak HTTP/3, where there is TLS",
                 negated: "Do not speak HTTP/3",
-                ..TLS
+                is_left_out: !cfg!(feature = "http3"),
+..TLS
             }),
             cache_size: from.one(SIZE, Row {
                 key: "cache.size",

@@ -12,7 +12,7 @@ use crate::kind::{
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
 use crate::setting::Setting;
-use crate::values::{Codings, ErrorPage, HostPattern, Mount, Spa, Symlinks};
+use crate::values::{Codings, DEFAULT_CODINGS, ErrorPage, HostPattern, Mount, Spa, Symlinks};
 
 const CONTENT: Row = Row {
     heading: "Content",
@@ -20,6 +20,7 @@ const CONTENT: Row = Row {
 };
 const TLS: Row = Row {
     heading: "TLS and versions of HTTP",
+    is_left_out: !cfg!(feature = "tls"),
     ..ROW
 };
 const SITE: Row = Row {
@@ -105,7 +106,7 @@ impl Site {
                 key: "precompressed",
                 flag: "precompressed",
                 value: "CODINGS",
-                default: "br,zstd,gzip",
+                default: DEFAULT_CODINGS,
                 help: "Precompressed siblings (.br, .zst, .gz) to look for; none for none",
                 ..CONTENT
             }),

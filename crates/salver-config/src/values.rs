@@ -99,15 +99,27 @@ pub enum Coding {
     Gzip,
 }
 
-/// The codings by name, the best first.
-const CODINGS: [(&str, Coding); 3] = [
-    ("br", Coding::Brotli),
-    ("zstd", Coding::Zstd),
-    ("gzip", Coding::Gzip),
+/// The codings by name, the best first, each with whether this build can verify it.
+const CODINGS: [(&str, Coding, bool); 3] = [
+    ("br", Coding::Brotli, cfg!(feature = "brotli")),
+    ("zstd", Coding::Zstd, cfg!(feature = "zstd")),
+    ("gzip", Coding::Gzip, cfg!(feature = "gzip")),
 ];
 
 /// The names of [`Coding`]s.
 pub(crate) const CODING_NAMES: &[&str] = &["br", "zstd", "gzip"];
+
+/// All codings that this build can verify, as they are written.
+pub(crate) const DEFAULT_CODINGS: &str = match CODINGS {
+    [(_, _, true), (_, _, true), (_, _, true)] => "br,zstd,gzip",
+    [(_, _, true), (_, _, true), (_, _, false)] => "br,zstd",
+    [(_, _, true), (_, _, false), (_, _, true)] => "br,gzip",
+    [(_, _, true), (_, _, false), (_, _, false)] => "br",
+    [(_, _, false), (_, _, true), (_, _, true)] => "zstd,gzip",
+    [(_, _, false), (_, _, true), (_, _, false)] => "zstd",
+    [(_, _, false), (_, _, false), (_, _, true)] => "gzip",
+    [(_, _, false), (_, _, false), (_, _, false)] => "none",
+};
 
 /// Which precompressed siblings are looked for, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,20 +128,35 @@ pub struct Codings(pub Vec<Coding>);
 /// A comma-separated list of `br`, `zstd` and `gzip` in any order, or `none`.
 ///
 /// # Errors
-/// The name that is not known, and those that are.
+/// The name that is not known or left out of this build, and those that can be given.
 pub fn codings(text: &str) -> Result<Codings, String> {
+    codings_among(text, CODINGS)
+}
+
+/// The codings in a list; those among `all` that can be verified may be there.
+fn codings_among(text: &str, all: [(&'static str, Coding, bool); 3]) -> Result<Codings, String> {
     if text.trim() == "none" {
         return Ok(Codings(Vec::new()));
     }
     let mut wanted = Vec::new();
     for name in text.split(',').map(str::trim) {
-        let mut all = CODINGS.iter();
-        let (_, coding) = all
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| format!("{name:?} is not known: give some of br,zstd,gzip, or none"))?;
-        if !wanted.contains(coding) {
-            wanted.push(*coding);
-        }
+        let why = match all.iter().find(|(known, ..)| *known == name) {
+            Some((_, coding, true)) => {
+                if !wanted.contains(coding) {
+                    wanted.push(*coding);
+                }
+                continue;
+            }
+            Some((_, _, false)) => "was left out when this program was built",
+            None => "is not known",
+        };
+        let some = all.iter().filter(|(_, _, is_built)| *is_built);
+        let some: Vec<&str> = some.map(|(name, ..)| *name).collect();
+        let advice = match &*some {
+            [] => "give none".to_owned(),
+            some => format!("give some of {}, or none", some.join(",")),
+        };
+        return Err(format!("{name:?} {why}: {advice}"));
     }
     Ok(Codings(wanted))
 }

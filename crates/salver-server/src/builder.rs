@@ -14,7 +14,7 @@ use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 use crate::handler::{Handlers, Reply};
 use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
-use crate::settings::{Settings, TlsSettings};
+use crate::settings::Settings;
 
 impl Server {
     /// A builder, to which a program names directories, handlers and addresses.
@@ -113,7 +113,8 @@ impl Builder {
 
     /// Listens with TLS. Default: nowhere.
     ///
-    /// ```
+    #[cfg_attr(feature = "self-signed", doc = "```")]
+    #[cfg_attr(not(feature = "self-signed"), doc = "```ignore")]
     /// use salver_server::tls::{Certificates, Handshakes};
     /// use salver_server::{Server, TlsSettings};
     ///
@@ -131,7 +132,8 @@ impl Builder {
     /// assert_eq!((server.addresses().len(), server.tls_addresses().len()), (0, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn tls(mut self, tls: TlsSettings) -> Self {
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: crate::TlsSettings) -> Self {
         self.addresses.get_or_insert_default();
         self.settings.tls = Some(tls);
         self
@@ -192,7 +194,7 @@ impl Builder {
         if let Some(addresses) = self.addresses {
             settings.addresses = addresses;
         }
-        let tls = settings.tls.as_ref();
+        let tls = settings.tls();
         if settings.addresses.is_empty() && tls.is_none_or(|tls| tls.addresses.is_empty()) {
             return Err(BuildError::Nowhere);
         }

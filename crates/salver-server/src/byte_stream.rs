@@ -1,17 +1,12 @@
 //! The byte stream of a connection: TCP, or TLS over TCP.
 
-use std::pin::Pin;
 use std::task::Context;
 
 use salver_assets::strategy::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
 
 use crate::memory_budget::Account;
-
-/// The bytes that TLS may hold encrypted until the socket takes them: four records.
-const SEALED: usize = 64 * 1024;
 
 /// A stream of bytes over one TCP connection.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + 'static {
@@ -37,25 +32,5 @@ impl ByteStream for TcpStream {
 
     fn tcp(&self) -> &TcpStream {
         self
-    }
-}
-
-impl ByteStream for TlsStream<TcpStream> {
-    const TRANSPORT: Transport = Transport::PassesThrough;
-
-    fn tcp(&self) -> &TcpStream {
-        self.get_ref().0
-    }
-
-    fn limit_buffer(&mut self, account: &Account) -> usize {
-        let limit = account.room_up_to(SEALED);
-        self.get_mut().1.set_buffer_limit(Some(limit));
-        limit
-    }
-
-    /// `close_notify` (RFC 8446 section 6.1).
-    fn announce_end(&mut self, context: &mut Context<'_>) {
-        self.get_mut().1.send_close_notify();
-        let _ = Pin::new(self).poll_flush(context);
     }
 }

@@ -229,32 +229,21 @@ impl Drop for Deadline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
-
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
+    use salver_test::Wakes;
 
     #[test]
     fn a_sweep_wakes_only_those_that_are_late() {
         let all = Rc::new(Deadlines::default());
         let start = Instant::now();
-        let count = Arc::new(Count(AtomicUsize::new(0)));
-        let waker = Waker::from(Arc::clone(&count));
+        let (wakes, waker) = Wakes::new();
         let context = Context::from_waker(&waker);
         let second = Duration::from_secs(1);
         let places: Vec<_> = (0..10u32).map(|n| all.add(start + second * n)).collect();
         places.iter().for_each(|place| place.register(&context));
         let woken = |change: &dyn Fn()| {
-            let before = count.0.load(Ordering::SeqCst);
+            let before = wakes.count();
             change();
-            count.0.load(Ordering::SeqCst) - before
+            wakes.count() - before
         };
         assert_eq!(woken(&|| all.sweep(start + second * 3)), 4);
         assert!(places[3].has_passed(start + second * 3) && !places[4].has_passed(start));

@@ -93,7 +93,7 @@ impl Http3Endpoints {
     /// # Errors
     /// [`io::Error`] if the sockets cannot be used from this loop.
     pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
-        let tls = context.common.settings.tls.as_ref();
+        let tls = context.common.settings.tls();
         let fields = tls.map(tls_fields).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
         let mut scratch = Scratch::default();

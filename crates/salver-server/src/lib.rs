@@ -39,7 +39,24 @@
 //!
 //! Where more of HTTP is the program's own - streams, layers, routers - `salver-tower` has the same
 //! engine for axum and hyper.
+//!
+//! # Features
+//!
+//! All are on unless `default-features = false` says otherwise. What needs one that is left out is not
+//! there: no field of [`Settings`], no method of [`Builder`].
+//!
+//! | feature | what needs it |
+//! | --- | --- |
+//! | `tls` | [`tls`], [`TlsSettings`], [`Builder::tls`]: HTTPS |
+//! | `http3` | HTTP/3 at the addresses with TLS; brings `tls` |
+//! | `self-signed` | [`Certificates::self_signed`](tls::Certificates::self_signed); brings `tls` |
+//! | `brotli`, `zstd`, `gzip` | precompressed siblings in this coding, which are decoded before they are sent |
 #![forbid(unsafe_code)]
+// What only a feature uses stays in the code without it, and never runs: the compiler leaves it out.
+#![cfg_attr(
+    not(all(feature = "tls", feature = "http3", feature = "self-signed")),
+    allow(dead_code, unreachable_code, unreachable_pub)
+)]
 
 mod builder;
 mod byte_stream;
@@ -51,6 +68,10 @@ mod fair_queue;
 mod handler;
 mod http1;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
+#[cfg(not(feature = "http3"))]
+#[path = "http3/absent.rs"]
 mod http3;
 mod linger;
 mod listener;
@@ -70,10 +91,16 @@ mod settings;
 mod shared_reads;
 mod shutdown;
 mod single_response;
+#[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "tls/absent.rs"]
+mod tls;
+#[cfg(feature = "tls")]
 mod tls_accept;
 mod transmit;
 mod turns;
+mod versions;
 mod wire;
 mod worker;
 
@@ -82,5 +109,7 @@ pub use handler::{Peer, Reply};
 pub use listener::BindError;
 pub use salver_os::use_small_pages;
 pub use server::{Ready, Server};
-pub use settings::{Settings, TlsSettings};
+pub use settings::Settings;
+#[cfg(feature = "tls")]
+pub use settings::TlsSettings;
 pub use shutdown::Handle;

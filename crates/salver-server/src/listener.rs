@@ -118,7 +118,7 @@ impl Listeners {
             ..Listeners::default()
         };
         all.plain = all.add(ListenerKind::Plain, &settings.addresses)?;
-        if let Some(tls) = &settings.tls {
+        if let Some(tls) = settings.tls() {
             all.tls = all.add(ListenerKind::Tls, &tls.addresses)?;
             let to = all.tls.first().map_or(0, SocketAddr::port);
             all.redirects = all.add(ListenerKind::Redirect { to }, &tls.redirects)?;

@@ -14,11 +14,12 @@ use crate::http1::Http1Connection;
 use crate::http2::Http2Connection;
 use crate::listener::ListenerKind;
 use crate::listener_fields::ListenerFields;
+use crate::redirect;
 use crate::seats::{ConnectionKind, Seat};
 use crate::settings::TlsSettings;
-use crate::tls::{OverTcp, Versions};
+use crate::tls::OverTcp;
+use crate::versions::Versions;
 use crate::wire::Wire;
-use crate::{redirect, tls_accept};
 
 /// The fields of each answer over TLS, over TCP and QUIC alike.
 pub(crate) fn tls_fields(tls: &TlsSettings) -> Vec<Field> {
@@ -51,7 +52,7 @@ impl ListenerService {
         quic_port: Option<u16>,
     ) -> io::Result<Self> {
         let tls = || {
-            let tls = common.settings.tls.as_ref();
+            let tls = common.settings.tls();
             tls.ok_or_else(|| io::Error::other("a listener for TLS without settings for it"))
         };
         Ok(match kind {
@@ -77,21 +78,16 @@ impl ListenerService {
         let context = Rc::clone(context);
         match self {
             ListenerService::Plain(listener_fields) => {
-                serve_any(context, stream, Rc::clone(listener_fields), seat)
+                let versions = context.common.settings.versions();
+                serve_http(context, stream, Rc::clone(listener_fields), seat, versions);
             }
             ListenerService::Tls(listener_fields, config) => {
                 let (listener_fields, config) = (Rc::clone(listener_fields), config.clone());
                 spawn_local(async move {
-                    if let Some(stream) =
-                        tls_accept::accept(&context, stream, &config, seat.client).await
-                    {
+                    let accepted = config.accept(&context, stream, seat.client).await;
+                    if let Some((stream, versions)) = accepted {
                         // A task of its own, which holds nothing of the handshake.
-                        match stream.get_ref().1.alpn_protocol() {
-                            Some(b"h2") => serve_http2(context, stream, listener_fields, seat),
-                            Some(_) => serve_http1(context, stream, listener_fields, seat, false),
-                            // Without ALPN any version that is served here may follow.
-                            None => serve_any(context, stream, listener_fields, seat),
-                        }
+                        serve_http(context, stream, listener_fields, seat, versions);
                     }
                 });
             }
@@ -118,38 +114,23 @@ impl ListenerService {
     }
 }
 
-/// Serves a client that has not agreed on a version of HTTP.
-fn serve_any<S: ByteStream>(
+/// Serves a client in one of these versions. Where it may choose, it says so: HTTP/2 begins with a preface.
+fn serve_http<S: ByteStream>(
     context: Rc<WorkerContext>,
     stream: S,
     listener_fields: Rc<ListenerFields>,
     seat: Seat,
+    versions: Versions,
 ) {
-    match context.common.settings.versions() {
-        Versions::Http1 => serve_http1(context, stream, listener_fields, seat, false),
-        Versions::Both => serve_http1(context, stream, listener_fields, seat, true),
-        Versions::Http2 => serve_http2(context, stream, listener_fields, seat),
+    let wire = Wire::new(context, stream, seat);
+    if versions == Versions::Http2 {
+        spawn_local(Http2Connection::new(wire, listener_fields).serve());
+        return;
     }
-}
-
-/// Serves HTTP/1.1, and HTTP/2 to a client that begins with its preface, if it `may_switch`.
-fn serve_http1<S: ByteStream>(
-    context: Rc<WorkerContext>,
-    stream: S,
-    listener_fields: Rc<ListenerFields>,
-    seat: Seat,
-    may_switch: bool,
-) {
-    let connection = Http1Connection::new(Wire::new(context, stream, seat), listener_fields);
-    spawn_local(connection.with_prior_knowledge(may_switch).serve());
-}
-
-fn serve_http2<S: ByteStream>(
-    context: Rc<WorkerContext>,
-    stream: S,
-    listener_fields: Rc<ListenerFields>,
-    seat: Seat,
-) {
-    let connection = Http2Connection::new(Wire::new(context, stream, seat), listener_fields);
-    spawn_local(connection.serve());
+    let connection = Http1Connection::new(wire, listener_fields);
+    spawn_local(
+        connection
+            .with_prior_knowledge(versions == Versions::Both)
+            .serve(),
+    );
 }

@@ -58,7 +58,7 @@ const TRIES: usize = 16;
 
 /// Binds everything.
 fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<QuicSockets>>), BindError> {
-    let tls = settings.tls.as_ref();
+    let tls = settings.tls();
     let any_port = tls.is_some_and(|tls| tls.addresses.iter().any(|address| address.port() == 0));
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
@@ -161,9 +161,8 @@ impl Server {
         } = self;
         let common = ServerContext::new(engine, settings, handlers);
         // Looks at the files of certificates until all workers have ended.
-        let tls = common.settings.tls.as_ref();
-        let certificates = tls.map(|tls| tls.handshakes.certificates().clone());
-        let _watch = certificates.map(tls::watch).transpose()?;
+        let tls = common.settings.tls();
+        let _watch = tls.map(|tls| tls::watch(&tls.handshakes)).transpose()?;
         let mut workers = Vec::new();
         let mut result = Ok(());
         let (accepts, accepting) = channel();

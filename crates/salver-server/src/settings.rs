@@ -6,7 +6,8 @@ use std::time::Duration;
 use salver_assets::strategy::{self, Transport};
 use salver_semantics::LeastRate;
 
-use crate::tls::{Handshakes, Versions};
+use crate::tls::Handshakes;
+use crate::versions::Versions;
 
 /// The server's settings; see each field for its default.
 #[derive(Clone, Debug)]
@@ -15,12 +16,14 @@ pub struct Settings {
     /// IPv4 stands beside it with its port, over IPv4. Default: 127.0.0.1:8080.
     pub addresses: Vec<SocketAddr>,
     /// Addresses with TLS, and its settings. Default: none.
+    #[cfg(feature = "tls")]
     pub tls: Option<TlsSettings>,
     /// True to serve HTTP/1.1. If neither it nor HTTP/2 is, both are. Default: true.
     pub http1: bool,
     /// True to serve HTTP/2. Default: true.
     pub http2: bool,
     /// True to serve HTTP/3 at the addresses with TLS, over UDP. Default: true.
+    #[cfg(feature = "http3")]
     pub http3: bool,
     /// Threads with an event loop of their own. Default: as many as the process may use cores.
     pub workers: usize,
@@ -34,6 +37,7 @@ pub struct Settings {
     /// Handshakes of HTTP/3 that may be under way at a time before a client has to prove first that
     /// its address is its own, which costs it a round trip (Retry, RFC 9000 section 8.1.2). Default:
     /// 256.
+    #[cfg(feature = "http3")]
     pub quic_handshakes: usize,
     /// The time for a connection to wait for its next request, and for a request's body. Default: 60 s.
     pub idle_timeout: Duration,
@@ -86,11 +90,20 @@ impl Settings {
     /// with TLS, also beside a port without it, that of bytes which pass through the process. Bytes that the kernel
     /// could send without TLS cost about the same from memory.
     pub fn cache_max_file(&self) -> u64 {
-        let tls = self.tls.as_ref();
+        let tls = self.tls();
         strategy::cache_max_file(match tls.is_some_and(|tls| !tls.addresses.is_empty()) {
             true => Transport::PassesThrough,
             false => Transport::KernelSends,
         })
+    }
+
+    /// The addresses with TLS, and its settings.
+    pub(crate) fn tls(&self) -> Option<&TlsSettings> {
+        #[cfg(feature = "tls")]
+        let tls = self.tls.as_ref();
+        #[cfg(not(feature = "tls"))]
+        let tls = None;
+        tls
     }
 
     /// The versions of HTTP over TCP, with TLS or without.
@@ -115,13 +128,16 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
+            #[cfg(feature = "tls")]
             tls: None,
             http1: true,
             http2: true,
+            #[cfg(feature = "http3")]
             http3: true,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
             max_connections_per_client: None,
+            #[cfg(feature = "http3")]
             quic_handshakes: 256,
             idle_timeout: Duration::from_secs(60),
             header_timeout: Duration::from_secs(10),
@@ -138,7 +154,7 @@ impl Default for Settings {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tls"))]
 mod tests {
     use super::*;
     use crate::tls::Certificates;

@@ -15,11 +15,13 @@ mod handshakes;
 mod pair;
 mod reload;
 mod resolver;
+// Tests are given certificates in any case.
+#[cfg(any(feature = "self-signed", test))]
 mod self_signed;
 
 pub use certificates::Certificates;
 pub use error::CertificateError;
 pub use files::CertificateFiles;
 pub use handshakes::Handshakes;
-pub(crate) use handshakes::{OverTcp, Versions};
+pub(crate) use handshakes::OverTcp;
 pub(crate) use reload::watch;

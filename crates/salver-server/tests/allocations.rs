@@ -9,57 +9,14 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::client::{Client, request};
 use common::{PATIENCE, Running, Site, pattern, settings, until};
 use salver_assets::Config;
-
-/// Counts what one thread allocates.
-struct Counting;
-
-/// The thread that is watched; 0 is none.
-static WATCHED: AtomicI32 = AtomicI32::new(0);
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-fn count() {
-    let watched = WATCHED.load(Ordering::Relaxed);
-    // SAFETY: gettid has no precondition.
-    if watched != 0 && unsafe { libc::gettid() } == watched {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-// SAFETY: every call is handed on to the system's allocator as it is; counting neither allocates
-// nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promises are those that `System` asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above; the pointer came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: as in `alloc`.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as in `dealloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
+use salver_test::allocations::{Counting, by_thread};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -141,19 +98,13 @@ fn a_cached_hit_allocates_nothing() {
         for _ in 0..100 {
             exchange(false);
         }
-        ALLOCATIONS.store(0, Ordering::SeqCst);
-        WATCHED.store(worker, Ordering::SeqCst);
-        for _ in 0..1000 {
-            exchange(false);
-        }
-        WATCHED.store(0, Ordering::SeqCst);
-        let counted = ALLOCATIONS.load(Ordering::SeqCst);
+        let counted = by_thread(worker, || (0..1000).for_each(|_| exchange(false)));
         println!("{name}: {counted} allocations in 1,000 exchanges");
         assert_eq!(counted, 0, "{name}");
     }
     // The count counts: a new connection needs memory.
-    WATCHED.store(worker, Ordering::SeqCst);
-    assert_eq!(Client::new(server.address).get("/small").status, 200);
-    WATCHED.store(0, Ordering::SeqCst);
-    assert!(ALLOCATIONS.load(Ordering::SeqCst) > 0);
+    let counted = by_thread(worker, || {
+        assert_eq!(Client::new(server.address).get("/small").status, 200);
+    });
+    assert!(counted > 0);
 }

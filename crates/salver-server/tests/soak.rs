@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 
 use case::{Case, HASHED, LENGTHS, LINES, Seen, WAYS, Way};
 use common::client::Client;
-use common::{Running, Site, memory_kib, settings};
+use common::{Running, Site, settings};
 use quic::Served;
 use salver_assets::Config;
+use salver_test::status_kib;
 
 /// Which file is next, and whether a part of it: some of all in turn.
 fn next(cases: &[Arc<Case>], round: u64) -> (&Arc<Case>, Option<std::ops::Range<usize>>) {
@@ -281,7 +282,7 @@ fn run(answers: u64, time: Duration) {
         while !until.stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
             let now = began.elapsed().as_secs_f64();
-            resident.push((now, memory_kib("self", "VmRSS") as f64));
+            resident.push((now, status_kib("self", "VmRSS") as f64));
         }
     });
     let sum = |of: fn(&Case) -> &AtomicU64| -> u64 {

@@ -90,7 +90,8 @@ impl Builder {
     }
 
     /// Codings of which precompressed siblings (`app.js.br`) are looked for; of those that a client
-    /// accepts the smallest is sent. Default: br, zstd, gzip.
+    /// accepts the smallest is sent. One whose feature (`brotli`, `zstd`, `gzip`) this crate is built without
+    /// is sent only from [`embedded!`](crate::embedded) trees. Default: br, zstd, gzip.
     #[must_use]
     pub fn precompressed(mut self, codings: impl IntoIterator<Item = ContentCoding>) -> Self {
         self.config.precompressed = codings.into_iter().collect();

@@ -27,10 +27,8 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
     open("https", server.tls_addresses(), "");
     open("http", server.addresses(), "");
     open("http", server.redirect_addresses(), ", redirects to https");
-    if let Some(tls) = &settings.server.tls {
-        for certificate in tls.handshakes.certificates().summary() {
-            line("tls", &certificate);
-        }
+    for certificate in &settings.certificates {
+        line("tls", certificate);
     }
     for shown in &settings.shown {
         line("serving", &tree(shown));

@@ -157,6 +157,7 @@ mod tests {
         check(&["dist"], &known);
         check(&[""], &known);
         check(&["a\nb"], &["a\\nb"]);
+        #[cfg(feature = "tls")]
         check(&["--hsts", "300"], &["--hsts=300"]);
         check(&["serve", "src", "--spa", "app.html"], &["--spa=app.html"]);
     }

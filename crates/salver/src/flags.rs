@@ -3,14 +3,14 @@
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use salver_config::Shell;
 
-use crate::commands::bench_cache::CacheFlags;
-use crate::commands::bench_coalesce::CoalesceFlags;
-use crate::commands::bench_compare::CompareFlags;
-use crate::commands::bench_load::LoadFlags;
-use crate::commands::bench_staleness::StalenessFlags;
-use crate::commands::bench_ui::UiFlags;
+use crate::commands::bench::cache::CacheFlags;
+use crate::commands::bench::coalesce::CoalesceFlags;
+use crate::commands::bench::compare::CompareFlags;
+use crate::commands::bench::load::LoadFlags;
+use crate::commands::bench::staleness::StalenessFlags;
+use crate::commands::bench::strategies::StrategiesFlags;
+use crate::commands::bench::ui::UiFlags;
 use crate::commands::check::CheckFlags;
-use crate::commands::strategies::StrategiesFlags;
 use crate::serve_flags::ServeFlags;
 
 /// Serves static files: fast, fresh and correct.

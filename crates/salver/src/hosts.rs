@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use salver_config::Setting;
+
 use crate::failure::Failure;
 
 /// A host without the brackets that an address has in a URL.
@@ -13,7 +15,7 @@ pub(crate) fn bare(host: &str) -> &str {
 
 /// All addresses that hosts stand for, each once; one that stands for every interface takes the
 /// place of those that it covers. `name` is what the setting is called that has the hosts.
-pub(crate) fn addresses(
+fn addresses(
     name: &str,
     hosts: &[String],
     port: u16,
@@ -46,6 +48,16 @@ pub(crate) fn addresses(
         }
     }
     Ok(each)
+}
+
+/// The addresses that hosts stand for, at each of these ports.
+pub(crate) fn addresses_at(
+    hosts: &Setting<Vec<String>>,
+    ports: &[u16],
+) -> Result<Vec<SocketAddr>, Failure> {
+    let name = hosts.name();
+    let all = ports.iter().map(|&port| addresses(&name, hosts, port));
+    Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 #[cfg(test)]

@@ -13,11 +13,13 @@ pub mod commands;
 pub mod failure;
 pub mod flags;
 mod hosts;
+mod listening;
 pub mod log;
 mod roots;
 pub mod serve_flags;
 pub mod settings;
 pub mod signal;
+#[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
 
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use command_line::Unread;
+use commands::bench;
 use flags::{Bench, Cli, Command};
 use log::say;
 use salver_config::Environment;
@@ -52,14 +55,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(flags) => commands::check::run(&flags, &environment),
         Command::Man { command } => commands::written::man(flags::command(), &command),
         Command::Completions { shell } => commands::written::completions(flags::command(), shell),
-        Command::Bench(bench) => match bench.what {
-            Bench::Compare(flags) => commands::bench_compare::run(&flags),
-            Bench::Staleness(flags) => commands::bench_staleness::run(&flags),
-            Bench::Load(flags) => commands::bench_load::run(&flags),
-            Bench::Strategies(flags) => commands::strategies::run(&flags),
-            Bench::Cache(flags) => commands::bench_cache::run(&flags),
-            Bench::Coalesce(flags) => commands::bench_coalesce::run(&flags),
-            Bench::Ui(flags) => commands::bench_ui::run(&flags),
+        Command::Bench(measured) => match measured.what {
+            Bench::Compare(flags) => bench::compare::run(&flags),
+            Bench::Staleness(flags) => bench::staleness::run(&flags),
+            Bench::Load(flags) => bench::load::run(&flags),
+            Bench::Strategies(flags) => bench::strategies::run(&flags),
+            Bench::Cache(flags) => bench::cache::run(&flags),
+            Bench::Coalesce(flags) => bench::coalesce::run(&flags),
+            Bench::Ui(flags) => bench::ui::run(&flags),
         },
     };
     // First of all, so that there is room for what is said last.

@@ -12,8 +12,8 @@ use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
 use crate::failure::Failure;
+use crate::listening::{Listening, listen};
 use crate::roots::{absolute, has_file, kind, neither, open};
-use crate::tls_settings::listening;
 
 /// Everything that `salver serve` needs to know.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Settings {
     pub server: salver_server::Settings,
     /// What is served where, for people; the root first.
     pub shown: Vec<Shown>,
+    /// The certificates, for people, one line each.
+    pub certificates: Vec<String>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
     /// Whether the cache is filled at the start.
@@ -72,14 +74,15 @@ impl Settings {
     /// The first thing that cannot work, and what to do.
     pub(crate) fn of_site(configured: &Server, site: &Site) -> Result<Self, Failure> {
         let mut engine = engine(configured, site)?;
-        let (server, warnings) = server(configured, site)?;
+        let (server, listening) = server(configured, site)?;
         let default = server.cache_max_file();
         engine.cache_max_file = configured.cache_max_file.unwrap_or(default);
         let mut settings = Settings {
             engine,
             server,
             shown: Vec::new(),
-            warnings,
+            certificates: listening.certificates,
+            warnings: listening.warnings,
             prewarm: *configured.prewarm && *site.cache,
             statistics: *configured.statistics,
             quiet: *configured.quiet,
@@ -350,11 +353,11 @@ fn engine(server: &Server, site: &Site) -> Result<Config, Failure> {
     })
 }
 
-/// The server's settings, and what a person should know about them.
+/// The server's settings, and what a person is told of the addresses.
 fn server(
     configured: &Server,
     site: &Site,
-) -> Result<(salver_server::Settings, Vec<String>), Failure> {
+) -> Result<(salver_server::Settings, Listening), Failure> {
     let defaults = salver_server::Settings::default();
     if !*configured.http1 && !*configured.http2 {
         return Err(Failure::Misused(format!(
@@ -363,12 +366,10 @@ fn server(
             configured.http2.name()
         )));
     }
-    let listening = listening(configured, site)?;
-    let settings = salver_server::Settings {
-        addresses: listening.plain,
-        tls: listening.tls,
+    let mut settings = salver_server::Settings {
         http1: *configured.http1,
         http2: *configured.http2,
+        #[cfg(feature = "http3")]
         http3: *configured.http3,
         workers: configured.workers.map_or(defaults.workers, usize::from),
         max_connections: usize::try_from(*configured.max_connections).unwrap_or(usize::MAX),
@@ -384,7 +385,8 @@ fn server(
         grace: *configured.drain,
         ..defaults
     };
-    Ok((settings, listening.warnings))
+    let listening = listen(configured, site, &mut settings)?;
+    Ok((settings, listening))
 }
 
 /// A size for people.
@@ -395,6 +397,8 @@ pub(crate) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use salver_assets::digest::DECODED;
+
     use super::*;
 
     /// The settings of a command line.
@@ -420,6 +424,7 @@ mod tests {
         assert_eq!(server.answer_timeout.as_secs(), 11);
     }
 
+    #[cfg(feature = "self-signed")]
     #[test]
     fn who_asked_for_a_self_signed_certificate_quietly_hears_nothing_of_it() {
         let root = tempfile::tempdir().unwrap();
@@ -458,8 +463,8 @@ mod tests {
                 expected
             );
         };
-        check("--precompressed=br,zstd,gzip", &ContentCoding::CODED);
-        check("--precompressed=gzip", &[ContentCoding::Gzip]);
+        // The default is what this build can verify, and nothing else can be asked for.
+        check("--no-prewarm", DECODED);
         check("--precompressed=none", &[]);
     }
 

@@ -22,15 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{PATIENCE, Running};
+use salver_test::machine::judge;
+use salver_test::status_kib;
 use tempfile::TempDir;
-
-/// A line of /proc/PID/status, in KiB.
-fn memory_kib(server: &Running, line: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find_map(|text| text.strip_prefix(line));
-    let digits = line.unwrap().trim_matches([':', '\t', ' ', 'k', 'B']);
-    digits.parse().unwrap()
-}
 
 /// Past the capture of the test harness: figures that nobody sees prove nothing.
 fn say(line: &str) {
@@ -240,7 +234,7 @@ mod sparse {
         let server = Running::start(root.path(), &["--workers", "2"]);
         // All that is needed once is there.
         check_all(server.addr);
-        let before = memory_kib(&server, "VmRSS");
+        let before = status_kib(server.pid(), "VmRSS");
         let ends = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (address, ends) = (server.addr, &ends);
@@ -278,7 +272,7 @@ mod sparse {
             }
             assert_eq!(at, range.end);
         });
-        let peak = memory_kib(&server, "VmHWM");
+        let peak = status_kib(server.pid(), "VmHWM");
         say(&format!(
             "20 GiB file: {before} KiB resident before 1 GiB was sent, at most {peak} KiB meanwhile"
         ));

@@ -7,32 +7,22 @@
     missing_docs
 )]
 
-#[path = "common/certificate.rs"]
-mod certificate;
 mod common;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use certificate::Certificate;
-use common::{Running, site};
+use common::{Running, site, tls_flags};
 use h2::client::SendRequest;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use salver_test::{Certificate, status_kib};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 const CONNECTIONS: usize = 1_000;
 /// Far beyond what one needs, and far below what a buffer for each would come to.
 const MOST_BYTES: u64 = 64 * 1024;
-
-/// Resident memory of a process in KiB.
-fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let digits = line.unwrap().trim_matches([' ', '\t', 'k', 'B']);
-    digits.parse().unwrap()
-}
 
 /// A connection over which one request has been answered; it stays open until this is dropped.
 async fn connect(addr: SocketAddr, connector: &TlsConnector) -> SendRequest<bytes::Bytes> {
@@ -64,8 +54,9 @@ async fn ask(sender: SendRequest<bytes::Bytes>, addr: SocketAddr) -> SendRequest
 async fn a_thousand_idle_connections_over_http2_and_tls_need_little() {
     let root = site(&[("a", "alpha")]);
     let folder = tempfile::tempdir().unwrap();
-    let certificate = Certificate::localhost(folder.path());
-    let server = Running::start(root.path(), &certificate.flags());
+    let certificate = Certificate::of(&["localhost"]);
+    let files = certificate.write(folder.path());
+    let server = Running::start(root.path(), &tls_flags(&files));
 
     let mut trusted = RootCertStore::empty();
     trusted.add(certificate.der.clone()).unwrap();
@@ -77,12 +68,12 @@ async fn a_thousand_idle_connections_over_http2_and_tls_need_little() {
 
     // What a first connection sets up once is no part of what each costs.
     drop(connect(server.addr, &connector).await);
-    let before = resident_kib(server.pid());
+    let before = status_kib(server.pid(), "VmRSS");
     let mut idle = Vec::new();
     for _ in 0..CONNECTIONS {
         idle.push(connect(server.addr, &connector).await);
     }
-    let grown = resident_kib(server.pid()) - before;
+    let grown = status_kib(server.pid(), "VmRSS") - before;
     let each = grown * 1024 / u64::try_from(CONNECTIONS).unwrap();
     println!("{CONNECTIONS} idle connections, HTTP/2 over TLS: {grown} KiB, {each} bytes each");
     assert!(each < MOST_BYTES, "{each} bytes");

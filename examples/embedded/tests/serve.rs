@@ -7,14 +7,11 @@
     missing_docs
 )]
 
-#[path = "../../../crates/salver-tower/tests/program/mod.rs"]
-mod program;
-
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
 
-use program::{Program, refuses};
+use salver_test::program::{Program, refuses};
 use salver_tower::Assets;
 
 const SCRIPT: &[u8] = include_bytes!("../site/app.js");

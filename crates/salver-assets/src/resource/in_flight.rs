@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
+use salver_coalesce::{Follower, Leader, SingleFlight};
 use salver_semantics::ContentCoding;
 
 use crate::cache::policy::CacheKey;
-use crate::coalesce::{Flights, Ticket, Waiter};
 use crate::error::LoadError;
 use crate::resource::entry::CacheEntry;
 use crate::source::Opened;
 
 /// The loads that are under way.
-pub(crate) type LoadsInFlight = Flights<LoadKey, LoadResult>;
+pub(crate) type LoadsInFlight = SingleFlight<LoadKey, LoadResult>;
 
 /// The duty to perform one of them.
-pub(crate) type LoadLeader = Ticket<LoadKey, LoadResult>;
+pub(crate) type LoadLeader = Leader<LoadKey, LoadResult>;
 
 /// A place among the requests that wait for a load.
-pub(crate) type LoadFollower = Waiter<LoadResult>;
+pub(crate) type LoadFollower = Follower<LoadResult>;
 
 /// The key by which loads are shared: the path and, where content is wanted that is not kept, its coding.
 /// Such content is of use only to requests for the same coding; others would wait in vain, and then again.

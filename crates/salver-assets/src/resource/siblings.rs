@@ -5,6 +5,9 @@
 //! done by [checks](crate::resource::sibling_check) side by side, and beside the reading of the original,
 //! which then waits for them a moment at most.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,7 +115,11 @@ impl<'a> Siblings<'a> {
             self.context.patience
         };
         for &coding in &self.shared.config.precompressed {
-            match self.view.stat(&file.path_of(coding), patience) {
+            let path = file.path_of(coding);
+            if !self.is_verifiable(&path, coding) {
+                continue;
+            }
+            match self.view.stat(&path, patience) {
                 Ok(metadata) if metadata.kind == Kind::File => {
                     file.siblings.push((coding, metadata.identity));
                 }
@@ -127,6 +134,17 @@ impl<'a> Siblings<'a> {
             }
         }
         Ok(())
+    }
+
+    /// True if it can be found out what a sibling decodes to: this build decodes its coding, or its source
+    /// knows the result. Any other could never be sent, so that nobody need look for it.
+    fn is_verifiable(&self, path: &[u8], coding: ContentCoding) -> bool {
+        let is_known = || {
+            self.view
+                .known(path)
+                .is_some_and(|known| known.decoded.is_some())
+        };
+        digest::DECODED.contains(&coding) || is_known()
     }
 
     /// Awaits the looks that were begun.

@@ -93,11 +93,6 @@ impl ReadContext<'_> {
     pub(crate) fn is_spent(self) -> bool {
         self.since.elapsed() >= SETTLE_LIMIT
     }
-
-    /// True if the time for a writer that does not end is over.
-    fn is_half_spent(self) -> bool {
-        self.since.elapsed() >= SETTLE_LIMIT / 2
-    }
 }
 
 /// The result of `read` over the whole content of the version that was opened.
@@ -175,8 +170,8 @@ fn rest_needed(opened: &Opened, file: &File, context: ReadContext<'_>) -> io::Re
         Writers::Unknown if is_empty => rest(empty_for(file)?, seen()),
         Writers::Some if is_empty => rest(EMPTY_WITH_BLOCKS_FOR, seen()),
         Writers::Unknown => rest(QUIET, since_written),
-        Writers::Some if context.is_half_spent() => rest(QUIET, since_written),
-        Writers::Some => rest(QUIET_WITH_WRITER, since_written),
+        // Its times may have been put back between two writes.
+        Writers::Some => rest(QUIET_WITH_WRITER, since_written.min(since_changed)),
     };
     Ok(quiet.max(distinct))
 }

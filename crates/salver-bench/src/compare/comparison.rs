@@ -1,7 +1,6 @@
 //! A comparison from beginning to end: servers started, answers looked at, trials made.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,14 +11,14 @@ use super::differences::{Difference, differences};
 use super::interval::{METHOD, RESAMPLES};
 use super::order::{self, Side};
 use super::{CONFIDENCE, Compared, Look, Plan, Turn};
-use crate::environment::{Environment, OthersWatch};
 use crate::error::BenchError;
-use crate::load::{self, Load};
-use crate::model::{Measured, SCHEMA};
-use crate::process::{Server, ServerCommand, StartError, keep_off};
-use crate::target::{self, Target};
-use crate::transport::{Http, Transport};
-use crate::workload::{Mix, Workload};
+use crate::load::{self, Load, unless_stopped};
+use crate::machine::environment::{Environment, OthersWatch};
+use crate::machine::process::{Server, ServerCommand, keep_off};
+use crate::protocol::target::{self, Target};
+use crate::protocol::transport::{Http, Transport};
+use crate::requests::workload::{Mix, Workload};
+use crate::result::model::{Measured, SCHEMA};
 
 /// One of the two: a server that runs, or a command that starts one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,22 +161,15 @@ pub struct Method {
 /// Why there is no result.
 #[derive(Debug)]
 pub enum CompareError {
-    /// What was asked for cannot be meant, or could not be done.
+    /// It was misused, failed, or was interrupted.
     Bench(BenchError),
-    /// A server did not come.
-    Start(Side, StartError),
     /// The two send different answers.
     Different(Vec<Difference>),
-    /// Somebody asked to stop.
-    Interrupted,
 }
 
 impl From<BenchError> for CompareError {
     fn from(error: BenchError) -> Self {
-        match error {
-            BenchError::Interrupted => CompareError::Interrupted,
-            error => CompareError::Bench(error),
-        }
+        CompareError::Bench(error)
     }
 }
 
@@ -185,19 +177,16 @@ impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CompareError::Bench(error) => write!(f, "{error}"),
-            CompareError::Start(side, error) => write!(f, "{side}: {error}"),
             CompareError::Different(different) => {
                 f.write_str("A and B do not send the same, so their speed cannot be compared")?;
                 for one in different.iter().take(DIFFERENCES_SHOWN) {
                     write!(f, "; {one}")?;
                 }
-                match different.len().saturating_sub(DIFFERENCES_SHOWN) {
-                    0 => {}
-                    more => write!(f, "; and {more} more")?,
+                if let more @ 1.. = different.len().saturating_sub(DIFFERENCES_SHOWN) {
+                    write!(f, "; and {more} more")?;
                 }
                 f.write_str("; give --allow-different if that is meant")
             }
-            CompareError::Interrupted => f.write_str("interrupted: nothing is said"),
         }
     }
 }
@@ -229,10 +218,14 @@ impl Setup {
             })?;
         }
         let [of_a, of_b] = &self.transports;
-        let mut sides = [
-            SideServer::new(Side::A, &self.a, of_a),
-            SideServer::new(Side::B, &self.b, of_b),
-        ];
+        let sides = [(Side::A, &self.a, of_a), (Side::B, &self.b, of_b)];
+        let mut sides = sides.map(|(side, subject, transport)| SideServer {
+            side,
+            subject,
+            transport,
+            server: None,
+            workload: None,
+        });
         for server in &mut sides {
             server.renew(self, stop)?;
         }
@@ -265,8 +258,8 @@ impl Setup {
         let has_trials = compared.iter().any(|path| !path.trials.is_empty());
         let interrupted = match ended_by {
             None => false,
-            Some(CompareError::Interrupted) if has_trials => true,
-            Some(error) => return Err(error),
+            Some(BenchError::Interrupted) if has_trials => true,
+            Some(error) => return Err(error.into()),
         };
         environment.others = others.others();
         Ok(Comparison {
@@ -274,25 +267,21 @@ impl Setup {
             environment,
             a: self.a.to_string(),
             b: self.b.to_string(),
-            method: self.method(&plan),
+            method: Method {
+                order: order::METHOD.to_owned(),
+                interval: METHOD.to_owned(),
+                resamples: RESAMPLES,
+                seed: self.seed,
+                confidence: CONFIDENCE,
+                looks: plan.looks(),
+                margin: self.margin,
+                trial_seconds: self.duration.as_secs_f64(),
+                server_core: self.server_core,
+            },
             differences: different,
             paths: compared,
             interrupted,
         })
-    }
-
-    fn method(&self, plan: &Plan) -> Method {
-        Method {
-            order: order::METHOD.to_owned(),
-            interval: METHOD.to_owned(),
-            resamples: RESAMPLES,
-            seed: self.seed,
-            confidence: CONFIDENCE,
-            looks: plan.looks(),
-            margin: self.margin,
-            trial_seconds: self.duration.as_secs_f64(),
-            server_core: self.server_core,
-        }
     }
 
     /// Everything that is asked for, of the server at `base`.
@@ -324,21 +313,11 @@ struct SideServer<'a> {
     workload: Option<Workload>,
 }
 
-impl<'a> SideServer<'a> {
-    fn new(side: Side, subject: &'a Subject, transport: &'a Transport) -> Self {
-        SideServer {
-            side,
-            subject,
-            transport,
-            server: None,
-            workload: None,
-        }
-    }
-
+impl SideServer<'_> {
     /// Starts the server anew, if it is one that is started: how a process happens to lie in memory
     /// can make it some percent faster or slower for as long as it lives, and that must not be taken
     /// for a difference of the programs.
-    fn renew(&mut self, setup: &Setup, stop: &AtomicBool) -> Result<(), CompareError> {
+    fn renew(&mut self, setup: &Setup, stop: &AtomicBool) -> Result<(), BenchError> {
         let base = match self.subject {
             Subject::Url(url) => url.clone(),
             Subject::Command(command) => {
@@ -346,8 +325,8 @@ impl<'a> SideServer<'a> {
                 self.server = None;
                 let started = command.start(setup.server_core, stop);
                 let server = started.map_err(|error| match error {
-                    StartError::Interrupted => CompareError::Interrupted,
-                    error => CompareError::Start(self.side, error),
+                    BenchError::Failed(why) => BenchError::Failed(format!("{}: {why}", self.side)),
+                    error => error,
                 })?;
                 let scheme = match setup.https || self.transport.http == Http::Three {
                     true => "https",
@@ -381,7 +360,7 @@ impl<'a> SideServer<'a> {
         setup: &Setup,
         index: usize,
         stop: &AtomicBool,
-    ) -> Result<Measured, CompareError> {
+    ) -> Result<Measured, BenchError> {
         let load = Load {
             connections: setup.connections,
             threads: setup.threads,
@@ -391,14 +370,10 @@ impl<'a> SideServer<'a> {
             server_pids: self.server.iter().map(Server::pid).collect(),
             ..Load::new(alone(self.all()?, index))
         };
-        let is_stopped = || stop.load(Ordering::Relaxed);
-        let measured = load::run(&load, &mut |_| match is_stopped() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
-        match is_stopped() {
-            true => Err(CompareError::Interrupted),
-            false => Ok(measured?),
+        let measured = load::run(&load, &mut |_| unless_stopped(stop));
+        match stop.load(Ordering::Relaxed) {
+            true => Err(BenchError::Interrupted),
+            false => measured,
         }
     }
 }

@@ -13,7 +13,7 @@ use distrs::{Normal, StudentsT};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::report::Interval;
+use crate::result::report::Interval;
 
 /// How often the blocks are drawn again.
 pub const RESAMPLES: usize = 5_000;
@@ -63,23 +63,25 @@ pub fn ratio(blocks: &[Pairs], level: f64, seed: u64) -> Option<Interval> {
 /// The share to cut off at each end so that, for a mean of `count` normal values, the percentiles of
 /// a bootstrap are as far apart as Student's t asks for.
 fn expanded_tail(tail: f64, count: usize) -> f64 {
-    let count = float(count);
+    let count = count as f64;
     let t = StudentsT::ppf(tail, count - 1.0);
     Normal::cdf(t * (count / (count - 1.0)).sqrt(), 0.0, 1.0)
 }
 
 /// The value below which this share of them lies, between neighbours in proportion; they ascend.
 fn quantile(ascending: &[f64], share: f64) -> f64 {
-    let place = share * float(ascending.len().saturating_sub(1));
-    let mut below = ascending.iter().zip(0_u32..).skip_while(|(_, index)| {
-        // The last one that is not beyond the place.
-        f64::from(*index) + 1.0 <= place
-    });
-    let Some((low, index)) = below.next() else {
-        return ascending.last().copied().unwrap_or(f64::NAN);
+    let place = share * ascending.len().saturating_sub(1) as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place among them"
+    )]
+    let below = place as usize;
+    let Some(low) = ascending.get(below) else {
+        return f64::NAN;
     };
-    let high = below.next().map_or(low, |(high, _)| high);
-    low + (high - low) * (place - f64::from(index))
+    let high = ascending.get(below + 1).unwrap_or(low);
+    low + (high - low) * place.fract()
 }
 
 /// The means of any two pairs, of one with itself too, ascending.
@@ -126,10 +128,9 @@ impl Means {
         let mut lower = None;
         for Mean { mean, blocks, same } in &self.ascending {
             let (first, second) = (of(blocks.0), of(blocks.1));
-            seen += if *same {
-                first * (first + 1) / 2
-            } else {
-                first * second
+            seen += match same {
+                true => first * (first + 1) / 2,
+                false => first * second,
             };
             if let Some(lower) = lower {
                 if 2 * seen > self.count {
@@ -143,10 +144,6 @@ impl Means {
         }
         f64::NAN
     }
-}
-
-fn float(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -172,16 +169,13 @@ mod tests {
             }
             means.sort_by(f64::total_cmp);
             let middle = means.len() / 2;
-            let expected = if means.len() % 2 == 0 {
-                means[middle - 1].midpoint(means[middle])
-            } else {
-                means[middle]
+            let expected = match means.len() % 2 {
+                0 => means[middle - 1].midpoint(means[middle]),
+                _ => means[middle],
             };
             let found = Means::of(values).median(times);
-            assert!(
-                (found - expected).abs() < 1e-12,
-                "{times:?}: {found} {expected}"
-            );
+            let is_right = (found - expected).abs() < 1e-12;
+            assert!(is_right, "{times:?}: {found} {expected}");
         }
         let values = [[0.1, -0.3], [2.0, 0.7], [0.05, 0.051], [-1.0, 0.4]];
         for times in [[1, 1, 1, 1], [2, 0, 1, 1], [0, 0, 0, 4], [0, 3, 1, 0]] {
@@ -197,11 +191,10 @@ mod tests {
             let found = quantile(&[1.0, 2.0, 4.0], share);
             assert!((found - expected).abs() < 1e-12, "{share}: {found}");
         };
-        check(0.0, 1.0);
-        check(0.25, 1.5);
-        check(0.5, 2.0);
-        check(0.75, 3.0);
-        check(1.0, 4.0);
+        let expected = [(0.0, 1.0), (0.25, 1.5), (0.5, 2.0), (0.75, 3.0), (1.0, 4.0)];
+        expected
+            .iter()
+            .for_each(|(share, value)| check(*share, *value));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::verdict::Better;
-use crate::model::Measured;
+use crate::result::model::Measured;
 
 /// One figure of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Metric {
 
     /// The figure of a trial, if it has one: nothing that is not above zero was measured.
     pub fn of(self, measured: &Measured) -> Option<f64> {
-        let latency = measured.corrected.as_ref().unwrap_or(&measured.raw);
+        let latency = measured.latency();
         let figure = match self {
             Metric::RequestsPerSecond => measured.requests_per_second,
             Metric::P50 => latency.p50_us,
@@ -91,7 +91,7 @@ pub fn median(figures: impl IntoIterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Latency, ServerCost};
+    use crate::result::model::{Latency, ServerCost};
 
     #[test]
     fn each_metric_is_a_figure_of_a_trial() {

@@ -44,10 +44,9 @@ impl Order {
     /// The next block.
     pub fn block(&mut self) -> [Side; BLOCK] {
         use Side::{A, B};
-        if self.0.random() {
-            [A, B, B, A]
-        } else {
-            [B, A, A, B]
+        match self.0.random() {
+            true => [A, B, B, A],
+            false => [B, A, A, B],
         }
     }
 }

@@ -7,8 +7,8 @@ use super::metric::Metric;
 use super::order::Side;
 use super::verdict::Verdict;
 use super::{Compared, FEWEST_TRIALS, Figure};
-use crate::disturbance::DISTURBING;
-use crate::text::{escaped, transport};
+use crate::machine::disturbance::DISTURBING;
+use crate::result::text::{errors, escaped, transport};
 
 /// The margin or another share, in percent: `3 %`.
 fn percent(share: f64) -> String {
@@ -72,8 +72,7 @@ pub fn in_words(comparison: &Comparison) -> String {
     text
 }
 
-/// The verdict on a path, with the difference: one that is certain may still
-/// be within the margin.
+/// The verdict on a path, with the difference: one that is certain may still be within the margin.
 fn said(path: &Compared, margin: f64) -> String {
     match (path.verdict, path.by) {
         (Some(verdict), Some(by)) => {
@@ -106,11 +105,8 @@ fn change(ratio: f64) -> String {
 /// A comparison as Markdown: what was compared, and a row for each path and figure.
 pub fn in_markdown(comparison: &Comparison) -> String {
     let method = &comparison.method;
-    let mut text = format!(
-        "A: {}; B: {}\n\n",
-        escaped(&comparison.a),
-        escaped(&comparison.b)
-    );
+    let [a, b] = [&comparison.a, &comparison.b].map(|side| escaped(side));
+    let mut text = format!("A: {a}; B: {b}\n\n");
     if comparison.interrupted {
         text += "Interrupted: this is of the trials until then.\n\n";
     }
@@ -154,18 +150,13 @@ fn in_digits(metric: Metric, value: f64) -> String {
 
 fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Result {
     writeln!(text, "{}: {}", path.path, said(path, margin))?;
-    let level = match path.figures.first() {
-        Some(figure) => format!("{} interval", percent(figure.level)),
-        None => String::new(),
-    };
+    let level = |figure: &Figure| format!("{} interval", percent(figure.level));
+    let level = path.figures.first().map_or(String::new(), level);
+    let (trials, sides) = (path.trials.len() / 2, "A           B    B / A");
     writeln!(
         text,
-        "  {:<22}{:>12}{:>12}{:>9}   {level:<16} trials of each: {}",
-        "",
-        "A",
-        "B",
-        "B / A",
-        path.trials.len() / 2,
+        "{:35}{sides}   {level:<16} trials of each: {trials}",
+        ""
     )?;
     for figure in &path.figures {
         write_figure(text, figure, margin)?;
@@ -176,8 +167,8 @@ fn write_path(text: &mut String, path: &Compared, margin: f64) -> std::fmt::Resu
     }
     for trial in path.trials.iter() {
         if trial.measured.errors.total() > 0 {
-            let errors = crate::text::errors(&trial.measured.errors);
-            writeln!(text, "  in a trial of {}: {errors}", trial.side)?;
+            let how = errors(&trial.measured.errors);
+            writeln!(text, "  in a trial of {}: {how}", trial.side)?;
         }
     }
     writeln!(text)
@@ -196,23 +187,19 @@ fn write_figure(text: &mut String, figure: &Figure, margin: f64) -> std::fmt::Re
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_have_their_margin() {
-        let check = |verdict, margin, expected: &str| {
-            assert_eq!(verdict_in_words(verdict, margin), expected);
-        };
-        check(Verdict::Faster, 0.03, "faster");
-        check(Verdict::Slower, 0.03, "slower");
-        check(Verdict::Same, 0.03, "same within 3 %");
-        check(Verdict::Same, 0.005, "same within 0.5 %");
-        check(
-            Verdict::Undecided { more_trials: 24 },
-            0.03,
-            "undecided: run longer, about 24 more trials of each side",
-        );
-    }
+#[test]
+fn verdicts_have_their_margin() {
+    let check = |verdict, margin, expected: &str| {
+        assert_eq!(verdict_in_words(verdict, margin), expected);
+    };
+    check(Verdict::Faster, 0.03, "faster");
+    check(Verdict::Slower, 0.03, "slower");
+    check(Verdict::Same, 0.03, "same within 3 %");
+    check(Verdict::Same, 0.005, "same within 0.5 %");
+    let open = Verdict::Undecided { more_trials: 24 };
+    check(
+        open,
+        0.03,
+        "undecided: run longer, about 24 more trials of each side",
+    );
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::Interval;
+use crate::result::report::Interval;
 
 /// The verdict on B beside A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,10 +54,9 @@ pub fn judge(interval: &Interval, margin: f64, better: Better, trials: u64) -> V
     if -within <= low && high <= within {
         Verdict::Same
     } else if low > 0.0 || high < 0.0 {
-        if (low > 0.0) == (better == Better::More) {
-            Verdict::Faster
-        } else {
-            Verdict::Slower
+        match (low > 0.0) == (better == Better::More) {
+            true => Verdict::Faster,
+            false => Verdict::Slower,
         }
     } else {
         let width = (high - found).max(found - low);
@@ -114,10 +113,10 @@ mod tests {
             let interval = Interval { ratio, low, high };
             let verdict = judge(&interval, 0.03, Better::More, 16);
             assert_eq!(verdict, judge(&interval, 0.03, Better::Less, 16));
-            match verdict {
-                Verdict::Undecided { more_trials } => more_trials,
-                other => panic!("{other:?}"),
-            }
+            let Verdict::Undecided { more_trials } = verdict else {
+                panic!("{verdict:?}")
+            };
+            more_trials
         }
         let within = 0.03_f64.ln_1p();
         // Twice too wide: four times as many trials, and a fifth: 76.8, of which 16 are there.

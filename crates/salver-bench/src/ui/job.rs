@@ -1,28 +1,26 @@
 //! A job: what a person asks the page for, checked; and who carries it out.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Progress;
-use crate::report::Report;
-use crate::target;
-use crate::transport::Http;
+use crate::protocol::target;
+use crate::result::model::Http;
+use crate::result::model::Progress;
+use crate::result::report::Report;
 
-/// The bounds of a run's duration, in seconds.
-pub const DURATION_SECONDS: RangeInclusive<f64> = 0.1..=3600.0;
+const DURATION_SECONDS: RangeInclusive<f64> = 0.1..=3600.0;
 
-/// The bounds of the number of connections.
-pub const CONNECTIONS: RangeInclusive<usize> = 1..=10_000;
+const CONNECTIONS: RangeInclusive<usize> = 1..=10_000;
 
 /// The bounds of the number of requests under way at once on each connection.
-pub const STREAMS: RangeInclusive<usize> = 1..=100;
+const STREAMS: RangeInclusive<usize> = 1..=100;
 
-/// The bounds of a rate, in requests per second.
-pub const RATE: RangeInclusive<f64> = 0.1..=1_000_000.0;
+const RATE: RangeInclusive<f64> = 0.1..=1_000_000.0;
 
 /// Carries out what the page asks for.
 pub trait Runner: Send + Sync + 'static {
@@ -150,57 +148,48 @@ fn one() -> usize {
     1
 }
 
-/// The values of a form as a person has filled it in, unchecked, each empty if there is none. Those
-/// that a kind of run has no use for are not looked at.
+/// The values of a form as a person has filled it in, unchecked, each empty if there is none and named as
+/// in [`Job`]. Those that a kind of run has no use for are not looked at.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Wanted {
-    /// Which kind of run.
-    pub kind: JobKind,
-    /// See [`Job::url`].
-    pub url: String,
-    /// See [`Job::protocol`].
-    pub protocol: Protocol,
-    /// See [`Job::url_b`].
-    pub url_b: String,
-    /// See [`Job::protocol_b`].
-    pub protocol_b: Protocol,
-    /// See [`Job::any_certificate`]: so if it is not empty.
-    pub any_certificate: String,
-    /// See [`Job::directory`].
-    pub directory: String,
-    /// See [`Job::scratch`].
-    pub scratch: String,
-    /// See [`Job::rate`].
-    pub rate: String,
-    /// See [`Job::streams`]; empty for one.
-    pub streams: String,
-    /// See [`Job::duration_seconds`].
-    pub duration_seconds: String,
-    /// See [`Job::connections`].
-    pub connections: String,
+pub(super) struct Wanted {
+    kind: JobKind,
+    url: String,
+    protocol: Protocol,
+    url_b: String,
+    protocol_b: Protocol,
+    /// Any certificate is good if it is not empty.
+    any_certificate: String,
+    directory: String,
+    scratch: String,
+    rate: String,
+    /// Empty for one.
+    streams: String,
+    duration_seconds: String,
+    connections: String,
 }
 
 /// The errors of a form, by the name of the field in [`Job`].
-pub type FieldErrors = BTreeMap<&'static str, String>;
+pub(super) type FieldErrors = BTreeMap<&'static str, String>;
 
 impl Wanted {
     /// The job, if it can be meant like this.
-    ///
-    /// # Errors
-    /// What is wrong with each field, and what to do about it.
-    pub fn check(&self) -> Result<Job, FieldErrors> {
+    /// What is wrong with each field, and what to do about it, otherwise.
+    pub(super) fn check(&self) -> Result<Job, FieldErrors> {
         let mut check = Check::default();
         let asks = self.kind != JobKind::Cache;
         let mut job = Job {
             kind: self.kind,
-            duration_seconds: check.number(
-                "duration_seconds",
-                &self.duration_seconds,
-                DURATION_SECONDS,
-                "seconds",
-            ),
-            connections: check.whole("connections", &self.connections, CONNECTIONS),
+            duration_seconds: {
+                let seconds = &self.duration_seconds;
+                check.number(
+                    "duration_seconds",
+                    seconds,
+                    DURATION_SECONDS,
+                    "number of seconds",
+                )
+            },
+            connections: check.number("connections", &self.connections, CONNECTIONS, WHOLE),
             streams: 1,
             ..Job::default()
         };
@@ -209,7 +198,7 @@ impl Wanted {
             job.any_certificate = !self.any_certificate.is_empty();
             job.directory = check.directory("directory", &self.directory);
             if !self.streams.is_empty() {
-                job.streams = check.whole("streams", &self.streams, STREAMS);
+                job.streams = check.number("streams", &self.streams, STREAMS, WHOLE);
             }
         }
         match self.kind {
@@ -221,8 +210,8 @@ impl Wanted {
                     url => check.url("url", url, self.protocol),
                 };
                 if !self.rate.trim().is_empty() {
-                    let rate = check.number("rate", &self.rate, RATE, "requests per second");
-                    job.rate = Some(rate);
+                    let of = "number of requests per second";
+                    job.rate = Some(check.number("rate", &self.rate, RATE, of));
                 }
             }
             JobKind::Compare => {
@@ -237,6 +226,9 @@ impl Wanted {
         }
     }
 }
+
+/// What a number without decimals is called.
+const WHOLE: &str = "whole number";
 
 /// The check of fields, one after another. What is wrong has a value all the same, which no job
 /// gets to see.
@@ -254,10 +246,13 @@ impl Check {
     fn url(&mut self, field: &'static str, text: &str, protocol: Protocol) -> Option<String> {
         match (target::parse(text), protocol.scheme()) {
             (Err(error), _) => self.note(field, error.to_string()),
-            (Ok(url), Some(scheme)) if url.scheme_str() != Some(scheme) => self.note(
-                field,
-                format!("{protocol} is asked for at a URL that begins with {scheme}://"),
-            ),
+            (Ok(url), Some(scheme)) if url.scheme_str() != Some(scheme) => {
+                let begins = format!("begins with {scheme}://");
+                self.note(
+                    field,
+                    format!("{protocol} is asked for at a URL that {begins}"),
+                )
+            }
             (Ok(_), _) => Some(text.to_owned()),
         }
     }
@@ -270,33 +265,22 @@ impl Check {
         }
     }
 
-    fn number(
+    /// A number within bounds; `what` is it in words.
+    fn number<N: FromStr + PartialOrd + Display + Default>(
         &mut self,
         field: &'static str,
         text: &str,
-        bounds: RangeInclusive<f64>,
-        of: &str,
-    ) -> f64 {
-        let number = text.trim().parse().unwrap_or(f64::NAN);
-        if !bounds.contains(&number) {
+        bounds: RangeInclusive<N>,
+        what: &str,
+    ) -> N {
+        let number = text.trim().parse().ok();
+        let number = number.filter(|number| bounds.contains(number));
+        number.unwrap_or_else(|| {
             let (least, most) = (bounds.start(), bounds.end());
-            self.errors.insert(
-                field,
-                format!("Give a number of {of} from {least} to {most}"),
-            );
-        }
-        number
-    }
-
-    fn whole(&mut self, field: &'static str, text: &str, bounds: RangeInclusive<usize>) -> usize {
-        let number = text.trim().parse::<usize>().ok();
-        number
-            .filter(|number| bounds.contains(number))
-            .or_else(|| {
-                let (least, most) = (bounds.start(), bounds.end());
-                self.note(field, format!("Give a whole number from {least} to {most}"))
-            })
-            .unwrap_or_default()
+            let error = format!("Give a {what} from {least} to {most}");
+            self.errors.insert(field, error);
+            N::default()
+        })
     }
 }
 
@@ -423,12 +407,8 @@ mod tests {
         for (url, part) in [("/a", "no URL"), ("a b", "no URL"), ("ftp://a/", "of http")] {
             check(load(), |job| job.url = url.to_owned(), "url", part);
             check(comparison(), |job| job.url = url.to_owned(), "url", part);
-            check(
-                comparison(),
-                |job| job.url_b = url.to_owned(),
-                "url_b",
-                part,
-            );
+            let second = |job: &mut Wanted| job.url_b = url.to_owned();
+            check(comparison(), second, "url_b", part);
         }
         check(comparison(), |job| job.url.clear(), "url", "no URL");
         check(comparison(), |job| job.url_b.clear(), "url_b", "no URL");
@@ -443,25 +423,34 @@ mod tests {
             let wrong = |job: &mut Wanted| job.directory = path.to_owned();
             check(load(), wrong, "directory", path);
             let cache = wanted(JobKind::Cache, "", "");
-            let wrong = |job: &mut Wanted| job.scratch = path.to_owned();
-            check(cache, wrong, "scratch", path);
+            check(cache, |job| job.scratch = path.to_owned(), "scratch", path);
         }
-        for text in ["", "0", "-1", "3601", "NaN", "inf", "soon"] {
-            let wrong = |job: &mut Wanted| job.duration_seconds = text.to_owned();
-            check(load(), wrong, "duration_seconds", "3600");
-        }
-        for text in ["", "0", "1.5", "10001", "-1"] {
-            let wrong = |job: &mut Wanted| job.connections = text.to_owned();
-            check(load(), wrong, "connections", "10000");
-        }
-        for text in ["0", "101", "x"] {
-            let wrong = |job: &mut Wanted| job.streams = text.to_owned();
-            check(load(), wrong, "streams", "100");
-        }
-        for text in ["0", "-1", "1e9", "NaN", "fast"] {
-            let wrong = |job: &mut Wanted| job.rate = text.to_owned();
-            check(load(), wrong, "rate", "1000000");
-        }
+        let all = |field, part, of: fn(&mut Wanted) -> &mut String, texts: &[&str]| {
+            for text in texts {
+                check(load(), |job| *of(job) = (*text).to_owned(), field, part);
+            }
+        };
+        let seconds = ["", "0", "-1", "3601", "NaN", "inf", "soon"];
+        all(
+            "duration_seconds",
+            "3600",
+            |job| &mut job.duration_seconds,
+            &seconds,
+        );
+        let connections = ["", "0", "1.5", "10001", "-1"];
+        all(
+            "connections",
+            "10000",
+            |job| &mut job.connections,
+            &connections,
+        );
+        all("streams", "100", |job| &mut job.streams, &["0", "101", "x"]);
+        all(
+            "rate",
+            "1000000",
+            |job| &mut job.rate,
+            &["0", "-1", "1e9", "NaN", "fast"],
+        );
     }
 
     #[test]
@@ -477,9 +466,7 @@ mod tests {
         let old = r#"{"kind":"load","url":"http://a/","directory":null,"duration_seconds":1.0,
             "connections":2}"#;
         let job: Job = serde_json::from_str(old).unwrap();
-        assert_eq!(
-            (job.protocol, job.rate, job.streams),
-            (Protocol::Http1, None, 1)
-        );
+        let found = (job.protocol, job.rate, job.streams);
+        assert_eq!(found, (Protocol::Http1, None, 1));
     }
 }

@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | `GET /` | the page, to all on this machine: it asks for the rest with its token |
 //! | `GET /open` | leads to the page, once |
-//! | `GET /api/events` | each [`Status`](super::Status), as server-sent events |
+//! | `GET /api/events` | each `Status`, as server-sent events |
 //! | `POST /api/run` | starts a run; 400 if it cannot be meant, 409 if one is under way |
 //! | `POST /api/stop` | stops the run; 409 if there is none |
-//! | `GET /api/result` | the last run of this process that measured something, as [`Saved`](super::Saved) |
-//! | `GET /api/runs` | the [`Listing`](super::Listing) |
-//! | `GET /api/runs/{id}` | one run, as [`Saved`](super::Saved) |
+//! | `GET /api/result` | the last run of this process that measured something, as `Saved` |
+//! | `GET /api/runs` | the `Listing` |
+//! | `GET /api/runs/{id}` | one run, as `Saved` |
 //! | `GET /api/runs/{id}/page` | that run as a page in one file |
 
 use std::convert::Infallible;
@@ -34,7 +34,6 @@ use super::saved::{RunId, Saved};
 use super::secret::Secret;
 use super::state::State;
 
-/// The longest form, in bytes.
 const LONGEST_FORM: usize = 16 << 10;
 
 /// The least time between two events: faster than a person reads, slow enough to cost nothing.
@@ -70,12 +69,8 @@ fn defect(error: impl std::fmt::Display) -> Response {
 async fn show(Shared(state): Shared<Arc<State>>) -> Response {
     match Secret::random() {
         Ok(nonce) => {
-            let page = page::live(&nonce, &state.program);
-            (
-                [(CONTENT_SECURITY_POLICY, page::policy(&nonce))],
-                Html(page),
-            )
-                .into_response()
+            let fields = [(CONTENT_SECURITY_POLICY, page::policy(&nonce))];
+            (fields, Html(page::live(&nonce, &state.program))).into_response()
         }
         Err(error) => defect(error),
     }
@@ -112,8 +107,8 @@ async fn run(
     let job = match wanted.check() {
         Ok(job) => job,
         Err(errors) => {
-            let body =
-                json!({ "message": "Nothing was started: see the fields.", "fields": errors });
+            let message = "Nothing was started: see the fields.";
+            let body = json!({ "message": message, "fields": errors });
             return (StatusCode::BAD_REQUEST, Json(body)).into_response();
         }
     };
@@ -128,10 +123,9 @@ async fn run(
 }
 
 async fn stop(Shared(state): Shared<Arc<State>>) -> Response {
-    if state.stop() {
-        StatusCode::ACCEPTED.into_response()
-    } else {
-        problem(StatusCode::CONFLICT, "There is no run to stop.")
+    match state.stop() {
+        true => StatusCode::ACCEPTED.into_response(),
+        false => problem(StatusCode::CONFLICT, "There is no run to stop."),
     }
 }
 

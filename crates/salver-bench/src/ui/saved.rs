@@ -1,5 +1,6 @@
 //! Saved runs: one JSON file each, in one directory.
 
+use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -9,11 +10,11 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::job::{Job, JobKind};
-use crate::model::SCHEMA;
-use crate::report::Report;
+use crate::result::model::SCHEMA;
+use crate::result::report::Report;
 
 /// The most runs that are listed: the newest.
-pub const MOST_LISTED: usize = 1000;
+pub(super) const MOST_LISTED: usize = 1000;
 
 /// A file that is longer is none of ours, in bytes: a run takes some ten thousand.
 const LONGEST: u64 = 16 << 20;
@@ -26,104 +27,86 @@ const MOST_PER_SECOND: u32 = 1000;
 
 /// A run with what was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub(super) struct Saved {
     /// The time of its start, in milliseconds since 1970 in UTC.
-    pub started_ms: u64,
-    /// The job that was asked for.
-    pub job: Job,
-    /// The report of what was found.
-    pub report: Report,
+    pub(super) started_ms: u64,
+    pub(super) job: Job,
+    pub(super) report: Report,
 }
 
 /// The name of a saved run: letters, digits, `-` and `_`. It can name nothing outside of the
 /// directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RunId(String);
+pub(super) struct RunId(String);
 
 impl RunId {
     /// The name, if it is one.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let fits = (1..=LONGEST_NAME).contains(&text.len());
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         (fits && text.bytes().all(plain)).then(|| RunId(text.to_owned()))
     }
 
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// The summary of a run, for a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    /// Its name.
-    pub id: RunId,
-    /// The report's title.
-    pub title: String,
+pub(super) struct Summary {
+    pub(super) id: RunId,
+    pub(super) title: String,
     /// The time of its start, in milliseconds since 1970 in UTC.
-    pub started_ms: u64,
-    /// Which kind of run it was.
-    pub kind: JobKind,
+    pub(super) started_ms: u64,
+    pub(super) kind: JobKind,
     /// It was stopped before its end.
-    pub interrupted: bool,
+    pub(super) interrupted: bool,
     /// True if all went right in it.
-    pub sound: bool,
+    pub(super) sound: bool,
 }
 
 /// A file that is not listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SkippedFile {
-    /// Its name in the directory.
-    pub name: String,
-    /// Why, in a few words.
-    pub reason: String,
+pub(super) struct SkippedFile {
+    pub(super) name: String,
+    pub(super) reason: String,
 }
 
 /// The saved runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Listing {
-    /// The directory that they are in.
-    pub directory: String,
+pub(super) struct Listing {
+    pub(super) directory: String,
     /// The newest first, at most [`MOST_LISTED`].
-    pub runs: Vec<Summary>,
+    pub(super) runs: Vec<Summary>,
     /// Files that are no runs, at most [`MOST_LISTED`].
-    pub skipped: Vec<SkippedFile>,
+    pub(super) skipped: Vec<SkippedFile>,
     /// The number of older files, which were not looked at.
-    pub older: usize,
+    pub(super) older: usize,
 }
 
 /// A directory with saved runs.
 #[derive(Clone, Debug)]
-pub struct RunFiles {
+pub(super) struct RunFiles {
     directory: PathBuf,
 }
 
 impl RunFiles {
     /// The directory, which is made if it is not there: for its owner alone, since a run tells
     /// about the machine.
-    ///
-    /// # Errors
-    /// It cannot be made or read.
-    pub fn open(directory: PathBuf) -> io::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)?;
+    pub(super) fn open(directory: PathBuf) -> io::Result<Self> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&directory)?;
         fs::read_dir(&directory)?;
         Ok(RunFiles { directory })
     }
 
-    /// The directory itself.
-    pub fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// Saves a run under a name of its own: after a crash it is there whole or not at all.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn save(&self, saved: &Saved) -> io::Result<RunId> {
+    pub(super) fn save(&self, saved: &Saved) -> io::Result<RunId> {
         let started = SystemTime::UNIX_EPOCH + Duration::from_millis(saved.started_ms);
         // The form of RFC 3339, without the colons that some file systems do not take.
         let time = humantime::format_rfc3339_seconds(started).to_string();
@@ -153,18 +136,13 @@ impl RunFiles {
     }
 
     /// Reads a run.
-    ///
-    /// # Errors
-    /// Why it cannot be shown, in a few words.
-    pub fn load(&self, id: &RunId) -> Result<Saved, String> {
+    /// Why it cannot be shown, otherwise, in a few words.
+    pub(super) fn load(&self, id: &RunId) -> Result<Saved, String> {
         read(&self.path(id))
     }
 
     /// The runs that are there, and what else is.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn list(&self) -> io::Result<Listing> {
+    pub(super) fn list(&self) -> io::Result<Listing> {
         let mut listing = Listing {
             directory: self.directory.display().to_string(),
             ..Listing::default()
@@ -172,18 +150,16 @@ impl RunFiles {
         let mut ids = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let name = entry?.file_name();
-            let id = name.to_str().and_then(|name| {
-                let stem = name.strip_suffix(".json")?;
-                RunId::parse(stem)
-            });
+            let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            let id = stem.and_then(RunId::parse);
             // What has a dot in front is a run that is being written, or not meant to be seen.
             match id {
                 Some(id) => ids.push(id),
                 None if name.as_encoded_bytes().starts_with(b".") => {}
-                None => listing.skip(
-                    name.to_string_lossy().into_owned(),
-                    "not a name of a saved run".to_owned(),
-                ),
+                None => {
+                    let reason = "not a name of a saved run".to_owned();
+                    listing.skip(name.to_string_lossy().into_owned(), reason);
+                }
             }
         }
         // The names begin with the time.
@@ -203,9 +179,7 @@ impl RunFiles {
                 Err(reason) => listing.skip(format!("{}.json", id.0), reason),
             }
         }
-        listing
-            .runs
-            .sort_by_key(|run| std::cmp::Reverse(run.started_ms));
+        listing.runs.sort_by_key(|run| Reverse(run.started_ms));
         Ok(listing)
     }
 
@@ -259,11 +233,6 @@ mod tests {
         }
     }
 
-    fn names(files: &RunFiles) -> Vec<String> {
-        let runs = files.list().unwrap().runs;
-        runs.into_iter().map(|run| run.id.0).collect()
-    }
-
     #[test]
     fn names_tell_the_time_and_never_collide() {
         let directory = tempfile::tempdir().unwrap();
@@ -277,14 +246,10 @@ mod tests {
             assert_eq!(id.as_str(), expected);
             assert_eq!(files.load(&id), Ok(saved(ms)));
         }
-        assert_eq!(
-            names(&files),
-            [
-                "1970-01-01T000002Z-cache",
-                "1970-01-01T000001Z-cache-2",
-                "1970-01-01T000001Z-cache"
-            ]
-        );
+        let stems = ["2Z-cache", "1Z-cache-2", "1Z-cache"];
+        let newest_first = stems.map(|stem| format!("1970-01-01T00000{stem}"));
+        let runs = files.list().unwrap().runs.into_iter();
+        assert!(runs.map(|run| run.id.0).eq(newest_first));
         let left = fs::read_dir(files.directory()).unwrap().count();
         assert_eq!(left, 3, "no temporary file stays");
     }
@@ -297,10 +262,9 @@ mod tests {
         let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
         write("half.json", "{\"started_ms\":");
         write("foreign.json", "[1, 2]");
-        write("empty.json", "");
-        write("notes.txt", "hello");
-        write(".hidden", "");
-        write("a b.json", "{}");
+        for name in ["empty.json", "notes.txt", ".hidden", "a b.json"] {
+            write(name, "");
+        }
         let mut newer = saved(0);
         newer.report.schema = SCHEMA + 1;
         write("newer.json", &serde_json::to_string(&newer).unwrap());
@@ -311,9 +275,8 @@ mod tests {
         let listing = files.list().unwrap();
         assert_eq!(listing.runs.len(), 1);
         assert_eq!(listing.runs[0].id, good);
-        let mut skipped: Vec<_> = listing
-            .skipped
-            .iter()
+        let skipped = listing.skipped.iter();
+        let mut skipped: Vec<_> = { skipped }
             .map(|file| (&*file.name, &*file.reason))
             .collect();
         skipped.sort_unstable();
@@ -353,9 +316,10 @@ mod tests {
             assert_eq!(RunId::parse(good).unwrap().as_str(), good);
         }
         let long = "a".repeat(81);
-        for bad in [
+        let bad = [
             "", ".", "..", "a.b", "a/b", "../a", "a\\b", "a\0", "ä", " a", &long,
-        ] {
+        ];
+        for bad in bad {
             assert_eq!(RunId::parse(bad), None, "{bad:?}");
         }
     }

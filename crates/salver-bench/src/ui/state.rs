@@ -11,7 +11,6 @@
 //! anything: that is saved with a mark.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,15 +22,17 @@ use tokio::sync::watch;
 use super::job::{Job, JobProgress, Runner};
 use super::saved::{RunFiles, RunId, Saved};
 use super::secret::Secret;
+use crate::load::unless_stopped;
 
 /// The time for which an invitation is good: a browser that starts slowly takes some seconds.
 const INVITED_FOR: Duration = Duration::from_secs(60);
 
 /// The phase of a page: idle, or that of its last run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phase {
+pub(super) enum Phase {
     /// Nothing was asked for yet.
+    #[default]
     Idle,
     /// Something is being measured.
     Running,
@@ -47,26 +48,23 @@ pub enum Phase {
 
 impl Phase {
     /// True while something is under way, so that nothing else may begin.
-    pub fn is_busy(self) -> bool {
+    pub(super) fn is_busy(self) -> bool {
         matches!(self, Phase::Running | Phase::Stopping)
     }
 }
 
 /// The status that the page is told whenever it changes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Status {
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Status {
     /// Counts the runs of this process.
-    pub run: u64,
-    /// The phase.
-    pub phase: Phase,
-    /// The job that was asked for.
-    pub job: Option<Job>,
-    /// The progress of the run.
-    pub progress: Option<JobProgress>,
+    pub(super) run: u64,
+    pub(super) phase: Phase,
+    pub(super) job: Option<Job>,
+    pub(super) progress: Option<JobProgress>,
     /// A message for the person: why it failed, or why it was not saved.
-    pub message: Option<String>,
+    pub(super) message: Option<String>,
     /// Under which name it was saved.
-    pub saved: Option<RunId>,
+    pub(super) saved: Option<RunId>,
 }
 
 /// The state that all requests share.
@@ -75,9 +73,7 @@ pub(super) struct State {
     pub(super) token: Secret,
     /// Leads to the page once.
     pub(super) invitation: Secret,
-    /// The name and version of the program.
     pub(super) program: String,
-    /// The saved runs.
     pub(super) runs: RunFiles,
     runner: Arc<dyn Runner>,
     status: watch::Sender<Status>,
@@ -99,25 +95,17 @@ impl State {
         program: String,
         runner: Arc<dyn Runner>,
     ) -> Self {
-        let status = Status {
-            run: 0,
-            phase: Phase::Idle,
-            job: None,
-            progress: None,
-            message: None,
-            saved: None,
-        };
         State {
             token,
             invitation,
             program,
             runs,
             runner,
-            status: watch::Sender::new(status),
+            status: watch::Sender::default(),
             stop: AtomicBool::new(false),
             last: Mutex::new(None),
             invited: Mutex::new(Instant::now().checked_add(INVITED_FOR)),
-            endings: watch::Sender::new(0),
+            endings: watch::Sender::default(),
         }
     }
 
@@ -135,7 +123,6 @@ impl State {
         self.status.subscribe()
     }
 
-    /// The last result.
     pub(super) fn last(&self) -> Option<Arc<Saved>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone()
@@ -156,9 +143,7 @@ impl State {
                 run,
                 phase: Phase::Running,
                 job: Some(job.clone()),
-                progress: None,
-                message: None,
-                saved: None,
+                ..Status::default()
             };
             true
         });
@@ -190,19 +175,16 @@ impl State {
 
     fn carry_out(&self, job: Job) {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let started_ms = since_1970.map_or(0, |time| {
-            u64::try_from(time.as_millis()).unwrap_or_default()
-        });
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or_default();
+        let started_ms = since_1970.map_or(0, millis);
         // A run that ends before it is told to stop is whole, whoever has pressed what.
         let mut stopped = false;
         let mut progress = |progress: &JobProgress| {
             self.status
                 .send_modify(|status| status.progress = Some(progress.clone()));
-            stopped |= self.stop.load(Ordering::Relaxed);
-            match stopped {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            let flow = unless_stopped(&self.stop);
+            stopped |= flow.is_break();
+            flow
         };
         // A panic is a defect; a page that waits for ever would be a second one.
         let run = AssertUnwindSafe(|| self.runner.run(&job, &mut progress));
@@ -226,10 +208,7 @@ impl State {
                     }
                 };
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(saved);
-                let phase = match stopped {
-                    true => Phase::Stopped,
-                    false => Phase::Done,
-                };
+                let phase = if stopped { Phase::Stopped } else { Phase::Done };
                 self.end(phase, message, id);
             }
         }

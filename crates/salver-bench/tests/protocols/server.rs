@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use h3::error::Code;
 use http::{Request, Response};
-use rustls::pki_types::PrivateKeyDer;
+use salver_test::Certificate;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -103,10 +103,9 @@ impl Server {
 
     /// A server whose certificate has these names.
     pub(crate) fn named(speaks: Speaks, reply: Replying, names: &[&str]) -> Server {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let certified = rcgen::generate_simple_self_signed(names).unwrap();
+        let certificate = Certificate::of(names);
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("ca.pem"), certified.cert.pem()).unwrap();
+        certificate.write(folder.path());
         let shared = Arc::new(Shared {
             reply,
             state: Mutex::default(),
@@ -118,7 +117,7 @@ impl Server {
             let runtime = tokio::runtime::Builder::new_current_thread();
             let runtime = { runtime }.enable_all().build().unwrap();
             runtime.block_on(async move {
-                let config = config(speaks, &certified);
+                let config = config(speaks, certificate);
                 let serving = async {
                     match speaks {
                         Speaks::Three => over_udp(config, &within, &told).await,
@@ -150,7 +149,7 @@ impl Server {
 
     /// Its certificate, as a PEM file that is there as long as the server.
     pub(crate) fn certificate(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
+        self.folder.path().join("cert.pem")
     }
 
     /// Ends it, and gives what it did, in the order in which the requests came.
@@ -176,17 +175,13 @@ impl Drop for Server {
     }
 }
 
-fn config(
-    speaks: Speaks,
-    certified: &rcgen::CertifiedKey<rcgen::KeyPair>,
-) -> Arc<rustls::ServerConfig> {
+fn config(speaks: Speaks, certificate: Certificate) -> Arc<rustls::ServerConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .with_single_cert(vec![certificate.der], certificate.key)
         .unwrap();
     config.alpn_protocols = vec![match speaks {
         Speaks::OneSecurely => b"http/1.1".to_vec(),

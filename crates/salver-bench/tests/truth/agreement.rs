@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use salver_bench::model::Latency;
+use salver_test::not_judged;
 
 use crate::machine::percentile;
 
@@ -42,7 +43,7 @@ impl Agreement {
             }
         }
         for (name, why) in &agreement.disturbed {
-            eprintln!("{name}: not judged, in none of {ATTEMPTS} runs: {why}");
+            not_judged(name, format_args!("in none of {ATTEMPTS} runs: {why}"));
         }
         assert!(
             agreement.open.is_empty(),

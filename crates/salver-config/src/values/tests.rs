@@ -80,14 +80,27 @@ fn codings_are_named_in_any_order() {
         ("gzip,gzip", Codings(vec![Gzip])),
         ("none", Codings(vec![])),
     ];
-    check(
-        codings,
-        &right,
-        &["", "brotli", "br,", "br,none", "identity", "BR"],
-    );
-    assert!(codings("deflate").unwrap_err().contains("br,zstd,gzip"));
-    let names: Vec<_> = CODINGS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, CODING_NAMES);
+    let all = |text: &str| codings_among(text, CODINGS.map(|(name, coding, _)| (name, coding, true)));
+    let wrong = ["", "brotli", "br,", "br,none", "identity", "BR"];
+    check(all, &right, &wrong);
+    let said = "\"deflate\" is not known: give some of br,zstd,gzip, or none";
+    assert_eq!(all("deflate").unwrap_err(), said);
+    assert_eq!(CODINGS.map(|(name, ..)| name), CODING_NAMES);
+}
+
+#[test]
+fn what_is_not_verified_is_not_looked_for() {
+    let check = |text: &str, known: &[&str], expected: &str| {
+        let all = CODINGS.map(|(name, coding, _)| (name, coding, known.contains(&name)));
+        assert_eq!(codings_among(text, all).unwrap_err(), expected);
+        assert_eq!(codings_among("none", all), Ok(Codings(vec![])));
+    };
+    let left_out = "\"br\" was left out when this program was built: ";
+    let advice = format!("{left_out}give some of zstd,gzip, or none");
+    check("gzip,br", &["gzip", "zstd"], &advice);
+    check("br", &[], &format!("{left_out}give none"));
+    // The default is what can be given.
+    assert!(codings(DEFAULT_CODINGS).is_ok());
 }
 
 #[test]

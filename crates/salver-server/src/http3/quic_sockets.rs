@@ -34,7 +34,7 @@ impl QuicSockets {
         addresses: &[SocketAddr],
         settings: &Settings,
     ) -> Result<Vec<Option<Self>>, BindError> {
-        let tls = settings.tls.as_ref().filter(|_| settings.http3);
+        let tls = settings.tls().filter(|_| settings.http3);
         let (Some(tls), Some(first)) = (tls, addresses.first()) else {
             return Ok((0..settings.workers).map(|_| None).collect());
         };

@@ -237,8 +237,7 @@ mod tests {
     use super::super::connection_ids::IdGenerator;
     use super::*;
     use quinn::ConnectionIdGenerator;
-    use std::sync::atomic::AtomicUsize;
-    use std::task::Wake;
+    use salver_test::Wakes;
 
     /// The kernel's datagrams, one buffer after the other.
     #[derive(Debug, Default)]
@@ -286,20 +285,11 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
     struct Worker {
         kernel: Arc<Kernel>,
         socket: RoutedSocket,
         generator: IdGenerator,
-        woken: Arc<Count>,
+        woken: Arc<Wakes>,
     }
 
     fn workers(count: u16) -> Vec<Worker> {
@@ -378,7 +368,7 @@ mod tests {
             all[0].received(),
             [own.clone(), nobody.clone(), own.clone()]
         );
-        assert_eq!(all[1].woken.0.load(Ordering::SeqCst), 1, "once for both");
+        assert_eq!(all[1].woken.count(), 1, "once for both");
         assert_eq!(all[1].received(), [others[0].clone(), others[2].clone()]);
         assert_eq!(all[2].received(), [others[1].clone()]);
         // A shorter one of this worker's at the end stays whole, too.

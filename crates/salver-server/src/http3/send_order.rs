@@ -251,34 +251,24 @@ impl Drop for SendSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use salver_test::Wakes;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
 
     const LARGE: u64 = 1 << 20;
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
 
     /// An answer with a task of its own.
     struct Task {
         slot: SendSlot,
-        woken: Arc<Count>,
+        woken: Arc<Wakes>,
         waker: Waker,
     }
 
     impl Task {
         fn new(order: &Rc<SendOrder>, urgency: u8, length: u64) -> Self {
-            let woken = Arc::<Count>::default();
+            let (woken, waker) = Wakes::new();
             Task {
                 slot: order.slot(Rank::new(urgency, length)),
-                waker: Waker::from(Arc::clone(&woken)),
+                waker,
                 woken,
             }
         }
@@ -294,7 +284,7 @@ mod tests {
 
         /// How often it was woken since the last call.
         fn woken(&self) -> usize {
-            self.woken.0.swap(0, Ordering::SeqCst)
+            self.woken.take()
         }
     }
 

@@ -10,7 +10,6 @@ use super::error::CertificateError;
 use super::files::{CertificateFiles, FileVersions};
 use super::pair::Pair;
 use super::resolver::{CertificateResolver, CertificateSet};
-use super::self_signed;
 
 /// The certificates of a server; clones share them. A running server checks their files once a second, and uses new
 /// ones that are valid for handshakes from then on.
@@ -45,8 +44,9 @@ impl Certificates {
     ///
     /// # Errors
     /// [`CertificateError`] if a name is invalid, or the system has no randomness.
+    #[cfg(any(feature = "self-signed", test))]
     pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
-        let pair = self_signed::pair(names)?;
+        let pair = super::self_signed::pair(names)?;
         Ok(Certificates::of(vec![Arc::new(pair)], Vec::new()))
     }
 

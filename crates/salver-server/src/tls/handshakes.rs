@@ -10,6 +10,7 @@ use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSess
 use rustls::version::{TLS12, TLS13};
 
 use super::certificates::Certificates;
+use crate::versions::Versions;
 
 /// The number of sessions of TLS 1.2 clients without tickets, which the server must remember itself; each takes less
 /// than a KiB.
@@ -21,14 +22,6 @@ const SESSIONS: usize = 1024;
 /// 14.6 us of CPU per request instead of 15.6 with one request at a time on a connection; with many
 /// streams on it, where records are full, it is the other way round (8.6 instead of 8.3).
 const SHORT: usize = 8 * 1024 + 21;
-
-/// The versions of HTTP that are served over TCP, at least one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Versions {
-    Http1,
-    Http2,
-    Both,
-}
 
 /// The settings of a listener's handshakes.
 #[derive(Clone, Debug)]

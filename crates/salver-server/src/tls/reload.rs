@@ -10,6 +10,7 @@ use std::{io, thread};
 
 use super::certificates::Certificates;
 use super::files::{CertificateFiles, FileVersions};
+use super::handshakes::Handshakes;
 use super::pair::Pair;
 
 /// The interval at which the files are checked.
@@ -20,11 +21,12 @@ pub(crate) struct CertificateWatch {
     _ends: Sender<()>,
 }
 
-/// Watches the files of `certificates` on a thread of its own, if they have any.
+/// Watches the files of the certificates of `handshakes` on a thread of its own, if they have any.
 ///
 /// # Errors
 /// [`io::Error`] if there can be no further thread.
-pub(crate) fn watch(certificates: Certificates) -> io::Result<Option<CertificateWatch>> {
+pub(crate) fn watch(handshakes: &Handshakes) -> io::Result<Option<CertificateWatch>> {
+    let certificates = handshakes.certificates().clone();
     if certificates.files().is_empty() {
         return Ok(None);
     }

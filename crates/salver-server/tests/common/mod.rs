@@ -2,7 +2,6 @@
 // Each file of tests uses a part of this.
 #![allow(dead_code)]
 
-pub(crate) mod child;
 pub(crate) mod client;
 pub(crate) mod secure;
 pub(crate) mod stuck;
@@ -19,7 +18,7 @@ use salver_assets::{Config, DirectorySource, Engine, Mount, Source, Symlinks};
 use salver_server::{Handle, Server, Settings};
 
 /// No test waits longer for anything; far more than a slow machine needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory to serve.
 pub(crate) struct Site(tempfile::TempDir);
@@ -164,12 +163,4 @@ pub(crate) fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|at| u8::try_from((at + at / 251 + seed) % 255 + 1).unwrap())
         .collect()
-}
-
-/// A line of /proc/PID/status in KiB.
-pub(crate) fn memory_kib(pid: &str, line: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|text| text.strip_prefix(line));
-    let digits = line.unwrap().trim_matches([':', '\t', ' ', 'k', 'B']);
-    digits.parse().unwrap()
 }

@@ -10,6 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use salver_server::tls::{CertificateFiles, Certificates, Handshakes};
 use salver_server::{Settings, TlsSettings};
+use salver_test::Certificate;
 
 use super::client::Client;
 use super::{PATIENCE, settings};
@@ -25,14 +26,11 @@ pub(crate) struct Issued {
 
 impl Issued {
     pub(crate) fn new(names: &[&str]) -> Self {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let made = Certificate::of(names);
         let directory = tempfile::tempdir().unwrap();
-        let write = |name, pem: String| std::fs::write(directory.path().join(name), pem).unwrap();
-        write("cert.pem", made.cert.pem());
-        write("key.pem", made.signing_key.serialize_pem());
+        made.write(directory.path());
         Issued {
-            certificate: made.cert.der().clone(),
+            certificate: made.der,
             directory,
         }
     }

@@ -13,11 +13,11 @@ use h3_quinn::OpenStreams;
 use http::{HeaderMap, Request, Response};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint, TransportConfig};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::RootCertStore;
 use salver_assets::{Config, Engine, MemorySource, Mount, Source};
 use salver_server::tls::{CertificateFiles, Certificates, Handshakes};
 use salver_server::{Builder, Server, Settings, TlsSettings};
+use salver_test::Certificate;
 
 use crate::common::{PATIENCE, Running, Site, bind, bind_to, settings, trusting};
 
@@ -164,18 +164,12 @@ impl Served {
 
 /// What a server needs for TLS at any free port, who trusts it, and where its files lie.
 fn tls() -> (TlsSettings, RootCertStore, tempfile::TempDir) {
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(vec![HOST.to_owned()]).unwrap();
+    let made = Certificate::of(&[HOST]);
     let files = tempfile::tempdir().unwrap();
-    let pair = CertificateFiles {
-        certificate: files.path().join("certificate.pem"),
-        key: files.path().join("key.pem"),
-    };
-    std::fs::write(&pair.certificate, cert.pem()).unwrap();
-    std::fs::write(&pair.key, signing_key.serialize_pem()).unwrap();
+    let [certificate, key] = made.write(files.path());
     let mut roots = RootCertStore::empty();
-    roots.add(cert.der().clone()).unwrap();
-    let certificates = Certificates::read(vec![pair]).unwrap();
+    roots.add(made.der).unwrap();
+    let certificates = Certificates::read(vec![CertificateFiles { certificate, key }]).unwrap();
     let tls = TlsSettings {
         handshakes: Handshakes::new(certificates).unwrap(),
         addresses: vec!["127.0.0.1:0".parse().unwrap()],

@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use salver_conformance::{Endpoint, Protocol, SERVER_NAME};
+use salver_test::Certificate;
 use tempfile::TempDir;
 
 /// Longer than anything takes; a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program under test, with nothing of this process's environment that it would obey.
 pub fn salver() -> Command {
@@ -157,15 +158,13 @@ impl Certified {
     /// Serves `root` with further flags; returns when it listens.
     pub fn start(root: &Path, args: &[&str]) -> Certified {
         let files = tempfile::tempdir().unwrap();
-        let [certificate, key] = certify(files.path());
+        let pair = certify(files.path());
         let mut command = salver();
         command
             .arg("serve")
             .arg(root)
-            .args(["--port", "0", "--http-port", "0", "--tls-cert"])
-            .arg(&certificate)
-            .arg("--tls-key")
-            .arg(&key)
+            .args(["--port", "0", "--http-port", "0"])
+            .args(tls_flags(&pair))
             .args(args);
         let mut server = Running::spawn(command);
         let line = server.wait_for_line("https://");
@@ -178,7 +177,7 @@ impl Certified {
     /// Where and how it is asked in a protocol.
     pub fn endpoint(&self, protocol: Protocol) -> Endpoint {
         if protocol.is_encrypted() {
-            let certificate = self.files.path().join("certificate.pem");
+            let certificate = self.files.path().join("cert.pem");
             Endpoint::trusting(self.tls, protocol, &certificate).unwrap()
         } else {
             Endpoint::bare(self.server.addr, protocol).unwrap()
@@ -188,13 +187,13 @@ impl Certified {
 
 /// Writes a certificate for the server's name and its key into `directory`: both files.
 pub fn certify(directory: &Path) -> [PathBuf; 2] {
-    let names = [SERVER_NAME.to_owned(), "localhost".to_owned()];
-    let own = rcgen::generate_simple_self_signed(names).unwrap();
-    let files = ["certificate.pem", "key.pem"].map(|name| directory.join(name));
-    let [certificate, key] = &files;
-    fs::write(certificate, own.cert.pem()).unwrap();
-    fs::write(key, own.signing_key.serialize_pem()).unwrap();
-    files
+    Certificate::of(&[SERVER_NAME, "localhost"]).write(directory)
+}
+
+/// What follows `salver serve` so that it has the certificate in these files.
+pub fn tls_flags([certificate, key]: &[PathBuf; 2]) -> [&str; 4] {
+    let [certificate, key] = [certificate, key].map(|file| file.to_str().unwrap());
+    ["--tls-cert", certificate, "--tls-key", key]
 }
 
 /// A new connection.

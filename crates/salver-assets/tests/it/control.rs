@@ -1,0 +1,312 @@
+//! What programs tell a running engine: let go, load ahead, leave the cache alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{Site, Tree, block_on, coded, config_of, directory, memory, request, seen};
+use salver_assets::{
+    Config, Engine, Load, MemorySource, Method, Mount, Patience, Pending, Request, RequestPath,
+    Step,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn path(path: &str) -> RequestPath<'_> {
+    RequestPath::parse(path.as_bytes()).unwrap()
+}
+
+/// Looks at the disk only when told to.
+fn site(source: &Arc<MemorySource>) -> Site {
+    Site::new(patient(Mount::tree("/", source.clone())))
+}
+
+fn patient(mount: Mount) -> Config {
+    Config {
+        revalidate: HOUR,
+        ..config_of(mount)
+    }
+}
+
+fn load_of(step: Step) -> (Load, Pending) {
+    match step {
+        Step::Load(load, pending) => (load, pending),
+        Step::Wait(_) => panic!("somebody else is loading"),
+        Step::Respond(plan) => panic!("{plan:?}"),
+    }
+}
+
+fn body(site: &Site, request: &Request<'_>, pending: Pending) -> Vec<u8> {
+    let step = site.engine.resume(request, block_on(pending), site.now());
+    seen(&site.follow(request, step)).body
+}
+
+/// By each way of letting go of `/a`.
+fn each_way(check: impl Fn(&dyn Fn(&Engine))) {
+    check(&|engine| engine.invalidate(&path("/a")));
+    check(&|engine| engine.invalidate_prefix(&path("/")));
+    check(&|engine| engine.clear());
+}
+
+#[test]
+fn what_is_let_go_of_while_it_is_loaded_is_not_kept() {
+    for coalesce in [true, false] {
+        each_way(|let_go| {
+            let source = memory(&[("a", b"old"), ("b", b"b")]);
+            let site = Site::new(Config {
+                coalesce,
+                ..patient(Mount::tree("/", source.clone()))
+            });
+            let request = request(Method::Get, "/a", &[]);
+            let (load, pending) = load_of(site.begin(&request));
+            // It has read the file, and not yet said so, when that is replaced.
+            let outcome = load.perform(Patience::MayWait, site.now().instant);
+            source.insert("a", "new", 1);
+            let_go(&site.engine);
+            // Whoever comes now does not join it.
+            let (second, after) = load_of(site.begin(&request));
+            site.engine
+                .finish(load, outcome.unwrap_or_else(|_| panic!()));
+            assert_eq!(site.engine.statistics().entries, 0);
+            assert_eq!(body(&site, &request, pending), b"old", "asked before");
+            site.perform(second);
+            assert_eq!(body(&site, &request, after), b"new");
+            assert_eq!(site.get("/a", &[]).body, b"new");
+        });
+    }
+}
+
+#[test]
+fn a_look_that_is_under_way_does_not_put_back_what_was_let_go_of() {
+    each_way(|let_go| {
+        let source = memory(&[("a", b"1")]);
+        let site = site(&source);
+        site.get("/a", &[]);
+        site.advance(2 * HOUR);
+        source.insert("a", "2", 1);
+        let request = request(Method::Get, "/a", &[]);
+        let (load, _) = load_of(site.begin(&request));
+        let outcome = load.perform(Patience::MayWait, site.now().instant);
+        source.insert("a", "3", 2);
+        let_go(&site.engine);
+        site.engine
+            .finish(load, outcome.unwrap_or_else(|_| panic!()));
+        assert_eq!(site.get("/a", &[]).body, b"3");
+    });
+}
+
+#[test]
+fn a_handle_that_is_being_opened_is_not_kept() {
+    each_way(|let_go| {
+        let tree = Tree::new();
+        tree.write("a", vec![b'1'; 100_000]);
+        let site = Site::new(Config {
+            settle_time: Duration::ZERO,
+            ..patient(Mount::tree("/", directory(&tree.path(""))))
+        });
+        // So that only the content is missing, whose load goes by another name.
+        site.head("/a", &[]);
+        let request = request(Method::Get, "/a", &[]);
+        let (load, _) = load_of(site.begin(&request));
+        let outcome = load.perform(Patience::MayWait, site.now().instant);
+        tree.replace("a", vec![b'2'; 100_000]);
+        let_go(&site.engine);
+        site.engine
+            .finish(load, outcome.unwrap_or_else(|_| panic!()));
+        assert_eq!(site.engine.statistics().open_files, 0);
+        assert!(site.get("/a", &[]).body == vec![b'2'; 100_000]);
+    });
+}
+
+#[test]
+fn open_files_are_closed_with_what_is_let_go_of() {
+    each_way(|let_go| {
+        let tree = Tree::new();
+        tree.write("a", vec![b'1'; 100_000]);
+        let site = Site::new(Config {
+            settle_time: Duration::ZERO,
+            ..patient(Mount::tree("/", directory(&tree.path(""))))
+        });
+        site.get("/a", &[]);
+        let held = || {
+            let statistics = site.engine.statistics();
+            (statistics.entries, statistics.open_files)
+        };
+        assert_eq!(held(), (1, 1));
+        let_go(&site.engine);
+        assert_eq!(held(), (0, 0));
+    });
+}
+
+#[test]
+fn a_file_is_let_go_of_in_all_its_roles() {
+    let text = b"let a = 1; ".repeat(100);
+    let (old, new) = (coded(&text, "br"), coded(&text, "gz"));
+    const CODED: &[(&str, &str)] = &[("Accept-Encoding", "br, gzip")];
+    let check = |change: &dyn Fn(&MemorySource), named: &str, asked: &str, seen: &[u8]| {
+        let source = memory(&[
+            ("index.html", b"home"),
+            ("blog/index.html", b"blog"),
+            ("a b.js", &text),
+            ("c.js", &text),
+            ("c.js.br", &old),
+        ]);
+        let site = site(&source);
+        let before = site.get(asked, CODED).body;
+        change(&source);
+        assert_eq!(site.get(asked, CODED).body, before, "{asked}: nobody looks");
+        site.engine.invalidate(&path(named));
+        assert_eq!(site.get(asked, CODED).body, seen, "{asked} after {named}");
+    };
+    let write = |name: &'static str, content: &'static [u8]| {
+        move |source: &MemorySource| source.insert(name, content, 1)
+    };
+    let index = write("blog/index.html", b"news");
+    check(&index, "/blog/index.html", "/blog/index.html", b"news");
+    check(&index, "/blog/index.html", "/blog/", b"news");
+    check(&index, "/blog/", "/blog/", b"news");
+    check(&index, "/blog", "/blog/index.html", b"news");
+    check(&write("index.html", b"new"), "/index.html", "/", b"new");
+    check(&write("index.html", b"new"), "/", "/", b"new");
+    check(&write("a b.js", b"b"), "/a%20b.js", "/a%20b.js", b"b");
+    check(&write("a b.js", b"b"), "/.//a%20b.js", "/a%20b.js", b"b");
+    // A directory appears where nothing was.
+    let moved = b"308 Permanent Redirect\n";
+    check(&write("x/y", b""), "/x", "/x", moved);
+    check(&write("x/index.html", b""), "/x/index.html", "/x", moved);
+    check(&write("none.txt", b"now"), "/none.txt", "/none.txt", b"now");
+    // A sibling appears, changes, goes.
+    let sibling = |source: &MemorySource| {
+        source.insert("c.js.gz", new.clone(), 1);
+        source.remove("c.js.br");
+    };
+    check(&sibling, "/c.js.gz", "/c.js", &new);
+    check(&sibling, "/c.js", "/c.js", &new);
+    let gone = |source: &MemorySource| source.remove("c.js.br");
+    check(&gone, "/c.js.br", "/c.js", &text);
+    check(&gone, "/c.js.br", "/c.js.br", b"404 Not Found\n");
+}
+
+#[test]
+fn a_prefix_lets_go_of_what_is_beneath_and_of_nothing_else() {
+    let source = memory(&[("b/x", b"1"), ("b/c/y", b"1"), ("bc", b"1"), ("d", b"1")]);
+    let site = site(&source);
+    const ALL: [&str; 6] = ["/b/x", "/b/c/y", "/b", "/b/none", "/bc", "/d"];
+    let kept = |prefix: &str| {
+        for asked in ALL {
+            site.get(asked, &[]);
+        }
+        site.engine.invalidate_prefix(&path(prefix));
+        site.engine.statistics().entries
+    };
+    assert_eq!(kept("/b/"), 2, "bc and d");
+    assert_eq!(kept("/b"), 1, "d");
+    assert_eq!(kept("/b/c"), 5);
+    assert_eq!(kept("/none"), 6);
+    assert_eq!(kept("/"), 0);
+}
+
+#[test]
+fn paused_nothing_is_kept_or_used_and_loads_are_shared() {
+    let tree = Tree::new();
+    tree.write("short", "1");
+    tree.write("long", vec![b'1'; 100_000]);
+    let site = Site::new(Config {
+        settle_time: Duration::ZERO,
+        ..patient(Mount::tree("/", directory(&tree.path(""))))
+    });
+    for name in ["/short", "/long"] {
+        site.get(name, &[]);
+    }
+    let held = || {
+        let statistics = site.engine.statistics();
+        (statistics.entries, statistics.open_files)
+    };
+    assert_eq!(held(), (2, 1));
+    site.engine.pause_cache();
+    assert!(site.engine.is_paused());
+    tree.write("short", "2");
+    tree.write("new", "new");
+    for round in 1..=3 {
+        let before = site.engine.statistics();
+        assert_eq!(site.get("/short", &[]).text(), "2");
+        assert_eq!(site.get("/new", &[]).text(), "new");
+        assert_eq!(site.get("/long", &[]).body.len(), 100_000);
+        let after = site.engine.statistics();
+        assert_eq!(after.loads - before.loads, 3, "round {round}");
+        assert_eq!(after.hits, before.hits);
+    }
+    assert_eq!(held(), (2, 1), "kept, and nothing besides");
+    let request = request(Method::Get, "/new", &[]);
+    let (load, first) = load_of(site.begin(&request));
+    let Step::Wait(second) = site.begin(&request) else {
+        panic!("one load is enough")
+    };
+    site.perform(load);
+    assert_eq!(body(&site, &request, first), b"new");
+    assert_eq!(body(&site, &request, second), b"new");
+    assert_eq!(site.engine.prewarm().files, 0);
+    // What it held is as old as it is, and no older.
+    site.engine.resume_cache();
+    assert!(!site.engine.is_paused());
+    assert_eq!(site.get("/short", &[]).text(), "1");
+    site.advance(HOUR);
+    assert_eq!(site.get("/short", &[]).text(), "2");
+    // Letting go works all the same.
+    site.engine.pause_cache();
+    site.engine.clear();
+    assert_eq!(held(), (0, 0));
+}
+
+#[test]
+fn a_load_ends_after_the_pause_began_and_one_after_it_ended() {
+    let source = memory(&[("a", b"1")]);
+    let site = site(&source);
+    let request = request(Method::Get, "/a", &[]);
+    let (load, pending) = load_of(site.begin(&request));
+    site.engine.pause_cache();
+    site.perform(load);
+    assert_eq!(body(&site, &request, pending), b"1");
+    assert_eq!(site.engine.statistics().entries, 0);
+    let (load, pending) = load_of(site.begin(&request));
+    site.engine.resume_cache();
+    site.perform(load);
+    assert_eq!(body(&site, &request, pending), b"1");
+    assert_eq!(site.engine.statistics().entries, 1);
+}
+
+#[test]
+fn a_part_of_the_tree_is_loaded_ahead() {
+    let source = memory(&[
+        ("index.html", b"home"),
+        ("b/index.html", b"b"),
+        ("b/x", b"x"),
+        ("b/c/y", b"y"),
+        ("bc", b"bc"),
+    ]);
+    let mounts = vec![
+        Mount::tree("/", source.clone()),
+        Mount::tree("/m/n", source.clone()),
+        Mount::file("/m/one", source, "bc"),
+    ];
+    for (prefix, files) in [
+        ("/", 11),
+        ("/b/", 3),
+        ("/b", 4),
+        ("/b/x", 1),
+        ("/b/index.html", 1),
+        ("/index.html", 1),
+        ("/b/c/", 1),
+        ("/m/", 6),
+        ("/m/n/b", 4),
+        ("/m/one", 1),
+        ("/none", 0),
+    ] {
+        let site = Site::new(Config {
+            mounts: mounts.clone(),
+            ..Config::default()
+        });
+        let prewarmed = site.engine.prewarm_prefix(&path(prefix));
+        let entries = site.engine.statistics().entries;
+        assert_eq!((prewarmed.files, entries), (files, files), "{prefix}");
+    }
+}

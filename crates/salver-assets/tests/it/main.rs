@@ -1,0 +1,31 @@
+//! The integration tests of the engine, except those that count what a process allocates.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    missing_docs
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod admission;
+mod answers;
+mod cache_control;
+mod coalescing;
+mod control;
+mod events;
+mod freshness;
+mod growing;
+mod in_memory;
+mod mounts;
+mod open_files;
+mod plain;
+mod ranges;
+mod rest;
+mod siblings;
+mod torn;

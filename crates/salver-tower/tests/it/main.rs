@@ -1,0 +1,19 @@
+//! The integration tests of the service.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::string_slice,
+    missing_docs
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod conformance;
+mod control;
+mod examples;
+mod held;
+mod service;

@@ -1,0 +1,74 @@
+//! The exchange table, played against the program under every configuration that it knows, over
+//! every protocol that it speaks.
+
+use crate::common::Certified;
+use salver_conformance::{Fixture, Protocol, Setup, run};
+
+/// Plays the table over these protocols, all against one server.
+fn check(setup: Setup, protocols: &[Protocol]) {
+    let directory = tempfile::tempdir().unwrap();
+    let fixture = Fixture::build(directory.path()).unwrap();
+    let arguments = setup.arguments(&fixture);
+    let (root, flags) = arguments.split_first().unwrap();
+    let mut flags: Vec<&str> = flags.iter().map(|flag| flag.to_str().unwrap()).collect();
+    if protocols == [Protocol::Http1] {
+        // One row is what HTTP/2 begins with, and is refused only where that is not spoken.
+        flags.push("--no-http2");
+    }
+    let server = Certified::start(root.as_ref(), &flags);
+    for protocol in protocols {
+        let report = run(&server.endpoint(*protocol), &fixture, setup).unwrap();
+        println!("{report}");
+        assert!(report.passed(), "{report}");
+    }
+}
+
+/// On the default setup every row is played in every mode, which takes the longest: a server and
+/// a test for each protocol.
+macro_rules! protocols {
+    ($($name:ident: $protocol:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            check(Setup::Default, &[Protocol::$protocol]);
+        })*
+
+        #[test]
+        fn every_protocol_is_played() {
+            assert_eq!(Protocol::ALL, [$(Protocol::$protocol),*]);
+        }
+    };
+}
+
+protocols! {
+    http1: Http1,
+    http1_tls: Http1Tls,
+    http2: Http2,
+    http2_cleartext: Http2Cleartext,
+    http3: Http3,
+}
+
+macro_rules! setups {
+    ($($name:ident: $setup:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            check(Setup::$setup, &Protocol::ALL);
+        })*
+
+        #[test]
+        fn every_setup_is_played() {
+            assert_eq!(Setup::ALL, [Setup::Default, $(Setup::$setup),*]);
+        }
+    };
+}
+
+setups! {
+    no_cache: NoCache,
+    dotfiles: Dotfiles,
+    spa: Spa,
+    spa_file: SpaFile,
+    symlinks_none: SymlinksNone,
+    symlinks_any: SymlinksAny,
+    mount: Mount,
+    gzip_only: GzipOnly,
+    index: Index,
+}

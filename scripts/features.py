@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Checks that the crates whose features can be left out compile without a warning however these are combined,
+as they are used and as they are tested, and that salver-assets passes its own tests without any.
+
+A feature brings others with it, so that some combinations are one: each is checked once. The codings change
+no code but that of salver-assets; salver-tower is combined with them for its manifest, salver-server and the
+program are checked without them. With all features everything is checked by `make lint`."""
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CARGO = os.environ.get("CARGO", "cargo")
+CODINGS = {"brotli", "gzip", "zstd"}
+PROTOCOLS = {"http3", "self-signed", "tls"}
+# Which features of a crate are combined, and which are left out throughout.
+CRATES = {
+    "salver-assets": (CODINGS, set()),
+    "salver-tower": (CODINGS, set()),
+    "salver-server": (PROTOCOLS, CODINGS),
+    "salver": (PROTOCOLS, CODINGS),
+}
+
+
+def brought(features, chosen):
+    """The chosen features and those that they bring."""
+    found = set(chosen)
+    for feature in chosen:
+        found |= brought(features, set(features[feature]) & set(features))
+    return frozenset(found)
+
+
+def combinations(features, combined):
+    """Every combination that differs from the others, the smallest first."""
+    subsets = (subset for size in range(len(combined) + 1) for subset in itertools.combinations(sorted(combined), size))
+    return sorted({brought(features, subset) for subset in subsets}, key=lambda found: (len(found), sorted(found)))
+
+
+def run(*command):
+    """Whether a command succeeds; its seconds are added to the line that says what it is about."""
+    begun = time.monotonic()
+    right = subprocess.run([CARGO, *command], cwd=ROOT, check=False).returncode == 0
+    print(f" {time.monotonic() - begun:.1f} s", end="", flush=True)
+    return right
+
+
+def main():
+    wrong = []
+    for crate, (combined, left_out) in CRATES.items():
+        features = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())["features"]
+        everything = brought(features, features["default"])
+        if everything != combined | left_out or set(features) - {"default"} != everything:
+            wrong.append(f"{crate} has the features {sorted(features)}: say in this script how they are combined")
+            continue
+        for chosen in combinations(features, combined):
+            name = f"{crate} with {', '.join(sorted(chosen)) or 'no feature'}"
+            print(f"{name}:", end="", flush=True)
+            targets = ("--lib", "--bins") if (ROOT / "crates" / crate / "src/main.rs").exists() else ("--lib",)
+            # Lints of clippy reach this repository's crates alone, so that the others are compiled once.
+            for profile in ("dev", "test"):
+                if not run("clippy", "--locked", "--quiet", "-p", crate, *targets, "--profile", profile,
+                           "--no-default-features", "--features", ",".join(chosen), "--", "-D", "warnings"):
+                    wrong.append(f"{name}, for {'tests' if profile == 'test' else 'use'}")
+            print(flush=True)
+    print("salver-assets with no feature, its tests:", end="", flush=True)
+    if not run("test", "--locked", "--quiet", "-p", "salver-assets", "--lib", "--no-default-features"):
+        wrong.append("the tests of salver-assets with no feature")
+    print(flush=True)
+    for line in wrong:
+        print(f"features: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+sys.exit(main())

@@ -111,7 +111,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A job: the run that is to be made. Made from [`Wanted`], which is the check.
+/// A job: the run that is to be made. Made from `Wanted`, which is the check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Job {

@@ -6,7 +6,7 @@ use super::json::Object;
 use super::source_pattern::Source;
 use super::{Importing, redirect_status};
 use crate::fault::Fault;
-use crate::rule::{Action, Condition, Redirect, Rewrite, Rule};
+use crate::rule::{Action, Redirect, Rewrite};
 
 pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
     let several = matches!(file.value("hosting"), Some(Value::Array(_)));
@@ -60,8 +60,8 @@ fn hosting(mut site: Object<'_>, importing: &mut Importing) {
             }
             header.finish(importing);
         }
-        let rule = source(&mut row, importing).map(|source| rule(&source, actions));
-        take(rule, row, importing);
+        let rule = source(&mut row, importing).map(|source| source.rule(actions));
+        row.finish_rule(rule, importing);
     }
     for mut row in site.objects("redirects", importing) {
         let status = redirect_status(row.number("type", importing), 301);
@@ -74,24 +74,21 @@ fn hosting(mut site: Object<'_>, importing: &mut Importing) {
                 keeps_query: true,
                 unless_file: false,
             };
-            Ok(rule(&source, vec![Action::Redirect(redirect)]))
+            Ok(source.rule(vec![Action::Redirect(redirect)]))
         });
-        take(rule, row, importing);
+        row.finish_rule(rule, importing);
     }
     for mut row in site.objects("rewrites", importing) {
         let to = row.text("destination", importing);
         let rule = source(&mut row, importing).and_then(|source| {
             let to = vec![required(to)?.to_owned()];
-            Ok(rule(
-                &source,
-                vec![Action::Rewrite(Rewrite {
-                    status: 200,
-                    to,
-                    unless_file: true,
-                })],
-            ))
+            Ok(source.rule(vec![Action::Rewrite(Rewrite {
+                status: 200,
+                to,
+                unless_file: true,
+            })]))
         });
-        take(rule, row, importing);
+        row.finish_rule(rule, importing);
     }
     for key in ["ignore", "i18n", "appAssociation"] {
         if site.value(key).is_some() {
@@ -112,29 +109,6 @@ fn hosting(mut site: Object<'_>, importing: &mut Importing) {
         site.value(key);
     }
     site.finish(importing);
-}
-
-fn take(rule: Result<Rule, Fault>, row: Object<'_>, importing: &mut Importing) {
-    match rule {
-        Ok(rule) => importing.take(Rule {
-            place: row.place(),
-            ..rule
-        }),
-        Err(fault) => importing.fault(&row.place(), fault),
-    }
-    row.finish(importing);
-}
-
-fn rule(source: &Source, actions: Vec<Action>) -> Rule {
-    let when = Condition {
-        path: source.path.clone(),
-        ..Condition::default()
-    };
-    Rule {
-        when,
-        actions,
-        ..Rule::default()
-    }
 }
 
 fn required(text: Option<&str>) -> Result<&str, Fault> {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Importing;
 use crate::fault::{Fault, Place, quoted};
+use crate::rule::Rule;
 
 /// An object and its place in the file.
 pub(crate) struct Object<'v> {
@@ -200,6 +201,16 @@ impl<'v> Object<'v> {
             .iter()
             .filter(|(key, _)| !self.taken.contains(&***key));
         rest.map(|(key, value)| (key.as_str(), value)).collect()
+    }
+
+    /// Takes the rule that was made of it, or says what is wrong, and names the keys that nobody took.
+    pub(crate) fn finish_rule(self, rule: Result<Rule, Fault>, importing: &mut Importing) {
+        let place = self.place();
+        match rule {
+            Ok(rule) => importing.take(Rule { place, ..rule }),
+            Err(fault) => importing.fault(&place, fault),
+        }
+        self.finish(importing);
     }
 
     /// Names the keys that nobody took.

@@ -4,7 +4,7 @@ use super::json::Object;
 use super::source_pattern::Source;
 use super::{Importing, redirect_status};
 use crate::fault::Fault;
-use crate::rule::{Action, Condition, Redirect, Rewrite, Rule};
+use crate::rule::{Action, Redirect, Rewrite, Rule};
 
 pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
     importing.imported.root = file.text("public", importing).map(str::to_owned);
@@ -16,18 +16,15 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
     importing.imported.trailing_slash = file.switch("trailingSlash", importing);
     for mut row in file.objects("redirects", importing) {
         let rule = redirect(&mut row, importing).map_err(|fault| fault.at(&row.place()));
-        take(rule, &row, importing);
-        row.finish(importing);
+        row.finish_rule(rule.and_then(complete), importing);
     }
     for mut row in file.objects("rewrites", importing) {
         let rule = rewrite(&mut row, importing).map_err(|fault| fault.at(&row.place()));
-        take(rule, &row, importing);
-        row.finish(importing);
+        row.finish_rule(rule.and_then(complete), importing);
     }
     for mut row in file.objects("headers", importing) {
         let rule = headers(&mut row, importing).map_err(|fault| fault.at(&row.place()));
-        take(rule, &row, importing);
-        row.finish(importing);
+        row.finish_rule(rule.and_then(complete), importing);
     }
     if file.switch("etag", importing).is_some() {
         let what = "every answer has an ETag";
@@ -51,18 +48,8 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
     file.finish(importing);
 }
 
-fn take(rule: Result<Option<Rule>, Fault>, row: &Object<'_>, importing: &mut Importing) {
-    match rule {
-        Ok(Some(rule)) => importing.take(Rule {
-            place: row.place(),
-            ..rule
-        }),
-        Ok(None) => importing.fault(
-            &row.place(),
-            Fault::new("it lacks a part", "give it what the others have"),
-        ),
-        Err(fault) => importing.fault(&row.place(), fault),
-    }
+fn complete(rule: Option<Rule>) -> Result<Rule, Fault> {
+    rule.ok_or_else(|| Fault::new("it lacks a part", "give it what the others have"))
 }
 
 /// The condition of a source: a pattern if it has placeholders or plain stars, else a glob.
@@ -71,18 +58,6 @@ fn source(text: &str) -> Result<Source, Fault> {
         Source::glob(text)
     } else {
         Source::pattern(text)
-    }
-}
-
-fn rule(source: &Source, actions: Vec<Action>) -> Rule {
-    let when = Condition {
-        path: source.path.clone(),
-        ..Condition::default()
-    };
-    Rule {
-        when,
-        actions,
-        ..Rule::default()
     }
 }
 
@@ -112,7 +87,7 @@ fn redirect(row: &mut Object<'_>, importing: &mut Importing) -> Result<Option<Ru
         keeps_query: false,
         unless_file: false,
     };
-    Ok(Some(rule(&source, vec![Action::Redirect(redirect)])))
+    Ok(Some(source.rule(vec![Action::Redirect(redirect)])))
 }
 
 fn rewrite(row: &mut Object<'_>, importing: &mut Importing) -> Result<Option<Rule>, Fault> {
@@ -125,14 +100,11 @@ fn rewrite(row: &mut Object<'_>, importing: &mut Importing) -> Result<Option<Rul
     };
     let source = source(from)?;
     let to = vec![slashed(&source.target(to))];
-    Ok(Some(rule(
-        &source,
-        vec![Action::Rewrite(Rewrite {
-            status: 200,
-            to,
-            unless_file: true,
-        })],
-    )))
+    Ok(Some(source.rule(vec![Action::Rewrite(Rewrite {
+        status: 200,
+        to,
+        unless_file: true,
+    })])))
 }
 
 fn headers(row: &mut Object<'_>, importing: &mut Importing) -> Result<Option<Rule>, Fault> {
@@ -157,5 +129,5 @@ fn headers(row: &mut Object<'_>, importing: &mut Importing) -> Result<Option<Rul
         }
         header.finish(importing);
     }
-    Ok(Some(rule(&source, actions)))
+    Ok(Some(source.rule(actions)))
 }

@@ -4,7 +4,7 @@
 
 use crate::fault::{Fault, quoted};
 use crate::pattern::{Dialect, placeholder};
-use crate::rule::PathCondition;
+use crate::rule::{Action, Condition, PathCondition, Rule};
 
 /// A condition, and the name in the source of what Salver calls `splat`.
 #[derive(Debug, PartialEq)]
@@ -15,6 +15,19 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// The rule that does this where the source matches.
+    pub(crate) fn rule(&self, actions: Vec<Action>) -> Rule {
+        let when = Condition {
+            path: self.path.clone(),
+            ..Condition::default()
+        };
+        Rule {
+            when,
+            actions,
+            ..Rule::default()
+        }
+    }
+
     /// A source with placeholders: `/blog/:slug`, `/docs/:path*`, `/old/(.*)`, `/old/*`.
     pub(crate) fn pattern(text: &str) -> Result<Self, Fault> {
         let mut pattern = String::new();

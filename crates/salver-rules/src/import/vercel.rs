@@ -29,7 +29,7 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
                 ..Rule::default()
             })
         });
-        take(rule, row, importing);
+        row.finish_rule(rule, importing);
     }
     for mut row in file.objects("headers", importing) {
         let mut fields = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
                 ..Rule::default()
             }
         });
-        take(rule, row, importing);
+        row.finish_rule(rule, importing);
     }
     for mut row in file.objects("rewrites", importing) {
         let to = row.text("destination", importing);
@@ -72,7 +72,7 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
                 ..Rule::default()
             })
         });
-        take(rule, row, importing);
+        row.finish_rule(rule, importing);
     }
     for key in ["routes", "functions", "crons", "builds", "images"] {
         if file.value(key).is_some() {
@@ -97,17 +97,6 @@ pub(super) fn import(mut file: Object<'_>, importing: &mut Importing) {
         file.value(key);
     }
     file.finish(importing);
-}
-
-fn take(rule: Result<Rule, Fault>, row: Object<'_>, importing: &mut Importing) {
-    match rule {
-        Ok(rule) => importing.take(Rule {
-            place: row.place(),
-            ..rule
-        }),
-        Err(fault) => importing.fault(&row.place(), fault),
-    }
-    row.finish(importing);
 }
 
 fn required(text: Option<&str>) -> Result<&str, Fault> {

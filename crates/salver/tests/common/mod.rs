@@ -267,3 +267,14 @@ pub fn run(args: &[impl AsRef<OsStr>]) -> (i32, String, String) {
         String::from_utf8(output.stderr).unwrap(),
     )
 }
+
+/// Checks that a command ends with this code and says these parts, in one line and nothing else.
+pub fn check_one_line(arguments: &[&str], expected: i32, parts: &[&str]) {
+    let (code, out, said) = run(arguments);
+    assert_eq!((code, &*out), (expected, ""), "{arguments:?}: {said}");
+    assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
+    assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    for part in parts {
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::common::{PATIENCE, Running, run, salver};
+use crate::common::{PATIENCE, Running, check_one_line, run, salver};
 use rustix::process::{Pid, Signal, kill_process};
 use salver_bench::report::{CACHED, PLAIN, Report};
 
@@ -93,13 +93,7 @@ fn what_cannot_be_done_is_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path().to_str().unwrap();
     let check = |arguments: &[&str], expected: i32, parts: &[&str]| {
-        let (code, out, said) = run(&[&["bench", "cache"], arguments].concat());
-        assert_eq!((code, &*out), (expected, ""), "{arguments:?}: {said}");
-        assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        for part in parts {
-            assert!(said.contains(part), "{arguments:?}: {said}");
-        }
+        check_one_line(&[&["bench", "cache"], arguments].concat(), expected, parts);
     };
     check(&["/nowhere/at/all"], 2, &["/nowhere/at/all", "directory"]);
     check(&[here, "--sizes", "0"], 2, &["--sizes", "1KiB"]);

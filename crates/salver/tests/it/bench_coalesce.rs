@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::run;
+use crate::common::{check_one_line, run};
 use salver::commands::bench::coalesce::Coalesced;
 
 fn entries(directory: &Path) -> usize {
@@ -76,13 +76,11 @@ fn what_cannot_be_done_is_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path().to_str().unwrap();
     let check = |arguments: &[&str], expected: i32, parts: &[&str]| {
-        let (code, out, said) = run(&[&["bench", "coalesce"], arguments].concat());
-        assert_eq!((code, &*out), (expected, ""), "{arguments:?}: {said}");
-        assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        for part in parts {
-            assert!(said.contains(part), "{arguments:?}: {said}");
-        }
+        check_one_line(
+            &[&["bench", "coalesce"], arguments].concat(),
+            expected,
+            parts,
+        );
     };
     check(&["/nowhere/at/all"], 2, &["/nowhere/at/all", "directory"]);
     check(&[here, "--requests", "0"], 2, &["--requests"]);

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::common::{Running, addr_in, run, salver, stop};
+use crate::common::{Running, addr_in, check_one_line, salver, stop};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -92,14 +92,11 @@ fn what_cannot_be_done_is_one_line() {
     let taken = ui.addr.port().to_string();
     let here = runs.path().to_str().unwrap();
     let check = |arguments: &[&str], expected: i32, parts: &[&str]| {
-        let flags = [&["bench", "ui", "--no-open", "--runs"], arguments].concat();
-        let (code, out, said) = run(&flags);
-        assert_eq!((code, &*out), (expected, ""), "{arguments:?}: {said}");
-        assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        for part in parts {
-            assert!(said.contains(part), "{arguments:?}: {said}");
-        }
+        check_one_line(
+            &[&["bench", "ui", "--no-open", "--runs"], arguments].concat(),
+            expected,
+            parts,
+        );
     };
     check(&[here, "--port", &taken], 1, &[&taken, "taken"]);
     check(&[here, "--port", "70000"], 2, &["--port"]);

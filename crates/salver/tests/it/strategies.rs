@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{PATIENCE, Running, run, salver};
+use crate::common::{PATIENCE, Running, check_one_line, run, salver};
 use rustix::process::Signal;
 use salver_test::Schema;
 use serde_json::Value;
@@ -104,13 +104,11 @@ fn what_cannot_be_done_is_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path().to_str().unwrap();
     let check = |arguments: &[&str], expected: i32, parts: &[&str]| {
-        let (code, out, said) = run(&[&["bench", "strategies"], arguments].concat());
-        assert_eq!((code, &*out), (expected, ""), "{arguments:?}: {said}");
-        assert!(said.starts_with("salver: "), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        for part in parts {
-            assert!(said.contains(part), "{arguments:?}: {said}");
-        }
+        check_one_line(
+            &[&["bench", "strategies"], arguments].concat(),
+            expected,
+            parts,
+        );
     };
     check(&["/nowhere/at/all"], 2, &["/nowhere/at/all", "directory"]);
     check(&["/dev/null"], 2, &["/dev/null", "directory"]);

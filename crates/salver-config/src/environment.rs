@@ -26,9 +26,10 @@ impl Environment {
 
     /// The names of those that begin like settings, but for what Kubernetes sets.
     pub(crate) fn names(&self, prefix: &str) -> Vec<&str> {
-        let ours = self.0.iter().filter(|(name, value)| {
-            name.starts_with(prefix) && !is_of_kubernetes(name, value)
-        });
+        let ours = self
+            .0
+            .iter()
+            .filter(|(name, value)| name.starts_with(prefix) && !is_of_kubernetes(name, value));
         ours.map(|(name, _)| &**name).collect()
     }
 

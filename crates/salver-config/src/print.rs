@@ -203,12 +203,12 @@ fn single(raw: &OsString, shape: &Shape) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::Layers;
     use crate::environment::Environment;
-    use crate::typed::Typed;
     use crate::kind::{TEXT, whole};
+    use crate::layers::Layers;
     use crate::resolver::Resolver;
     use crate::row::{ROW, Row};
+    use crate::typed::Typed;
 
     #[test]
     fn a_secret_is_neither_printed_nor_said() {

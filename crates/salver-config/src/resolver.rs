@@ -113,8 +113,8 @@ impl<'a> Resolver<'a> {
         let Kind { shape, read } = kind;
         let said = self
             .typed(&row)
-            .or_else(|| self.from_environment(&row, &shape, form))
-            .or_else(|| self.from_file(&row, &shape, form))
+            .or_else(|| self.said_by_environment(&row, &shape, form))
+            .or_else(|| self.said_by_file(&row, &shape, form))
             .unwrap_or_else(|| Said {
                 values: match (row.default, form) {
                     ("", _) => Vec::new(),
@@ -159,7 +159,7 @@ impl<'a> Resolver<'a> {
 
     fn typed(&self, row: &Row) -> Option<Said> {
         let (flag, values) = self.layers.typed.get(row.flag)?;
-        let written = values.iter().map(|text| Written::new(text));
+        let written = values.iter().map(Written::new);
         Some(Said {
             values: written.collect(),
             origin: Origin::CommandLine {
@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn from_environment(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
+    fn said_by_environment(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
         if !row.is_flag() {
             return None;
         }
@@ -232,7 +232,7 @@ impl<'a> Resolver<'a> {
         tables.find_map(|table| table.find(row.key))
     }
 
-    fn from_file(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
+    fn said_by_file(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
         let (node, file) = (self.node(row)?, self.layers.file?);
         if row.is_left_out {
             let text = format!("{} was left out when this program was built", row.key);
@@ -303,6 +303,6 @@ fn of_variable(variable: &str, value: &OsStr, wrong: &str) -> Fault {
 /// The values of a list that a variable or a default has.
 fn split(all: &OsStr) -> Vec<Written> {
     let parts = all.as_bytes().split(|byte| *byte == b',');
-    let text = |part: &[u8]| Written::new(&OsString::from_vec(part.to_vec()));
+    let text = |part: &[u8]| Written::new(OsString::from_vec(part.to_vec()));
     parts.map(text).collect()
 }

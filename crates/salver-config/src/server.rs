@@ -105,7 +105,7 @@ impl Server {
                 help: "Serve over TLS at --port with a certificate for localhost and --host that is made at the \
                        start; browsers warn of it",
                 is_left_out: !cfg!(feature = "self-signed"),
-..TLS
+                ..TLS
             }),
             http_port: from.list(whole(0, 65535), Row {
                 key: "http-port",
@@ -120,7 +120,7 @@ impl Server {
                 value: "PORT",
                 help: "At this port redirect to the first --port, which has TLS",
                 is_left_out: TLS.is_left_out,
-..LISTENING
+                ..LISTENING
             }),
             http1: from.switch(Row {
                 key: "http1",
@@ -145,7 +145,7 @@ impl Server {
                 help: "Speak HTTP/3, where there is TLS",
                 negated: "Do not speak HTTP/3",
                 is_left_out: !cfg!(feature = "http3"),
-..TLS
+                ..TLS
             }),
             cache_size: from.one(SIZE, Row {
                 key: "cache.size",

@@ -65,9 +65,8 @@ pub(crate) fn misplaced(file: &File) -> Vec<Fault> {
         for entry in all.iter().filter(|entry| entry.row.is_of_one_site) {
             if let Some(node) = file.root().find(entry.row.key) {
                 let key = entry.row.key;
-                let text = format!(
-                    "{key} is of one site: put it beneath its [[site]], as there are some"
-                );
+                let text =
+                    format!("{key} is of one site: put it beneath its [[site]], as there are some");
                 faults.push(file.fault(node.line, text));
             }
         }
@@ -112,9 +111,8 @@ fn unknown_key(
 ) -> Fault {
     let shown = shown_key(key);
     let inside = format!("{key}.");
-    let is_of_server =
-        |entry: &&Entry| entry.row.key == key || entry.row.key.starts_with(&inside);
-    if all.iter().any(|entry| is_of_server(entry)) {
+    let is_of_server = |entry: &&Entry| entry.row.key == key || entry.row.key.starts_with(&inside);
+    if all.iter().any(is_of_server) {
         let text = format!("{shown} is of the whole server: put it at the top of the file");
         return file.fault(node.line, text);
     }

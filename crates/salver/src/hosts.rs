@@ -15,11 +15,7 @@ pub(crate) fn bare(host: &str) -> &str {
 
 /// All addresses that hosts stand for, each once; one that stands for every interface takes the
 /// place of those that it covers. `name` is what the setting is called that has the hosts.
-fn addresses(
-    name: &str,
-    hosts: &[String],
-    port: u16,
-) -> Result<Vec<SocketAddr>, Failure> {
+fn addresses(name: &str, hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for host in hosts {
         let unknown = || {

@@ -80,7 +80,8 @@ fn codings_are_named_in_any_order() {
         ("gzip,gzip", Codings(vec![Gzip])),
         ("none", Codings(vec![])),
     ];
-    let all = |text: &str| codings_among(text, CODINGS.map(|(name, coding, _)| (name, coding, true)));
+    let all =
+        |text: &str| codings_among(text, CODINGS.map(|(name, coding, _)| (name, coding, true)));
     let wrong = ["", "brotli", "br,", "br,none", "identity", "BR"];
     check(all, &right, &wrong);
     let said = "\"deflate\" is not known: give some of br,zstd,gzip, or none";

@@ -77,7 +77,10 @@ fn every_fault_is_said_with_its_line_and_misuse_is_2() {
         let folder = folder(text, &[]);
         let (code, out, said) = check(folder.path(), more);
         assert_eq!((code, &*out), (2, ""), "{said}");
-        let found: Vec<_> = said.lines().filter(|line| !line.starts_with("note: ")).collect();
+        let found: Vec<_> = said
+            .lines()
+            .filter(|line| !line.starts_with("note: "))
+            .collect();
         assert_eq!(found.len(), lines.len(), "{said}");
         for (found, part) in found.iter().zip(lines) {
             assert!(

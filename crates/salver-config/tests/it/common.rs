@@ -1,16 +1,14 @@
 //! What the tests share: command lines, environments and files without a process around them.
-// Each test file compiles this on its own and uses a part of it.
-#![allow(dead_code, unreachable_pub)]
 
 use std::path::Path;
 
 use salver_config::{Configuration, Environment, Fault, File, Layers, Typed, arguments};
 
 /// Where relative paths of files begin.
-pub const DIRECTORY: &str = "/etc/salver";
+pub(crate) const DIRECTORY: &str = "/etc/salver";
 
 /// What these arguments of `serve` say.
-pub fn typed(words: &[&str]) -> Result<Typed, clap::Error> {
+pub(crate) fn typed(words: &[&str]) -> Result<Typed, clap::Error> {
     let command = clap::Command::new("serve")
         .args_override_self(true)
         .args(arguments());
@@ -20,12 +18,12 @@ pub fn typed(words: &[&str]) -> Result<Typed, clap::Error> {
         .map(|matches| Typed::of(&matches))
 }
 
-pub fn environment(all: &[(&str, &str)]) -> Environment {
+pub(crate) fn environment(all: &[(&str, &str)]) -> Environment {
     Environment::of(all.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
 /// What a file that is called `salver.toml` says.
-pub fn file(text: &str, environment: &Environment) -> Result<File, Vec<Fault>> {
+pub(crate) fn file(text: &str, environment: &Environment) -> Result<File, Vec<Fault>> {
     File::parse(
         Path::new("salver.toml"),
         Path::new(DIRECTORY),
@@ -35,7 +33,7 @@ pub fn file(text: &str, environment: &Environment) -> Result<File, Vec<Fault>> {
 }
 
 /// The configuration from all three, or what is wrong, a line each.
-pub fn resolve(
+pub(crate) fn resolve(
     words: &[&str],
     variables: &[(&str, &str)],
     text: Option<&str>,

@@ -1,18 +1,10 @@
 //! Files that are right and files that are wrong. `scripts/settings.sh` has another validator judge the same ones by the
 //! schema.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{DIRECTORY, environment, file, resolve};
+use crate::common::{DIRECTORY, environment, file, resolve};
 
 const VARIABLES: [(&str, &str); 2] = [("PORT", "8080"), ("ROOT", "/srv")];
 

@@ -1,16 +1,8 @@
 //! Which value counts, and where it is said to come from.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic
-)]
-
-mod common;
 
 use std::path::Path;
 
-use common::{resolve, typed};
+use crate::common::{resolve, typed};
 use salver_config::values::{HostPattern, Mount, Spa, Symlinks};
 use salver_config::{Form, Origin, Scope, table};
 

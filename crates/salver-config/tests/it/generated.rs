@@ -1,14 +1,6 @@
 //! What is written from the table: it is what the repository has, and others understand it.
 //!
 //! `SALVER_REWRITE=1` writes the files of the repository anew.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic
-)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +60,7 @@ fn the_example_of_the_reference_is_right() {
         .split("```")
         .next()
         .unwrap();
-    let found = common::resolve(&[], &[], Some(example)).unwrap();
+    let found = crate::common::resolve(&[], &[], Some(example)).unwrap();
     assert_eq!(found.sites.len(), 2);
     assert_eq!(*found.sites[1].root, Path::new("/srv/docs"));
 }

@@ -22,7 +22,7 @@ pub fn man_page(mut program: clap::Command, words: &[String]) -> Option<String> 
     let (man, mut page) = (Man::new(command.clone()), Vec::new());
     // Nothing fails to be written to memory.
     let _ = man.render(&mut page);
-    Some(String::from_utf8_lossy(&page).into_owned())
+    Some(text_of(&page))
 }
 
 /// The page of the program: itself, and the flags of `serve`, which most people come for.
@@ -37,9 +37,15 @@ fn of_program(program: clap::Command) -> String {
     if let Some(serve) = serve {
         let _ = Man::new(serve).render_options_section(&mut page);
     }
-    let mut page = String::from_utf8_lossy(&page).into_owned();
+    let mut page = text_of(&page);
     page.push_str(&after());
     page
+}
+
+/// The text of what clap wrote. Before possible values it breaks the line on both sides of an empty one, of which mandoc
+/// warns: one request for vertical space is the same.
+fn text_of(page: &[u8]) -> String {
+    String::from_utf8_lossy(page).replace("\n.br\n\n.br\n", "\n.sp\n")
 }
 
 /// What follows the flags: the file, the environment, how it ends.

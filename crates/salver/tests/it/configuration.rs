@@ -126,7 +126,7 @@ fn every_fault_is_said_with_its_line_and_misuse_is_2() {
     expect(
         "root = 'dist'\n[tls]\nkey = 'no.key'\n",
         &[],
-        &["tls.key (", "give each certificate"],
+        &["salver.toml:3): give each certificate its key"],
     );
     expect("root =", &[], &["salver.toml:1: not TOML: "]);
     let (code, _, said) = run(&["check", "-c", "/nowhere/at/all.toml"]);

@@ -205,7 +205,7 @@ fn a_sample_has_all_failures_of_the_server() {
     }
     assert!(writer.stop(PATIENCE));
     let text = std::fs::read_to_string(path).unwrap();
-    let failures = text.lines().filter(|line| line.contains("code\":503"));
+    let failures = text.lines().filter(|line| line.contains("_code\":503"));
     assert_eq!((failures.count(), text.lines().count()), (9, 9));
     assert_eq!(access_log.statistics().sampled_out, 990);
 }

@@ -111,47 +111,92 @@ fn objects_of_json() {
     };
     let expected = serde_json::json!({
         "timestamp": "2026-11-22T13:55:39.123Z",
-        "client.address": "2001:db8::1",
-        "user.name": "jane",
-        "server.address": "example.org",
-        "http.request.method": "GET",
-        "url.path": "/app.js",
-        "url.query": "v=1",
-        "network.protocol.version": "2",
-        "http.response.status_code": 200,
-        "http.response.body.size": 1024,
-        "http.server.request.duration": 1.234567,
-        "http.response.header.content-encoding": "br",
-        "salver.cache": "hit",
-        "salver.request_id": "00000000000000000000000000000abc",
+        "client": { "address": "2001:db8::1" },
+        "user": { "name": "jane" },
+        "server": { "address": "example.org" },
+        "http": {
+            "request": {
+                "id": "00000000000000000000000000000abc",
+                "method": "GET",
+                "header": { "referer": "https://example.org/" },
+            },
+            "response": {
+                "status_code": 200,
+                "body": { "size": 1024 },
+                "header": { "content-encoding": "br" },
+            },
+            "server": { "request": { "duration": 1.234567 } },
+        },
+        "url": { "path": "/app.js", "query": "v=1" },
+        "network": { "protocol": { "version": "2" } },
+        "user_agent": { "original": "curl/8.14.1" },
+        "salver": { "cache": "hit", "site": "main" },
         "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         "parent_id": "00f067aa0ba902b7",
-        "http.request.header.referer": "https://example.org/",
-        "user_agent.original": "curl/8.14.1",
-        "salver.site": "main",
     });
     assert_eq!(read(&full(&client)), expected);
     let expected = serde_json::json!({
         "timestamp": "2026-11-22T13:55:39.123Z",
-        "client.address": "2001:db8::1",
-        "network.protocol.version": "1.1",
-        "http.response.status_code": 400,
-        "http.response.body.size": 0,
-        "http.server.request.duration": 0.0,
-        "salver.request_id": "00000000000000000000000000000abc",
+        "client": { "address": "2001:db8::1" },
+        "http": {
+            "request": { "id": "00000000000000000000000000000abc" },
+            "response": { "status_code": 400, "body": { "size": 0 } },
+            "server": { "request": { "duration": 0.0 } },
+        },
+        "network": { "protocol": { "version": "1.1" } },
     });
     assert_eq!(read(&none(&client)), expected);
+    let apart = Entry {
+        cache: None,
+        query: Some(b""),
+        ..full(&client)
+    };
+    assert_eq!(
+        read(&apart)["salver"],
+        serde_json::json!({ "site": "main" })
+    );
+    assert_eq!(
+        read(&apart)["url"],
+        serde_json::json!({ "path": "/app.js", "query": "" })
+    );
+    let apart = Entry {
+        site: b"",
+        ..full(&client)
+    };
+    assert_eq!(
+        read(&apart)["salver"],
+        serde_json::json!({ "cache": "hit" })
+    );
+}
+
+/// The paths of all members that are no objects.
+fn paths(object: &Value) -> Vec<String> {
+    let Some(members) = object.as_object() else {
+        return vec![String::new()];
+    };
+    let paths = members.iter().flat_map(|(name, value)| {
+        let inner = paths(value).into_iter();
+        inner.map(move |inner| format!("{name}.{inner}"))
+    });
+    paths.collect()
 }
 
 #[test]
-fn every_key_is_in_the_readme() {
+fn every_member_is_in_the_readme() {
     let client = client();
     let line = line(Format::Json, &full(&client));
-    let object: Value = serde_json::from_str(&line).unwrap();
-    for key in object.as_object().unwrap().keys() {
-        let row = format!("| `{key}` |");
-        assert!(include_str!("../../README.md").contains(&row), "{key}");
-    }
+    let paths = paths(&serde_json::from_str(&line).unwrap());
+    let rows = include_str!("../../README.md").lines();
+    let mut rows: Vec<&str> = rows
+        .filter_map(|row| row.strip_prefix("| `")?.split('`').next())
+        .collect();
+    let mut paths: Vec<&str> = paths
+        .iter()
+        .map(|path| path.trim_end_matches('.'))
+        .collect();
+    rows.sort_unstable();
+    paths.sort_unstable();
+    assert_eq!(rows, paths);
 }
 
 #[test]
@@ -251,7 +296,7 @@ proptest! {
         let words = line(Format::Extended, &entry).split(' ').count();
         prop_assert_eq!(words, combined.split(' ').count() + 5);
         let object: Value = serde_json::from_str(&line(Format::Json, &entry)).unwrap();
-        let agent = object["user_agent.original"].as_str().unwrap_or_default();
+        let agent = object["user_agent"]["original"].as_str().unwrap_or_default();
         prop_assert_eq!(agent, String::from_utf8_lossy(entry.user_agent));
     }
 }

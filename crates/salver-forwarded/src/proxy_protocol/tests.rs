@@ -42,10 +42,12 @@ fn lines_of_version_1() {
         Ok(Some(("192.0.2.1:1", "192.0.2.2:2"))),
     );
     check(b"PROXY UNKNOWN\r\n", Ok(None));
+    check(b"PROXY UNKNOWN  \xff\n\r\n", Ok(None));
     let longest = "PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n";
     check(longest.as_bytes(), Ok(None));
     for line in [
         "PROXY \r\n",
+        "PROXY UNKNOWNS\r\n",
         "PROXY TCP4\r\n",
         "PROXY TCP5 192.0.2.1 192.0.2.2 1 2\r\n",
         "PROXY tcp4 192.0.2.1 192.0.2.2 1 2\r\n",

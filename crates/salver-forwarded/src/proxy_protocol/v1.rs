@@ -27,13 +27,13 @@ pub(super) fn read(received: &[u8]) -> Result<Progress, ProxyProtocolError> {
 
 /// The meaning of a line without its end.
 fn header(line: &[u8]) -> Option<ProxyHeader> {
+    // The rest of such a line is to be ignored, whatever it is.
+    if let Some([] | [b' ', ..]) = line.strip_prefix(b"PROXY UNKNOWN") {
+        return Some(ProxyHeader::Unnamed);
+    }
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split(' ').skip(1);
     let family = words.next()?;
-    if family == "UNKNOWN" {
-        // The rest of such a line is to be ignored.
-        return Some(ProxyHeader::Unnamed);
-    }
     let address = |text: &str| match family {
         "TCP4" => text.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
         "TCP6" => text.parse::<Ipv6Addr>().ok().map(IpAddr::V6),

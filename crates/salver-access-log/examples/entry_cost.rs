@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use salver_access_log::{
-    AddressText, CacheState, Destination, Entry, Format, LogWriter, Producer, Protocol, RequestId,
-    RequestIds, Settings,
+    AccessLog, AddressText, CacheState, Destination, Entry, Format, LogWriter, Producer, Protocol,
+    RequestId, RequestIds, Settings,
 };
 
 /// The nanoseconds that a thread, by its folder in `/proc`, had of a processor.
@@ -38,6 +38,12 @@ fn of_all() -> i64 {
     threads
         .map(|thread| of_thread(thread.unwrap().path().to_str().unwrap()))
         .sum()
+}
+
+/// The entries that the writer is done with.
+fn done(log: &AccessLog) -> u64 {
+    let statistics = log.statistics();
+    statistics.lines + statistics.dropped
 }
 
 /// One request, as a browser sends it. Not inlined, so that a profile has its cost.
@@ -96,11 +102,11 @@ fn main() -> ExitCode {
         let number = black_box(number);
         log_one(&mut producer, &client, ids.next_id(), number);
         // A loop that serves as well is never so far ahead.
-        while number % 256 == 255 && u64::from(number) > log.statistics().lines + 1000 {
+        while number % 256 == 255 && u64::from(number) > done(&log) + 1000 {
             std::thread::yield_now();
         }
     }
-    while u64::from(entries) > log.statistics().lines {
+    while u64::from(entries) > done(&log) {
         std::thread::yield_now();
     }
     let of_loop = of_thread("/proc/thread-self") - began.0;

@@ -21,12 +21,31 @@ const fn is_plain<const LEAST: u8>(byte: u8) -> bool {
 /// True if all bytes are plain. Nearly every text is.
 fn all_plain<const LEAST: u8>(text: &[u8]) -> bool {
     let (steps, rest) = text.as_chunks::<STEP>();
-    // Without a way out in the midst, so that the bytes of a step are looked at together.
-    let is_odd = |step: &[u8]| {
-        step.iter()
-            .fold(false, |odd, byte| odd | !is_plain::<LEAST>(*byte))
-    };
-    !steps.iter().any(|step| is_odd(step)) && !is_odd(rest)
+    if steps.iter().any(is_odd::<LEAST>) {
+        return false;
+    }
+    // What is left over is looked at together as well: with bytes that were, or else that are plain.
+    match text.last_chunk::<STEP>() {
+        Some(last) => rest.is_empty() || !is_odd::<LEAST>(last),
+        None => {
+            let mut step = [b'a'; STEP];
+            let places = step.iter_mut().zip(rest);
+            places.for_each(|(place, byte)| *place = *byte);
+            !is_odd::<LEAST>(&step)
+        }
+    }
+}
+
+/// True if one of the bytes is not plain; without a way out in the midst, so that all are looked at together.
+fn is_odd<const LEAST: u8>(step: &[u8; STEP]) -> bool {
+    let odd = step.iter().fold(0, |odd, byte| {
+        let byte = *byte;
+        odd | u8::from(byte < LEAST)
+            | u8::from(byte >= 0x7f)
+            | u8::from(byte == b'"')
+            | u8::from(byte == b'\\')
+    });
+    odd != 0
 }
 
 /// Appends text that stands in quotes.

@@ -10,6 +10,10 @@ use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering, hold, try_hold};
 /// The lanes of a queue.
 pub(crate) const LANES: usize = 2;
 
+/// How often a loop tries a lane. The writer holds one at a time, and each at most twice between two of its
+/// system calls, so that it is elsewhere before a loop that is not interrupted has tried so often.
+const TRIES: usize = 8;
+
 /// The lines of one loop that wait to be written.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -44,10 +48,8 @@ impl Queue {
     /// Appends the line that `write` makes, and says how many bytes wait in its lane now. `None` if there is
     /// no room: then the line is counted as dropped. Never waits. Only one thread may call this.
     pub(crate) fn push(&self, write: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
-        // A lock that is held is the writer's, and that holds one at a time: if both were, it went from one
-        // to the other meanwhile, and has left the first.
-        let twice = self.lanes.iter().chain(&self.lanes);
-        let mut free = twice.filter_map(|lane| try_hold(lane.try_lock()));
+        let tries = self.lanes.iter().cycle().take(TRIES);
+        let mut free = tries.filter_map(|lane| try_hold(lane.try_lock()));
         let Some(mut lane) =
             free.find(|lane| lane.bytes.len() + self.line_bytes <= self.lane_bytes)
         else {

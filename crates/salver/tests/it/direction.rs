@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     (
         "salver",
         &[
@@ -42,6 +42,8 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("salver-os", &[]),
     ("salver-coalesce", &[]),
     ("salver-rules", &["salver-semantics"]),
+    ("salver-access-log", &["salver-semantics"]),
+    ("salver-forwarded", &[]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
     ("salver-test", &[]),

@@ -23,19 +23,17 @@ export RUSTFLAGS
 cargo build --release --target "$host"
 built=${CARGO_TARGET_DIR:-target}/$host/release
 
-status=0
-for target in "$@"; do
+# Each has a thread: as many run at once as there are cores. What was printed stands in artifacts/TARGET/log.
+printf '%s\n' "$@" | seconds=$seconds built=$built xargs -P "$(nproc)" -I{} sh -c '
+    target={} log=artifacts/{}/log
     mkdir -p "corpus/$target" "artifacts/$target"
-    printf '%s: %s s ... ' "$target" "$seconds"
-    log=artifacts/$target/log
     if "$built/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -artifact_prefix="artifacts/$target/" -print_final_stats=1 \
         "corpus/$target" "seeds/$target" >"$log" 2>&1; then
-        sed -n 's/^stat::number_of_executed_units: *\(.*\)/\1 inputs, nothing broken/p' "$log"
+        inputs=$(sed -n "s/^stat::number_of_executed_units: *\(.*\)/\1/p" "$log")
+        echo "$target: $seconds s ... $inputs inputs, nothing broken"
     else
-        echo 'BROKEN'
+        echo "$target: $seconds s ... BROKEN"
         tail -n 40 "$log"
-        status=1
-    fi
-done
-exit $status
+        exit 1
+    fi'

@@ -7,6 +7,7 @@ pub(crate) mod bounded;
 pub(crate) mod content_memory;
 pub(crate) mod open_files;
 pub(crate) mod policy;
+pub(crate) mod recent_checks;
 
 /// A time since the engine's epoch in whole microseconds, as an atomic holds it.
 pub(crate) fn micros(duration: Duration) -> u64 {

@@ -212,10 +212,9 @@ impl Engine {
         let open = |representation: &Representation| {
             let cached = self.shared.is_cached(&entry.key);
             let identity = &representation.identity;
-            let opened = opened
-                .filter(|opened| opened.metadata.identity == *identity)
-                .cloned();
-            let opened = opened.or_else(|| {
+            let opened = opened.filter(|opened| opened.metadata.identity == *identity);
+            let opened = opened.map(|opened| (opened.clone(), Arc::default()));
+            let (opened, checks) = opened.or_else(|| {
                 let since_epoch = self.shared.since_epoch(now.instant);
                 let kept = self.shared.open_files.get(identity, since_epoch);
                 kept.filter(|_| cached)
@@ -224,6 +223,7 @@ impl Engine {
             situation.changes_now |= representation.tag_basis == TagBasis::WeakPrefix;
             Some(OpenedContent {
                 opened,
+                checks,
                 situation,
                 tag_basis: representation.tag_basis,
             })

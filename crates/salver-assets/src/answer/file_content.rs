@@ -11,6 +11,7 @@ use bytes::Bytes;
 use salver_os::Attributes;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::TagBasis;
 use crate::source::digest::{self, Digest};
 use crate::source::identity::{may_change_unseen, same_content};
@@ -40,6 +41,8 @@ pub struct FileContent {
 #[derive(Debug)]
 pub(crate) struct TransferCheck {
     tag_basis: TagBasis,
+    /// What other answers from the same handle have found.
+    recent: Arc<RecentChecks>,
     seen: Lock<Observation>,
 }
 
@@ -70,9 +73,14 @@ impl std::fmt::Debug for SentBytes {
 }
 
 impl TransferCheck {
-    pub(crate) fn new(tag_basis: TagBasis, identity: &Identity) -> Arc<Self> {
+    pub(crate) fn new(
+        tag_basis: TagBasis,
+        identity: &Identity,
+        recent: Arc<RecentChecks>,
+    ) -> Arc<Self> {
         Arc::new(TransferCheck {
             tag_basis,
+            recent,
             seen: Lock::new(Observation {
                 accepted: *identity,
                 attributes: None,
@@ -114,12 +122,17 @@ impl FileContent {
     /// True if the file still is what it was when the head was made. A file that lost its name is, and one
     /// whose change time moved with its names, mode or owner; a file that was changed in place is not,
     /// whatever its modification time says. Who must not wait gets what the kernel knows without asking a
-    /// file server.
+    /// file server, or has said a moment ago: before the first byte, for what has left has to be
+    /// [checked](Self::check) anyway.
     ///
     /// # Errors
     /// What `statx(2)` gives.
     pub fn is_unchanged(&self, patience: Patience) -> io::Result<bool> {
-        Ok(self.look(patience)? == FileState::Unchanged)
+        let transfer = &*self.transfer;
+        let known = patience == Patience::MustNotWait
+            && transfer.tag_basis != TagBasis::WeakPrefix
+            && transfer.recent.is_unchanged(transfer.recent.now());
+        Ok(known || self.look(patience)? == FileState::Unchanged)
     }
 
     fn look(&self, patience: Patience) -> io::Result<FileState> {
@@ -136,6 +149,11 @@ impl FileContent {
             // The next change has to be explained by itself.
             seen.accepted.changed = now.changed;
             seen.attributes = Some(attributes);
+            if now == *was {
+                self.transfer
+                    .recent
+                    .note_unchanged(self.transfer.recent.now());
+            }
         } else {
             let can_be_proved = was.is_same_file(&now)
                 && match self.transfer.tag_basis {
@@ -159,8 +177,16 @@ impl FileContent {
         if !self.local {
             return Residency::Unknown;
         }
+        let recent = &self.transfer.recent;
+        let now = recent.now();
+        if recent.is_resident(window, now) {
+            return Residency::Resident;
+        }
         match salver_os::residency(&self.file, window) {
-            salver_os::Residency::Resident => Residency::Resident,
+            salver_os::Residency::Resident => {
+                recent.note_resident(window, self.identity.length, now);
+                Residency::Resident
+            }
             salver_os::Residency::Cold => Residency::Cold,
         }
     }

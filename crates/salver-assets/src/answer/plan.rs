@@ -7,6 +7,7 @@ use bytes::Bytes;
 use salver_semantics::Method;
 
 use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
@@ -242,6 +243,7 @@ impl Remembered {
 /// An open file that content is to be sent from.
 pub(crate) struct OpenedContent {
     pub(crate) opened: Opened,
+    pub(crate) checks: Arc<RecentChecks>,
     pub(crate) situation: Situation,
     pub(crate) tag_basis: TagBasis,
 }
@@ -259,6 +261,7 @@ impl ContentSource<'_> {
             ContentSource::Memory(bytes) => bytes,
             ContentSource::Opened(OpenedContent {
                 opened,
+                checks,
                 situation,
                 tag_basis,
             }) => match &opened.reader {
@@ -272,7 +275,11 @@ impl ContentSource<'_> {
                         identity: opened.metadata.identity,
                         local: opened.local,
                         situation: *situation,
-                        transfer: TransferCheck::new(*tag_basis, &opened.metadata.identity),
+                        transfer: TransferCheck::new(
+                            *tag_basis,
+                            &opened.metadata.identity,
+                            Arc::clone(checks),
+                        ),
                     });
                 }
             },

@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::cache::bounded::{BoundedCache, Cached, UseCounter};
 use crate::cache::micros;
 use crate::cache::policy::CacheKey;
+use crate::cache::recent_checks::RecentChecks;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
 
@@ -27,6 +28,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 struct OpenHandle {
     key: CacheKey,
     opened: Opened,
+    checks: Arc<RecentChecks>,
     uses: UseCounter,
     /// The moment of its last use, in microseconds since the engine's epoch.
     used: AtomicU64,
@@ -98,16 +100,20 @@ impl OpenFiles {
         }
     }
 
-    /// The handle for exactly this version. `now` is the time since the engine's epoch, here and
-    /// below.
-    pub(crate) fn get(&self, identity: &Identity, now: Duration) -> Option<Opened> {
+    /// The handle for exactly this version, with what was found of it a moment ago. `now` is the time since the
+    /// engine's epoch, here and below.
+    pub(crate) fn get(
+        &self,
+        identity: &Identity,
+        now: Duration,
+    ) -> Option<(Opened, Arc<RecentChecks>)> {
         let file = self.kept.get(&key(identity))?;
         if file.opened.metadata.identity != *identity {
             return None;
         }
         file.uses.touch();
         file.used.store(micros(now), Ordering::Relaxed);
-        Some(file.opened.clone())
+        Some((file.opened.clone(), Arc::clone(&file.checks)))
     }
 
     /// Keeps a handle, if it is one that spares something: where reading has to go elsewhere
@@ -122,6 +128,7 @@ impl OpenFiles {
         let file = OpenHandle {
             key: CacheKey::from(&key(&opened.metadata.identity)[..]),
             opened: opened.clone(),
+            checks: Arc::default(),
             uses: UseCounter::default(),
             used: AtomicU64::new(micros(now)),
         };

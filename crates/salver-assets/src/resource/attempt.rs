@@ -212,7 +212,7 @@ impl Load {
         }
         let kept = shared.open_files.get(identity, began);
         let file = match kept.filter(|_| cached) {
-            Some(file) => file,
+            Some((file, _)) => file,
             None => self.open_for_answer(open)?,
         };
         // Nobody has read it whole yet.

@@ -8,7 +8,7 @@ BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged.
 STEPS := msrv bench-test lint unit docs
-MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke
+MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke settings-judges log-judges rules-judges
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -30,7 +30,7 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -163,9 +163,22 @@ truth: ## The load generator against servers of known behaviour, the slow ones t
 huge: ## Start-up and memory over 1,000,000 files (10 minutes)
 	$(CARGO) test --locked --release --workspace --test huge -- --ignored --nocapture
 
-loom: ## Every interleaving of the code that shares loads
+loom: ## Every interleaving of the code that shares loads, and of the queues of the access log
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
-		$(CARGO) test --locked -p salver-coalesce --lib --profile loom
+		$(CARGO) test --locked -p salver-coalesce -p salver-access-log --lib --profile loom
+
+settings-judges: ## The manual page by mandoc, completions by their shells, the schema by Python's jsonschema
+	$(call need,mandoc:mandoc zsh:zsh fish:fish jsonschema:python3-jsonschema)
+	$(BUILD)
+	scripts/settings.sh target/debug/salver
+
+log-judges: ## Access logs by GoAccess and fail2ban, clients behind proxies by HAProxy and Python's proxy-protocol
+	$(call need,goaccess:goaccess fail2ban-regex:fail2ban haproxy:haproxy)
+	crates/salver-access-log/judges/run.sh
+	crates/salver-forwarded/judges/run.sh
+
+rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
+	crates/salver-rules/judges/run.sh
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)

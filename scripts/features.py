@@ -23,6 +23,7 @@ CRATES = {
     "salver-assets": (CODINGS, set()),
     "salver-tower": (CODINGS, set()),
     "salver-server": (PROTOCOLS, CODINGS),
+    "salver-config": (PROTOCOLS, CODINGS),
     "salver": (PROTOCOLS, CODINGS),
 }
 

@@ -1,15 +1,14 @@
-//! The command line as it was typed to what it means: `salver DIR` is `salver serve DIR`, and what is
-//! not said there is looked for in the environment.
+//! The command line as it was typed to what it means: `salver DIR` is `salver serve DIR`.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{Arg, FromArgMatches};
+use salver_config::nearest::nearest;
 
 use crate::failure::{Failure, one_line};
 use crate::flags::{Cli, command};
-use crate::variables::{Variables, nearest};
 
 /// What there is besides commands that are carried out.
 #[derive(Debug)]
@@ -38,27 +37,15 @@ impl From<clap::Error> for Unread {
 }
 
 impl Cli {
-    /// Reads a command line, the program's name first, and the environment, which counts where the
-    /// command line says nothing.
+    /// Reads a command line, the program's name first.
     ///
     /// # Errors
     /// What is wrong, or that help or the version is asked for.
-    pub fn read<T: Into<OsString>>(
-        arguments: impl IntoIterator<Item = T>,
-        variables: &Variables,
-    ) -> Result<Self, Unread> {
+    pub fn read<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Self, Unread> {
         let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let command = command();
         add_serve(&mut arguments, &command)?;
         check_values(&arguments, &command)?;
-        let matches = command.clone().try_get_matches_from(&arguments)?;
-        let Some(("serve", typed)) = matches.subcommand() else {
-            return Ok(Cli::from_arg_matches(&matches)?);
-        };
-        let from_environment = variables.arguments(&command, Some(typed))?;
-        // Before those that were typed: they may end with `--`.
-        let at = arguments.len().min(2);
-        arguments.splice(at..at, from_environment);
         let matches = command.try_get_matches_from(&arguments)?;
         Ok(Cli::from_arg_matches(&matches)?)
     }
@@ -92,12 +79,12 @@ fn add_serve(arguments: &mut Vec<OsString>, command: &clap::Command) -> Result<(
 /// A flag whose value may be left out takes it behind `=` alone; without it the next word would be
 /// taken for the directory.
 fn check_values(arguments: &[OsString], command: &clap::Command) -> Result<(), Failure> {
-    let Some(serve) = command.find_subcommand("serve") else {
+    let named = arguments
+        .get(1)
+        .filter(|name| *name == "serve" || *name == "check");
+    let Some(serve) = named.and_then(|name| command.find_subcommand(name)) else {
         return Ok(());
     };
-    if arguments.get(1).is_none_or(|name| name != "serve") {
-        return Ok(());
-    }
     let takes_equals = |word: &OsString| {
         let name = word.to_str()?.strip_prefix("--")?;
         let mut flags = serve.get_arguments();
@@ -122,11 +109,13 @@ fn check_values(arguments: &[OsString], command: &clap::Command) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
+    use salver_config::Environment;
+
     use crate::flags::Command;
 
     fn read(arguments: &[&str]) -> Result<Cli, String> {
         let arguments = ["salver"].iter().chain(arguments);
-        Cli::read(arguments, &Variables::default()).map_err(|unread| match unread {
+        Cli::read(arguments).map_err(|unread| match unread {
             Unread::Asked(error) => error.to_string(),
             Unread::Wrong(failure) => failure.to_string(),
         })
@@ -136,7 +125,10 @@ mod tests {
     fn a_directory_is_served() {
         fn check(arguments: &[&str], path: &str) {
             match read(arguments).unwrap().command {
-                Command::Serve(flags) => assert_eq!(flags.path, Path::new(path), "{arguments:?}"),
+                Command::Serve(flags) => {
+                    let found = flags.configuration(&Environment::default()).unwrap();
+                    assert_eq!(*found.sites[0].root, Path::new(path), "{arguments:?}");
+                }
                 other => panic!("{other:?}"),
             }
         }

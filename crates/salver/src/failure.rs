@@ -1,6 +1,5 @@
 //! How the command fails: one line, and an exit code that says who must act.
 
-use std::error::Error as _;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -20,6 +19,14 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The same failure, of this.
+    pub(crate) fn of(self, what: &str) -> Failure {
+        match self {
+            Failure::Misused(text) => Failure::Misused(format!("{what}: {text}")),
+            Failure::Failed(text) => Failure::Failed(format!("{what}: {text}")),
+        }
+    }
+
     /// The code that the process ends with.
     pub fn exit_code(&self) -> ExitCode {
         match self {
@@ -79,23 +86,6 @@ pub fn one_line(error: &clap::Error) -> String {
         line.push_str(&advice);
     }
     line
-}
-
-/// Why a value is wrong, without saying of which flag.
-pub fn reason(error: &clap::Error) -> String {
-    if let Some(source) = error.source() {
-        return source.to_string();
-    }
-    let Some(ContextValue::Strings(possible)) = error.get(ContextKind::ValidValue) else {
-        return match error.kind() {
-            ErrorKind::InvalidUtf8 => "it is not UTF-8".to_owned(),
-            _ => one_line(error),
-        };
-    };
-    match &**possible {
-        [rest @ .., last] if !rest.is_empty() => format!("give {} or {last}", rest.join(", ")),
-        all => format!("give {}", all.concat()),
-    }
 }
 
 /// The command in a line of usage: `salver serve` of `salver serve [OPTIONS] [PATH]`.

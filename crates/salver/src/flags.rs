@@ -1,6 +1,7 @@
 //! The commands of `salver`, typed. The comments on the fields are what `--help` says.
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use salver_config::Shell;
 
 use crate::commands::bench::cache::CacheFlags;
 use crate::commands::bench::coalesce::CoalesceFlags;
@@ -9,8 +10,8 @@ use crate::commands::bench::load::LoadFlags;
 use crate::commands::bench::staleness::StalenessFlags;
 use crate::commands::bench::strategies::StrategiesFlags;
 use crate::commands::bench::ui::UiFlags;
+use crate::commands::check::CheckFlags;
 use crate::serve_flags::ServeFlags;
-use crate::variables;
 
 /// Serves static files: fast, fresh and correct.
 #[derive(Debug, Parser)]
@@ -31,7 +32,22 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve a directory over HTTP
-    Serve(Box<ServeFlags>),
+    ///
+    /// The command line wins over the environment, that over the configuration file, and that over the defaults.
+    /// Of flags that contradict each other the last one wins.
+    Serve(ServeFlags),
+    /// Say what is wrong with a configuration, and serve nothing
+    Check(CheckFlags),
+    /// Print the manual page, in roff
+    Man {
+        /// The page of a command beneath: bench load, say
+        command: Vec<String>,
+    },
+    /// Print what completes command lines in a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Measure on this machine
     Bench(BenchFlags),
 }
@@ -64,139 +80,17 @@ pub enum Bench {
     Ui(UiFlags),
 }
 
-/// The whole command line as the parser takes it: the flags above, and what follows from their names.
-/// Each flag of `serve` names its variable in its help, and of two that undo each other the last one
-/// wins.
+/// The whole command line as the parser takes it.
 pub fn command() -> clap::Command {
-    let mut command = Cli::command();
-    command = command.mut_subcommand("serve", |serve| {
-        let plain = serve.clone();
-        serve.mut_args(|flag| {
-            let flag = match variables::opposite(&plain, &flag) {
-                Some(opposite) => flag.overrides_with(opposite.get_id().clone()),
-                None => flag,
-            };
-            let Some(variable) = variables::name(&flag) else {
-                return flag;
-            };
-            let help = flag.get_help().map(ToString::to_string);
-            flag.help(format!("{} [env: {variable}]", help.unwrap_or_default()))
-        })
-    });
-    command
+    Cli::command()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::values::Spa;
-    use crate::variables::Variables;
-
-    fn parse(arguments: &[&str]) -> Result<ServeFlags, String> {
-        let arguments = ["salver", "serve"].iter().chain(arguments);
-        let cli = Cli::read(arguments, &Variables::default());
-        let cli = cli.map_err(|unread| format!("{unread:?}"))?;
-        match cli.command {
-            Command::Serve(flags) => Ok(*flags),
-            other => panic!("{other:?}"),
-        }
-    }
 
     #[test]
     fn the_definition_holds_together() {
         command().debug_assert();
-    }
-
-    #[test]
-    fn of_opposite_flags_the_last_wins() {
-        fn check(arguments: &[&str], expected: [bool; 4]) {
-            let flags = parse(arguments).unwrap();
-            let found = [
-                flags.no_cache,
-                flags.no_coalesce,
-                flags.prewarm,
-                flags.dotfiles,
-            ];
-            assert_eq!(found, expected, "{arguments:?}");
-        }
-        check(&[], [false; 4]);
-        check(
-            &["--no-cache", "--no-coalesce", "--prewarm", "--dotfiles"],
-            [true; 4],
-        );
-        check(&["--no-cache", "--cache"], [false; 4]);
-        check(&["--cache", "--no-cache"], [true, false, false, false]);
-        check(&["--no-coalesce", "--coalesce"], [false; 4]);
-        check(
-            &["--coalesce", "--no-coalesce"],
-            [false, true, false, false],
-        );
-        check(&["--prewarm", "--no-prewarm"], [false; 4]);
-        check(&["--no-prewarm", "--prewarm"], [false, false, true, false]);
-        check(&["--dotfiles", "--no-dotfiles"], [false; 4]);
-        check(
-            &["--no-dotfiles", "--dotfiles", "--dotfiles"],
-            [false, false, false, true],
-        );
-    }
-
-    #[test]
-    fn lists_repeat_or_are_separated_by_commas() {
-        fn check(arguments: &[&str], index: &[&str], mounts: &[&str]) {
-            let flags = parse(arguments).unwrap();
-            assert_eq!(flags.index, index, "{arguments:?}");
-            let all = flags.mount.iter().chain(&flags.mount_plain);
-            let prefixes: Vec<_> = all.map(|mount| &*mount.prefix).collect();
-            assert_eq!(prefixes, mounts, "{arguments:?}");
-        }
-        check(&[], &["index.html"], &[]);
-        check(&["--index", "a,b"], &["a", "b"], &[]);
-        check(&["--index", "a", "--index=b"], &["a", "b"], &[]);
-        check(
-            &["--mount", "/a=x", "--mount=/b=y"],
-            &["index.html"],
-            &["/a", "/b"],
-        );
-        check(&["--mount", "/a=x,/b=y"], &["index.html"], &["/a", "/b"]);
-        check(
-            &["--mount-plain", "/a=x,/b=y", "--mount-plain=/c=z"],
-            &["index.html"],
-            &["/a", "/b", "/c"],
-        );
-    }
-
-    #[test]
-    fn the_fallback_takes_its_file_only_after_an_equals_sign() {
-        fn check(arguments: &[&str], spa: Option<Spa>, path: &str) {
-            let flags = parse(arguments).unwrap();
-            assert_eq!(
-                (flags.spa, flags.path),
-                (spa, PathBuf::from(path)),
-                "{arguments:?}"
-            );
-        }
-        check(&["dist"], None, "dist");
-        check(&["--spa", "src"], Some(Spa::Index), "src");
-        check(
-            &["--spa=app.html", "dist"],
-            Some(Spa::File("app.html".into())),
-            "dist",
-        );
-    }
-
-    #[test]
-    fn at_most_ten_flags_are_short() {
-        let command = command();
-        let serve = command.find_subcommand("serve").unwrap();
-        // And `-h`.
-        assert!(
-            serve
-                .get_arguments()
-                .filter(|flag| flag.get_short().is_some())
-                .count()
-                < 10
-        );
     }
 }

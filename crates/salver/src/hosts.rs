@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use salver_config::Setting;
+
 use crate::failure::Failure;
 
 /// A host without the brackets that an address has in a URL.
@@ -12,13 +14,13 @@ pub(crate) fn bare(host: &str) -> &str {
 }
 
 /// All addresses that hosts stand for, each once; one that stands for every interface takes the
-/// place of those that it covers.
-fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
+/// place of those that it covers. `name` is what the setting is called that has the hosts.
+fn addresses(name: &str, hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for host in hosts {
         let unknown = || {
             Failure::Misused(format!(
-                "--host {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
+                "{name} {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
             ))
         };
         let found = (bare(host), port).to_socket_addrs();
@@ -45,8 +47,12 @@ fn addresses(hosts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
 }
 
 /// The addresses that hosts stand for, at each of these ports.
-pub(crate) fn addresses_at(hosts: &[String], ports: &[u16]) -> Result<Vec<SocketAddr>, Failure> {
-    let all = ports.iter().map(|&port| addresses(hosts, port));
+pub(crate) fn addresses_at(
+    hosts: &Setting<Vec<String>>,
+    ports: &[u16],
+) -> Result<Vec<SocketAddr>, Failure> {
+    let name = hosts.name();
+    let all = ports.iter().map(|&port| addresses(&name, hosts, port));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
@@ -58,7 +64,7 @@ mod tests {
     fn hosts_give_each_of_their_addresses_once() {
         fn check(host: &str, expected: &[&str]) {
             let hosts: Vec<_> = host.split(' ').map(str::to_owned).collect();
-            let found = addresses(&hosts, 80).unwrap_or_default();
+            let found = addresses("--host", &hosts, 80).unwrap_or_default();
             let expected: Vec<SocketAddr> = expected.iter().map(|a| a.parse().unwrap()).collect();
             assert_eq!(found, expected, "{host:?}");
         }
@@ -76,7 +82,7 @@ mod tests {
         check("0.0.0.0 127.0.0.1 ::1", &["0.0.0.0:80", "[::1]:80"]);
         check("127.0.0.1 :: ::1", &["[::]:80"]);
         check(":: 0.0.0.0 127.0.0.1", &["[::]:80", "0.0.0.0:80"]);
-        let mut found = addresses(&["localhost".to_owned()], 80).unwrap();
+        let mut found = addresses("--host", &["localhost".to_owned()], 80).unwrap();
         assert!(found.iter().all(|address| address.ip().is_loopback()));
         let count = found.len();
         found.sort();

@@ -2,9 +2,9 @@
 //!
 //! # Where to begin
 //!
-//! [`main`] is the whole command. It goes from arguments and environment, which are typed ([`flags`], [`command_line`],
-//! [`variables`]), to
-//! settings of the engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
+//! [`main`] is the whole command. It goes from arguments ([`flags`], [`command_line`]) to a configuration, which
+//! `salver-config` puts together with the environment and a file ([`serve_flags`]), from there to settings of the
+//! engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
 pub mod banner;
@@ -13,19 +13,15 @@ pub mod commands;
 pub mod failure;
 pub mod flags;
 mod hosts;
-#[cfg(feature = "tls")]
-pub mod hsts;
 mod listening;
 pub mod log;
-pub mod mount_flag;
+mod roots;
 pub mod serve_flags;
 pub mod settings;
 pub mod signal;
-pub mod tls_flags;
 #[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
-pub mod variables;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -37,15 +33,15 @@ use command_line::Unread;
 use commands::bench;
 use flags::{Bench, Cli, Command};
 use log::say;
-use variables::Variables;
+use salver_config::Environment;
 
 /// Runs the command line `arguments`, the program's name first, and says how it ended.
 ///
 /// 0 is fine, 1 failed (a taken port, say), 2 misused (a wrong value, say). Each failure is one
 /// line on standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let variables = Variables::of(std::env::vars_os());
-    let cli = match Cli::read(arguments, &variables) {
+    let environment = Environment::of(std::env::vars_os());
+    let cli = match Cli::read(arguments) {
         Ok(cli) => cli,
         // What was asked for goes to standard output.
         Err(Unread::Asked(text)) => return show(&text),
@@ -55,9 +51,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Serve(flags) => {
-            commands::serve::run(&flags, &variables.unknown(&flags::command()))
-        }
+        Command::Serve(flags) => commands::serve::run(&flags, &environment),
+        Command::Check(flags) => commands::check::run(&flags, &environment),
+        Command::Man { command } => commands::written::man(flags::command(), &command),
+        Command::Completions { shell } => commands::written::completions(flags::command(), shell),
         Command::Bench(measured) => match measured.what {
             Bench::Compare(flags) => bench::compare::run(&flags),
             Bench::Staleness(flags) => bench::staleness::run(&flags),

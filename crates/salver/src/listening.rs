@@ -1,8 +1,9 @@
-//! Flags to the addresses that are listened on.
+//! Settings to the addresses that are listened on.
+
+use salver_config::{Server, Site};
 
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
-use crate::serve_flags::ServeFlags;
 
 /// What a person is told of the addresses and their certificates.
 #[derive(Debug, Default)]
@@ -16,16 +17,19 @@ pub(crate) struct Listening {
 /// Sorts the ports: those with TLS and those without.
 ///
 /// # Errors
-/// A certificate that cannot be used, or flags that cannot be meant.
+/// A certificate that cannot be used, or settings that cannot be meant.
 pub(crate) fn listen(
-    flags: &ServeFlags,
+    server: &Server,
+    site: &Site,
     settings: &mut salver_server::Settings,
 ) -> Result<Listening, Failure> {
-    check_ports(flags)?;
-    let at_ports = addresses_at(&flags.host, &flags.port)?;
-    settings.addresses = addresses_at(&flags.host, &flags.tls.http_port)?;
+    #[cfg(not(feature = "tls"))]
+    let _ = site;
+    check_ports(server)?;
+    let at_ports = addresses_at(&server.host, &server.port)?;
+    settings.addresses = addresses_at(&server.host, &server.http_port)?;
     #[cfg(feature = "tls")]
-    if let Some((tls, warnings)) = crate::tls_settings::tls(flags, &at_ports)? {
+    if let Some((tls, warnings)) = crate::tls_settings::tls(server, site, &at_ports)? {
         let certificates = tls.handshakes.certificates().summary();
         settings.tls = Some(tls);
         return Ok(Listening {
@@ -38,13 +42,16 @@ pub(crate) fn listen(
 }
 
 /// A port cannot be had twice, whatever is spoken there.
-fn check_ports(flags: &ServeFlags) -> Result<(), Failure> {
-    let named = |flag, ports: &[u16]| ports.iter().map(|&port| (flag, port)).collect::<Vec<_>>();
+fn check_ports(server: &Server) -> Result<(), Failure> {
+    let named = |name: String, ports: &[u16]| {
+        let each = ports.iter().map(|&port| (name.clone(), port));
+        each.collect::<Vec<_>>()
+    };
+    let redirect = &server.https_redirect;
     let all = [
-        named("--port", &flags.port),
-        named("--http-port", &flags.tls.http_port),
-        #[cfg(feature = "tls")]
-        named("--https-redirect", flags.tls.https_redirect.as_slice()),
+        named(server.port.name(), &server.port),
+        named(server.http_port.name(), &server.http_port),
+        named(redirect.name(), redirect.as_slice()),
     ]
     .concat();
     for (number, (flag, port)) in all.iter().enumerate() {

@@ -1,20 +1,19 @@
-//! Flags to settings of the engine and the server, checked once: what cannot work is refused here,
+//! A configuration to settings of the engine and the server, checked once: what cannot work is refused here,
 //! before a port is taken.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use salver_assets::source::Kind;
 use salver_assets::strategy::{self, Transport};
-use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
+use salver_assets::{Config, ContentCoding, DirectorySource, Mount, Symlinks};
 use salver_bench::environment::Environment;
+use salver_config::values::{self, Coding, Spa};
+use salver_config::{Configuration, Origin, Server, Setting, Site};
 
 use crate::failure::Failure;
 use crate::listening::{Listening, listen};
-use crate::mount_flag::MountFlag;
-use crate::serve_flags::ServeFlags;
-use crate::values::Spa;
+use crate::roots::{absolute, has_file, kind, neither, open};
 
 /// Everything that `salver serve` needs to know.
 #[derive(Debug)]
@@ -53,88 +52,94 @@ pub struct Shown {
 }
 
 impl Settings {
-    /// Checks the flags against each other and against the file system. Opens the directories and
+    /// Checks a configuration against itself and against the file system. Opens the directories and
     /// walks none.
     ///
     /// # Errors
     /// The first thing that cannot work, and what to do.
-    pub fn from_flags(flags: &ServeFlags) -> Result<Self, Failure> {
-        let mut engine = engine(flags)?;
-        let (server, listening) = server(flags)?;
+    pub fn new(configuration: &Configuration) -> Result<Self, Failure> {
+        if let Some(text) = unserved(configuration).into_iter().next() {
+            return Err(Failure::Misused(text));
+        }
+        let mut sites = configuration.sites.iter();
+        let site = sites.next().ok_or_else(|| {
+            Failure::Misused("there is no site: give a directory to serve".to_owned())
+        })?;
+        Settings::of_site(&configuration.server, site)
+    }
+
+    /// The settings of a server that shows one site.
+    ///
+    /// # Errors
+    /// The first thing that cannot work, and what to do.
+    pub(crate) fn of_site(configured: &Server, site: &Site) -> Result<Self, Failure> {
+        let mut engine = engine(configured, site)?;
+        let (server, listening) = server(configured, site)?;
         let default = server.cache_max_file();
-        engine.cache_max_file = flags.cache_max_file.unwrap_or(default);
+        engine.cache_max_file = configured.cache_max_file.unwrap_or(default);
         let mut settings = Settings {
             engine,
             server,
             shown: Vec::new(),
             certificates: listening.certificates,
             warnings: listening.warnings,
-            prewarm: flags.prewarm && !flags.no_cache,
-            statistics: flags.statistics,
-            quiet: flags.quiet,
+            prewarm: *configured.prewarm && *site.cache,
+            statistics: *configured.statistics,
+            quiet: *configured.quiet,
         };
-        settings.warn_of_sizes(flags);
-        settings.add_root(flags)?;
-        for (name, mounts) in [
-            ("--mount", &flags.mount),
-            ("--mount-plain", &flags.mount_plain),
-        ] {
-            for mount in mounts {
-                let added = settings.add_mount(mount, name == "--mount", flags);
-                added.map_err(|failure| of_mount(name, mount, failure))?;
+        settings.warn_of_sizes(configured, site);
+        settings.add_root(site)?;
+        for (mounts, is_cached) in [(&site.mount, true), (&site.mount_plain, false)] {
+            for mount in mounts.iter() {
+                let added = settings.add_mount(mount, is_cached, links(site));
+                added.map_err(|failure| of_mount(&mounts.name(), mount, failure))?;
             }
         }
         Ok(settings)
     }
 
-    fn warn_of_sizes(&mut self, flags: &ServeFlags) {
-        if flags.no_cache {
-            if flags.prewarm {
-                self.warnings
-                    .push("--prewarm does nothing together with --no-cache".to_owned());
+    fn warn_of_sizes(&mut self, server: &Server, site: &Site) {
+        let size_name = server.cache_size.name();
+        if !*site.cache {
+            if *server.prewarm {
+                self.warnings.push(format!(
+                    "{} does nothing together with {}",
+                    server.prewarm.name(),
+                    site.cache.name()
+                ));
             }
             return;
         }
         let memory = Environment::now([]).memory_bytes;
-        if let Some(memory) = memory.filter(|memory| flags.cache_size > *memory) {
+        if let Some(memory) = memory.filter(|memory| *server.cache_size > *memory) {
             self.warnings.push(format!(
-                "--cache-size is more than the memory of this machine, {}: when it is used up, the \
+                "{size_name} is more than the memory of this machine, {}: when it is used up, the \
                  system ends the server",
                 size(memory)
             ));
         }
         let most = self.engine.keep_up_to();
         // What nobody asked for is no reason to warn, as long as small files are kept.
-        let asked = flags.cache_max_file;
+        let asked = *server.cache_max_file;
         if most < asked.unwrap_or(strategy::cache_max_file(Transport::KernelSends)) {
             self.warnings.push(format!(
-                "files beyond {} are not kept in memory: --cache-max-file is more than a \
-                 sixteenth of --cache-size",
-                size(most)
+                "files beyond {} are not kept in memory: {} is more than a sixteenth of {size_name}",
+                size(most),
+                server.cache_max_file.name()
             ));
         }
     }
 
-    fn add_root(&mut self, flags: &ServeFlags) -> Result<(), Failure> {
-        let path = absolute(&flags.path)?;
-        let source = match kind(&path)? {
-            Kind::Directory => open(&self.engine, &path, flags.symlinks.into())?,
-            Kind::File => {
-                let name = path.file_name().unwrap_or_default();
-                return Err(Failure::Misused(format!(
-                    "{path:?} is a file: give a directory, and for this one file --mount /{}=FILE",
-                    name.display()
-                )));
-            }
-            Kind::Other => return Err(neither(&path)),
+    fn add_root(&mut self, site: &Site) -> Result<(), Failure> {
+        let (path, source) = self
+            .open_root(site)
+            .map_err(|failure| of_file(&site.root, failure))?;
+        let fallback = match &*site.spa {
+            Spa::Off => None,
+            Spa::Index => self.engine.index.first().cloned(),
+            Spa::File(file) => Some(file.clone()),
         };
-        let fallback = match &flags.spa {
-            None | Some(Spa::Off) => None,
-            Some(Spa::Index) => self.engine.index.first().cloned(),
-            Some(Spa::File(file)) => Some(file.clone()),
-        };
-        if flags.path == Path::new(".") && !(flags.mount.is_empty() && flags.mount_plain.is_empty())
-        {
+        if *site.root == Path::new(".") && !(site.mount.is_empty() && site.mount_plain.is_empty()) {
             self.warnings.push(format!(
                 "besides what is mounted, / shows the current directory, {path:?}: give another PATH if \
                  that is not meant"
@@ -144,17 +149,33 @@ impl Settings {
         Ok(())
     }
 
+    fn open_root(&self, site: &Site) -> Result<(PathBuf, DirectorySource), Failure> {
+        let path = absolute(&site.root)?;
+        let source = match kind(&path)? {
+            Kind::Directory => open(&self.engine, &path, links(site))?,
+            Kind::File => {
+                let name = path.file_name().unwrap_or_default();
+                return Err(Failure::Misused(format!(
+                    "{path:?} is a file: give a directory, and for this one file --mount /{}=FILE",
+                    name.display()
+                )));
+            }
+            Kind::Other => return Err(neither(&path)),
+        };
+        Ok((path, source))
+    }
+
     fn add_mount(
         &mut self,
-        mount: &MountFlag,
+        mount: &values::Mount,
         cached: bool,
-        flags: &ServeFlags,
+        links: Symlinks,
     ) -> Result<(), Failure> {
-        let MountFlag { prefix, path } = mount;
+        let values::Mount { prefix, path } = mount;
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
-                let source = open(&self.engine, &path, flags.symlinks.into())?;
+                let source = open(&self.engine, &path, links)?;
                 self.add_tree(prefix, path, source, None, cached);
             }
             Kind::File => {
@@ -233,18 +254,67 @@ impl Settings {
 }
 
 /// A failure that says which mount it is of.
-fn of_mount(name: &str, mount: &MountFlag, failure: Failure) -> Failure {
-    let MountFlag { prefix, path } = mount;
-    let say = |text: String| {
-        format!(
-            "{name} {prefix}={}: {text}",
-            path.to_string_lossy().escape_debug()
-        )
-    };
-    match failure {
-        Failure::Misused(text) => Failure::Misused(say(text)),
-        Failure::Failed(text) => Failure::Failed(say(text)),
+fn of_mount(name: &str, mount: &values::Mount, failure: Failure) -> Failure {
+    let values::Mount { prefix, path } = mount;
+    let path = path.to_string_lossy();
+    failure.of(&format!("{name} {prefix}={}", path.escape_debug()))
+}
+
+/// A failure that says which line of a file it is of, if a file has the setting.
+fn of_file<T>(setting: &Setting<T>, failure: Failure) -> Failure {
+    match setting.origin() {
+        Origin::File(_) => failure.of(&setting.name()),
+        _ => failure,
     }
+}
+
+/// What a configuration says and no server does: a line each.
+pub(crate) fn unserved(configuration: &Configuration) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(place) = configuration
+        .sites
+        .get(1)
+        .and_then(|site| site.place.as_ref())
+    {
+        lines.push(format!(
+            "{place}: a second site is not served: start a server for each site"
+        ));
+    }
+    for site in &configuration.sites {
+        let said = [
+            (site.hosts.is_said(), site.hosts.name()),
+            (site.error_pages.is_said(), site.error_pages.name()),
+            (site.env_variables.is_said(), site.env_variables.name()),
+            (site.env_script.is_said(), site.env_script.name()),
+            (
+                site.env_placeholders.is_said(),
+                site.env_placeholders.name(),
+            ),
+            (site.rules.is_said(), site.rules.name()),
+        ];
+        let named = said.into_iter().filter(|(is_said, _)| *is_said);
+        lines.extend(named.map(|(_, name)| format!("{name} is not served: leave it out")));
+    }
+    lines
+}
+
+/// Which links the engine follows.
+fn links(site: &Site) -> Symlinks {
+    match *site.symlinks {
+        values::Symlinks::None => Symlinks::None,
+        values::Symlinks::Beneath => Symlinks::Beneath,
+        values::Symlinks::Any => Symlinks::Any,
+    }
+}
+
+/// Which siblings the engine looks for.
+fn codings(site: &Site) -> Vec<ContentCoding> {
+    let coding = |coding: &Coding| match coding {
+        Coding::Brotli => ContentCoding::Brotli,
+        Coding::Zstd => ContentCoding::Zstd,
+        Coding::Gzip => ContentCoding::Gzip,
+    };
+    site.precompressed.0.iter().map(coding).collect()
 }
 
 /// A cache of fewer bytes holds no page of a site, only bookkeeping.
@@ -253,113 +323,70 @@ const LEAST_CACHE: u64 = 64 * 1024;
 /// The least memory that connections can be served with, in bytes.
 const LEAST_MEMORY: u64 = 1024 * 1024;
 
-fn engine(flags: &ServeFlags) -> Result<Config, Failure> {
-    if flags.connection_memory < LEAST_MEMORY {
-        let text = "--connection-memory is too little for any connection: give 1MiB or more";
-        return Err(Failure::Misused(text.to_owned()));
-    }
-    if !flags.no_cache && flags.cache_size < LEAST_CACHE {
+fn engine(server: &Server, site: &Site) -> Result<Config, Failure> {
+    if *server.connection_memory < LEAST_MEMORY {
         return Err(Failure::Misused(format!(
-            "--cache-size of {} holds next to nothing: give 64KiB or more, or --no-cache to keep \
+            "{} is too little for any connection: give 1MiB or more",
+            server.connection_memory.name()
+        )));
+    }
+    if *site.cache && *server.cache_size < LEAST_CACHE {
+        return Err(Failure::Misused(format!(
+            "{} of {} holds next to nothing: give 64KiB or more, or --no-cache to keep \
              nothing in memory",
-            size(flags.cache_size)
+            server.cache_size.name(),
+            size(*server.cache_size)
         )));
     }
     Ok(Config {
         mounts: Vec::new(),
-        index: flags.index.clone(),
-        precompressed: flags.precompressed.0.clone(),
-        cache_size: usize::try_from(flags.cache_size).unwrap_or(usize::MAX),
-        sendfile_from: flags.sendfile_from,
-        open_files: usize::try_from(flags.open_files).unwrap_or(usize::MAX),
-        cache: !flags.no_cache,
-        coalesce: !flags.no_coalesce,
-        revalidate: flags.revalidate,
-        dotfiles: flags.dotfiles,
+        index: site.index.to_vec(),
+        precompressed: codings(site),
+        cache_size: usize::try_from(*server.cache_size).unwrap_or(usize::MAX),
+        sendfile_from: *server.sendfile_from,
+        open_files: usize::try_from(*server.open_files).unwrap_or(usize::MAX),
+        cache: *site.cache,
+        coalesce: *server.coalesce,
+        revalidate: *server.revalidate,
+        dotfiles: *site.dotfiles,
         ..Config::default()
     })
 }
 
 /// The server's settings, and what a person is told of the addresses.
-fn server(flags: &ServeFlags) -> Result<(salver_server::Settings, Listening), Failure> {
+fn server(
+    configured: &Server,
+    site: &Site,
+) -> Result<(salver_server::Settings, Listening), Failure> {
     let defaults = salver_server::Settings::default();
-    if flags.tls.no_http1 && flags.tls.no_http2 {
-        let text = "--no-http1 and --no-http2 leave nothing to speak over TCP: drop one of them";
-        return Err(Failure::Misused(text.to_owned()));
+    if !*configured.http1 && !*configured.http2 {
+        return Err(Failure::Misused(format!(
+            "{} and {} leave nothing to speak over TCP: drop one of them",
+            configured.http1.name(),
+            configured.http2.name()
+        )));
     }
     let mut settings = salver_server::Settings {
-        http1: !flags.tls.no_http1,
-        http2: !flags.tls.no_http2,
+        http1: *configured.http1,
+        http2: *configured.http2,
         #[cfg(feature = "http3")]
-        http3: !flags.tls.no_http3,
-        workers: flags.workers.map_or(defaults.workers, usize::from),
-        max_connections: usize::try_from(flags.max_connections).unwrap_or(usize::MAX),
-        idle_timeout: flags.idle_timeout,
-        header_timeout: flags.header_timeout,
-        send_timeout: flags.send_timeout,
-        min_rate: flags.min_rate,
-        answer_timeout: flags.answer_timeout,
-        max_connections_per_client: flags
+        http3: *configured.http3,
+        workers: configured.workers.map_or(defaults.workers, usize::from),
+        max_connections: usize::try_from(*configured.max_connections).unwrap_or(usize::MAX),
+        idle_timeout: *configured.idle_timeout,
+        header_timeout: *configured.header_timeout,
+        send_timeout: *configured.send_timeout,
+        min_rate: *configured.min_rate,
+        answer_timeout: *configured.answer_timeout,
+        max_connections_per_client: configured
             .max_connections_per_client
             .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
-        connection_memory: flags.connection_memory,
-        grace: flags.drain,
+        connection_memory: *configured.connection_memory,
+        grace: *configured.drain,
         ..defaults
     };
-    let listening = listen(flags, &mut settings)?;
+    let listening = listen(configured, site, &mut settings)?;
     Ok((settings, listening))
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| unusable(path, &error))
-}
-
-fn kind(path: &Path) -> Result<Kind, Failure> {
-    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
-    Ok(if metadata.is_dir() {
-        Kind::Directory
-    } else if metadata.is_file() {
-        Kind::File
-    } else {
-        Kind::Other
-    })
-}
-
-fn open(engine: &Config, path: &Path, links: Symlinks) -> Result<DirectorySource, Failure> {
-    // A directory can be named without the right to look up names in it.
-    std::fs::metadata(path.join("."))
-        .and_then(|_| engine.open_directory(path, links))
-        .map_err(|error| unusable(path, &error))
-}
-
-/// Whether a request would find this file: by the same walk, under the same rules.
-fn has_file(source: &DirectorySource, name: &str) -> bool {
-    let wait = Patience::MayWait;
-    let found = source
-        .view(wait)
-        .and_then(|view| view.stat(name.as_bytes(), wait));
-    found.is_ok_and(|metadata| metadata.kind == Kind::File)
-}
-
-fn neither(path: &Path) -> Failure {
-    Failure::Misused(format!(
-        "{path:?} is neither a directory nor a file: give a directory to serve"
-    ))
-}
-
-fn unusable(path: &Path, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Failure::Misused(format!(
-            "{path:?} does not exist: give a directory or a file that is there"
-        )),
-        io::ErrorKind::InvalidInput => {
-            Failure::Misused(format!("{path:?} is no path: give a directory to serve"))
-        }
-        io::ErrorKind::PermissionDenied => Failure::Failed(format!(
-            "{path:?} cannot be entered: run salver as a user who may, or change its permissions"
-        )),
-        _ => Failure::Failed(format!("{path:?} cannot be opened: {error}")),
-    }
 }
 
 /// A size for people.
@@ -370,25 +397,28 @@ pub(crate) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use salver_assets::digest::DECODED;
+
     use super::*;
+
+    /// The settings of a command line.
+    fn settings(root: &Path, more: &[&str]) -> Settings {
+        let arguments = ["salver", "serve", root.to_str().unwrap()];
+        let cli = crate::flags::Cli::read(arguments.iter().chain(more)).unwrap();
+        let crate::flags::Command::Serve(flags) = cli.command else {
+            panic!("another command")
+        };
+        let nothing = salver_config::Environment::default();
+        Settings::new(&flags.configuration(&nothing).unwrap()).unwrap()
+    }
 
     #[test]
     fn the_bounds_of_clients_are_as_the_flags_say() {
         let root = tempfile::tempdir().unwrap();
-        let mut arguments = vec!["salver", "serve", root.path().to_str().unwrap()];
-        arguments.extend([
-            "--max-connections-per-client",
-            "7",
-            "--connection-memory",
-            "3MiB",
-        ]);
-        arguments.extend(["--min-rate", "9B", "--answer-timeout", "11s"]);
-        let cli =
-            crate::flags::Cli::read(arguments, &crate::variables::Variables::default()).unwrap();
-        let crate::flags::Command::Serve(flags) = cli.command else {
-            panic!("another command")
-        };
-        let server = Settings::from_flags(&flags).unwrap().server;
+        let mut more = vec!["--max-connections-per-client", "7"];
+        more.extend(["--connection-memory", "3MiB"]);
+        more.extend(["--min-rate", "9B", "--answer-timeout", "11s"]);
+        let server = settings(root.path(), &more).server;
         assert_eq!(server.max_connections_per_client, Some(7));
         assert_eq!((server.connection_memory, server.min_rate), (3 << 20, 9));
         assert_eq!(server.answer_timeout.as_secs(), 11);
@@ -399,17 +429,11 @@ mod tests {
     fn who_asked_for_a_self_signed_certificate_quietly_hears_nothing_of_it() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("index.html"), "x").unwrap();
-        let root = root.path().to_str().unwrap();
-        for (more, expected) in [(&[][..], 1), (&["--quiet"], 0)] {
-            let arguments = ["salver", "serve", root, "--tls-self-signed"];
-            let cli = crate::flags::Cli::read(
-                arguments.iter().chain(more),
-                &crate::variables::Variables::default(),
-            );
-            let crate::flags::Command::Serve(flags) = cli.unwrap().command else {
-                panic!("another command")
-            };
-            let warnings = Settings::from_flags(&flags).unwrap().warnings;
+        for (more, expected) in [
+            (&["--tls-self-signed"][..], 1),
+            (&["--tls-self-signed", "-q"], 0),
+        ] {
+            let warnings = settings(root.path(), more).warnings;
             assert_eq!(warnings.len(), expected, "{warnings:?}");
         }
     }
@@ -417,38 +441,31 @@ mod tests {
     #[test]
     fn what_is_shared_and_kept_is_as_the_flags_say() {
         let root = tempfile::tempdir().unwrap();
-        let root = root.path().to_str().unwrap();
+        let shown = root.path().to_str().unwrap();
         let check = |flag: &str, coalesce: bool, cached: &[bool]| {
-            let arguments = ["salver", "serve", root, flag];
-            let cli = crate::flags::Cli::read(arguments, &crate::variables::Variables::default())
-                .unwrap();
-            let crate::flags::Command::Serve(flags) = cli.command else {
-                panic!("{flag}")
-            };
-            let settings = Settings::from_flags(&flags).unwrap();
+            let settings = settings(root.path(), &[flag]);
             assert_eq!(settings.engine.coalesce, coalesce, "{flag}");
             let found: Vec<_> = settings.shown.iter().map(|shown| shown.cached).collect();
             assert_eq!(found, cached, "{flag}");
         };
         check("--coalesce", true, &[true]);
         check("--no-coalesce", false, &[true]);
-        check(&format!("--mount=/a={root}"), true, &[true, true]);
-        check(&format!("--mount-plain=/a={root}"), true, &[true, false]);
+        check(&format!("--mount=/a={shown}"), true, &[true, true]);
+        check(&format!("--mount-plain=/a={shown}"), true, &[true, false]);
     }
 
     #[test]
-    fn what_the_system_refuses_says_who_must_act() {
-        fn check(kind: io::ErrorKind, misused: bool, part: &str) {
-            let failure = unusable(Path::new("/a b"), &kind.into());
-            assert_eq!(matches!(failure, Failure::Misused(_)), misused, "{failure}");
-            let line = failure.to_string();
-            assert!(line.contains("\"/a b\"") && line.contains(part), "{line}");
-        }
-        check(io::ErrorKind::NotFound, true, "does not exist");
-        check(io::ErrorKind::NotADirectory, true, "does not exist");
-        check(io::ErrorKind::InvalidInput, true, "is no path");
-        check(io::ErrorKind::PermissionDenied, false, "permissions");
-        check(io::ErrorKind::StorageFull, false, "cannot be opened");
+    fn codings_and_links_are_those_of_the_engine() {
+        let root = tempfile::tempdir().unwrap();
+        let check = |flag: &str, expected: &[ContentCoding]| {
+            assert_eq!(
+                settings(root.path(), &[flag]).engine.precompressed,
+                expected
+            );
+        };
+        // The default is what this build can verify, and nothing else can be asked for.
+        check("--no-prewarm", DECODED);
+        check("--precompressed=none", &[]);
     }
 
     #[test]

@@ -1,18 +1,16 @@
-//! Flags for TLS to the server's settings.
+//! Settings for TLS to those of the server.
 
 #[cfg(feature = "self-signed")]
 mod self_signed;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use salver_config::{Server, Site};
 use salver_server::TlsSettings;
 use salver_server::tls::{CertificateError, CertificateFiles, Certificates, Handshakes};
 
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
-use crate::hsts::Hsts;
-use crate::serve_flags::ServeFlags;
 
 /// What to do where TLS is needed and there is none.
 const REMEDY: &str = match cfg!(feature = "self-signed") {
@@ -24,13 +22,14 @@ const REMEDY: &str = match cfg!(feature = "self-signed") {
 /// `None` without TLS.
 ///
 /// # Errors
-/// A certificate that cannot be used, or flags that cannot be meant.
+/// A certificate that cannot be used, or settings that cannot be meant.
 pub(crate) fn tls(
-    flags: &ServeFlags,
+    server: &Server,
+    site: &Site,
     addresses: &[SocketAddr],
 ) -> Result<Option<(TlsSettings, Vec<String>)>, Failure> {
-    let Some((certificates, warnings)) = certificates(flags)? else {
-        check_needs_no_tls(flags)?;
+    let Some((certificates, warnings)) = certificates(server, site)? else {
+        check_needs_no_tls(server, site)?;
         return Ok(None);
     };
     let handshakes = Handshakes::new(certificates)
@@ -38,31 +37,38 @@ pub(crate) fn tls(
     let tls = TlsSettings {
         handshakes,
         addresses: addresses.to_vec(),
-        redirects: addresses_at(&flags.host, flags.tls.https_redirect.as_slice())?,
-        hsts: hsts(flags),
+        redirects: addresses_at(&server.host, server.https_redirect.as_slice())?,
+        hsts: *site.hsts,
     };
     Ok(Some((tls, warnings)))
 }
 
-/// The certificates that the flags name, or one that is made, with what a person should know of them;
+/// The certificates that are named, or one that is made, with what a person should know of them;
 /// `None` without TLS.
-fn certificates(flags: &ServeFlags) -> Result<Option<(Certificates, Vec<String>)>, Failure> {
-    let (certificates, keys) = (&flags.tls.tls_cert, &flags.tls.tls_key);
+fn certificates(
+    server: &Server,
+    site: &Site,
+) -> Result<Option<(Certificates, Vec<String>)>, Failure> {
+    #[cfg(not(feature = "self-signed"))]
+    let _ = server;
+    let (certificates, keys) = (&site.tls_cert, &site.tls_key);
     if certificates.len() != keys.len() {
         return Err(Failure::Misused(format!(
-            "{} --tls-cert and {} --tls-key: give each certificate its key, in the same order",
+            "{} {} and {} {}: give each certificate its key, in the same order",
             certificates.len(),
-            keys.len()
+            certificates.name(),
+            keys.len(),
+            keys.name()
         )));
     }
     #[cfg(feature = "self-signed")]
-    if let Some(made) = self_signed::certificates(flags)? {
+    if let Some(made) = self_signed::certificates(server, site)? {
         return Ok(Some(made));
     }
     if certificates.is_empty() {
         return Ok(None);
     }
-    let pairs = certificates.iter().zip(keys);
+    let pairs = certificates.iter().zip(keys.iter());
     let files = pairs.map(|(certificate, key)| CertificateFiles {
         certificate: certificate.clone(),
         key: key.clone(),
@@ -79,18 +85,11 @@ fn failed(error: CertificateError) -> Failure {
     }
 }
 
-fn hsts(flags: &ServeFlags) -> Option<Duration> {
-    match flags.tls.hsts? {
-        Hsts::Off => None,
-        Hsts::For(time) => Some(time),
-    }
-}
-
-fn check_needs_no_tls(flags: &ServeFlags) -> Result<(), Failure> {
-    let named = if hsts(flags).is_some() {
-        "--hsts"
-    } else if flags.tls.https_redirect.is_some() {
-        "--https-redirect"
+fn check_needs_no_tls(server: &Server, site: &Site) -> Result<(), Failure> {
+    let named = if site.hsts.is_some() {
+        site.hsts.name()
+    } else if server.https_redirect.is_some() {
+        server.https_redirect.name()
     } else {
         return Ok(());
     };

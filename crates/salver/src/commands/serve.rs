@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 
 use salver_assets::{Engine, Prewarmed, Statistics};
+use salver_config::Environment;
 use salver_server::Server;
 
 use crate::banner::banner;
@@ -23,18 +24,18 @@ enum Event {
     Ended(io::Result<()>),
 }
 
-/// Serves until a signal, and then until the answers under way are finished. `remarks` are what is
-/// to be said before anything else, a line each.
+/// Serves until a signal, and then until the answers under way are finished.
 ///
 /// # Errors
 /// Why it could not start, or what ended it.
-pub fn run(flags: &ServeFlags, remarks: &[String]) -> Result<(), Failure> {
+pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure> {
+    let configuration = flags.configuration(environment).map_err(first)?;
     // From here on nothing is said but through the log, which holds up neither start nor end.
-    log::start(flags.quiet).map_err(failed("the log"))?;
-    for remark in remarks {
+    log::start(*configuration.server.quiet).map_err(failed("the log"))?;
+    for remark in environment.unknown() {
         tracing::warn!("{remark}");
     }
-    let settings = Settings::from_flags(flags)?;
+    let settings = Settings::new(&configuration)?;
     let engine = Engine::new(settings.engine.clone())
         .map_err(|error| Failure::Misused(error.to_string()))?;
     let server = Server::bind(engine.clone(), settings.server.clone())
@@ -96,6 +97,21 @@ pub fn run(flags: &ServeFlags, remarks: &[String]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The first of several failures, in one line that says how to hear of the others.
+fn first(failures: Vec<Failure>) -> Failure {
+    let more = failures.len().saturating_sub(1);
+    let mut failures = failures.into_iter();
+    let Some(first) = failures.next() else {
+        return Failure::Failed("the configuration cannot be read".to_owned());
+    };
+    match first {
+        Failure::Misused(text) if more > 0 => Failure::Misused(format!(
+            "{text} (and {more} more: `salver check` with the same arguments says all)"
+        )),
+        first => first,
+    }
 }
 
 /// Runs `work` on a thread of its own; what it gives becomes an event.

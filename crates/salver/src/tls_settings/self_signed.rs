@@ -2,29 +2,32 @@
 
 use std::net::IpAddr;
 
+use salver_config::{Server, Site};
 use salver_server::tls::Certificates;
 
 use super::failed;
 use crate::failure::Failure;
 use crate::hosts::bare;
-use crate::serve_flags::ServeFlags;
 
-/// The certificate, with what a person should know of it; `None` if the flags ask for none.
+/// The certificate, with what a person should know of it; `None` if none is asked for.
 pub(super) fn certificates(
-    flags: &ServeFlags,
+    server: &Server,
+    site: &Site,
 ) -> Result<Option<(Certificates, Vec<String>)>, Failure> {
-    if !flags.tls.tls_self_signed {
+    if !*server.tls_self_signed {
         return Ok(None);
     }
-    if !flags.tls.tls_cert.is_empty() {
-        return Err(Failure::Misused(
-            "--tls-self-signed and --tls-cert contradict each other: give one of them".to_owned(),
-        ));
+    if !site.tls_cert.is_empty() {
+        return Err(Failure::Misused(format!(
+            "{} and {} contradict each other: give one of them",
+            server.tls_self_signed.name(),
+            site.tls_cert.name()
+        )));
     }
-    let made = Certificates::self_signed(&own_names(&flags.host)).map_err(failed)?;
+    let made = Certificates::self_signed(&own_names(&server.host)).map_err(failed)?;
     let mut warnings = Vec::new();
     // Who asked for it and wants to hear little has no use for that.
-    if !flags.quiet {
+    if !*server.quiet {
         warnings.push(
             "nobody vouches for the self-signed certificate: browsers warn before they show a page"
                 .to_owned(),

@@ -5,11 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     (
         "salver",
-        &["salver-server", "salver-assets", "salver-bench"],
+        &[
+            "salver-server",
+            "salver-assets",
+            "salver-bench",
+            "salver-config",
+        ],
     ),
+    ("salver-config", &[]),
     (
         "salver-server",
         &[
@@ -36,6 +42,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("salver-os", &[]),
     ("salver-coalesce", &[]),
     ("salver-rules", &["salver-semantics"]),
+    ("salver-access-log", &["salver-semantics"]),
+    ("salver-forwarded", &[]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
     ("salver-test", &[]),

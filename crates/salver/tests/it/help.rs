@@ -1,9 +1,11 @@
-//! What `--help` promises is complete, and docs/serve.md says the same.
+//! What `--help` promises is complete, and docs/settings.md says the same.
 
 use salver::flags::command;
-use salver::variables;
 
-const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md"));
+const PAGE: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/settings.md"
+));
 
 /// Long name, environment variable and default of each flag of `serve`.
 fn flags() -> Vec<(String, Option<String>, Vec<String>)> {
@@ -17,7 +19,7 @@ fn flags() -> Vec<(String, Option<String>, Vec<String>)> {
             let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
             (
                 flag.get_long().unwrap().to_owned(),
-                variables::name(flag),
+                variable(flag),
                 flag.get_default_values()
                     .iter()
                     .map(|value| text(value))
@@ -25,6 +27,13 @@ fn flags() -> Vec<(String, Option<String>, Vec<String>)> {
             )
         })
         .collect()
+}
+
+/// The variable that the help of a flag names.
+fn variable(flag: &clap::Arg) -> Option<String> {
+    let help = flag.get_help()?.to_string();
+    let (_, rest) = help.split_once("[env: ")?;
+    rest.strip_suffix(']').map(str::to_owned)
 }
 
 #[test]
@@ -50,7 +59,7 @@ fn help_and_documents_name_every_flag_with_its_default() {
         let flag = format!("--{long}");
         let lines: Vec<_> = PAGE.lines().filter(|line| line.contains(&flag)).collect();
         assert!(help.contains(&flag), "{flag} is not in --help");
-        assert!(!lines.is_empty(), "{flag} is not in docs/serve.md");
+        assert!(!lines.is_empty(), "{flag} is not in docs/settings.md");
         let env = format!("[env: {}]", env.unwrap_or_default());
         assert!(help.contains(&env), "{env} is not in --help");
         for default in defaults.iter().filter(|default| *default != "false") {
@@ -63,7 +72,7 @@ fn help_and_documents_name_every_flag_with_its_default() {
                 .any(|line| line.contains(&format!("`{default}`")));
             assert!(
                 row,
-                "docs/serve.md does not say that the default of {flag} is `{default}`"
+                "docs/settings.md does not say that the default of {flag} is `{default}`"
             );
         }
     }

@@ -28,6 +28,7 @@ mod bench_transport;
 mod bench_ui;
 mod boundaries;
 mod cli;
+mod configuration;
 mod conformance;
 mod conformance_program;
 mod curl;

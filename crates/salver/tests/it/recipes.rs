@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use crate::common::documents::{Document, all, root};
 use crate::common::{PATIENCE, Running, site, stop};
-use salver::flags::{Cli, command};
-use salver::variables::{self, Variables};
+use salver::flags::Cli;
 
 /// The texts of all blocks in a language, in all documents.
 fn blocks(language: &str) -> Vec<String> {
@@ -42,9 +41,8 @@ fn words(line: &str) -> Vec<String> {
 
 /// The names in `NAME=value NAME=value`.
 fn check_variables(assignments: &str) {
-    let command = command();
-    let serve = command.find_subcommand("serve").unwrap();
-    let known: Vec<_> = serve.get_arguments().filter_map(variables::name).collect();
+    let flags = salver_config::table().iter().map(|entry| entry.row.flag);
+    let known: Vec<_> = flags.map(salver_config::variable).collect();
     for assignment in assignments.split_whitespace() {
         let (name, _) = assignment.split_once('=').unwrap();
         assert!(known.iter().any(|known| known == name), "{assignment}");
@@ -70,7 +68,7 @@ fn every_command_of_the_documents_is_understood() {
         let words = words
             .into_iter()
             .map(|word| word.replace("path/to/site", "."));
-        let read = Cli::read(words, &Variables::default());
+        let read = Cli::read(words);
         assert!(read.is_ok(), "{line}: {read:?}");
     }
     assert!(commands.len() >= 30, "{commands:#?}");
@@ -231,7 +229,7 @@ fn units_name_flags_and_variables_that_there_are() {
             check_variables(assignments);
         }
         if let Some(start) = line.strip_prefix("ExecStart=") {
-            let read = Cli::read(words(start), &Variables::default());
+            let read = Cli::read(words(start));
             assert!(read.is_ok(), "{line}: {read:?}");
         }
     }
@@ -261,7 +259,7 @@ fn the_container_starts_the_server_and_takes_nothing_that_was_built() {
     check_variables(line("ENV "));
     let entry: Vec<String> = serde_json::from_str(line("ENTRYPOINT ")).unwrap();
     let flags = ["--spa".to_owned()];
-    let read = Cli::read(entry.into_iter().chain(flags), &Variables::default());
+    let read = Cli::read(entry.into_iter().chain(flags));
     assert!(read.is_ok(), "{read:?}");
     let ignored = file(".dockerignore");
     let ignored: Vec<&str> = ignored.lines().collect();

@@ -91,7 +91,7 @@ fn the_document_has_both_ways_of_each_setting_quiet_and_busy() {
         false => assert_eq!(found, flags),
     }
     for setting in settings {
-        let value = salver::values::size(setting["value"].as_str().unwrap());
+        let value = salver_config::values::size(setting["value"].as_str().unwrap());
         assert_eq!(value.ok(), setting["bytes"].as_u64(), "{setting}");
         let reason = text(&setting["reason"]);
         assert!(!reason.is_empty() && !reason.contains('\n'), "{setting}");

@@ -2,12 +2,20 @@
 
 use crate::common::{Running, run, salver, site, stop};
 use clap::ArgAction;
-use salver::flags::{Cli, command};
-use salver::variables::Variables;
+use salver::flags::{Cli, Command, command};
+use salver_config::Environment;
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
-const VALUES: [&str; 8] = [
-    "7", "7s", "7MiB", "none", "::1", "x.html", "/a=b", "/x/y.pem",
+const VALUES: [&str; 9] = [
+    "7",
+    "7s",
+    "7MiB",
+    "none",
+    "::1",
+    "x.html",
+    "/a=b",
+    "/x/y.pem",
+    "/dev/null",
 ];
 
 /// What is meant by these arguments of `serve` and these variables.
@@ -16,9 +24,14 @@ fn meant(arguments: &[String], variables: &[(&str, &str)]) -> Result<String, Str
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     let words = ["salver", "serve"].map(str::to_owned).into_iter();
-    let cli = Cli::read(words.chain(arguments.iter().cloned()), &Variables::of(of));
-    cli.map(|cli| format!("{:?}", cli.command))
-        .map_err(|unread| format!("{unread:?}"))
+    let cli = Cli::read(words.chain(arguments.iter().cloned()));
+    let Command::Serve(flags) = cli.map_err(|unread| format!("{unread:?}"))?.command else {
+        panic!("another command");
+    };
+    let configuration = flags.configuration(&Environment::of(of));
+    configuration
+        .map(|configuration| format!("{configuration:?}"))
+        .map_err(|failures| format!("{failures:?}"))
 }
 
 #[test]

@@ -18,12 +18,13 @@ use salver_bench::model::Progress;
 use salver_bench::report::{CACHED, PLAIN, Report};
 use salver_bench::ui::JobProgress;
 use salver_bench::workload::Workload;
+use salver_config::values::{limit, whole};
 
 use super::own_server::{Cores, OwnServer};
 use super::scratch::ScratchDirectory;
 use super::{Watch, command_line, failure, json, or_document, print, unless_interrupted, watched};
 use crate::failure::Failure;
-use crate::values::{limit, measured_size, whole};
+use crate::values::measured_size;
 
 /// The sizes that are measured if nobody says otherwise: those of the published benchmark.
 pub const SIZES: &str = "1KiB,10KiB,50KiB,100KiB,500KiB,1MiB";

@@ -17,11 +17,11 @@ use salver_bench::compare::order::Side;
 use salver_bench::compare::{FEWEST_TRIALS, MARGIN, Plan, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::ui::JobProgress;
+use salver_config::values::{size, whole};
 
 use super::own_server::Cores;
 use super::{Watch, command_line, failure, json, print, unless_interrupted, watched};
 use crate::failure::Failure;
-use crate::values::{size, whole};
 use cold::ColdFile;
 pub use report::{Coalesced, Spread, Way};
 

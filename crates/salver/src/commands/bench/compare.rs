@@ -11,12 +11,13 @@ use salver_bench::compare::{FEWEST_TRIALS, TRIALS, Turn, text};
 use salver_bench::environment::Environment;
 use salver_bench::transport::Http;
 use salver_bench::workload::Mix;
+use salver_config::values::{limit, time, whole};
 
 use super::flags::TransportFlags;
 use super::live_view::LiveView;
 use super::{command_line, failure, json, or_document, print, stop_on_signal};
 use crate::failure::Failure;
-use crate::values::{limit, share, time, whole};
+use crate::values::share;
 
 /// Which of two servers is faster: measured in turns, judged by intervals.
 ///

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use salver_bench::transport::{Http, Transport, Trust};
-
-use crate::values::whole;
+use salver_config::values::whole;
 
 /// How servers are asked.
 #[derive(Args, Clone, Debug)]

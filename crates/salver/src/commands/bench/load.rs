@@ -22,6 +22,7 @@ use salver_bench::order::Order;
 use salver_bench::text;
 use salver_bench::threshold::{Baseline, Threshold};
 use salver_bench::workload::{Mix, Workload};
+use salver_config::values::{limit, time, whole};
 use serde::Serialize;
 
 use super::flags::TransportFlags;
@@ -29,7 +30,7 @@ use super::live_view::LiveView;
 use super::{command_line, failure, json, or_document, print, stop_on_signal};
 use crate::failure::Failure;
 use crate::log::say;
-use crate::values::{Pids, limit, number, pids, share, time, whole};
+use crate::values::{Pids, number, pids, share};
 
 /// A longer body is not held for each request.
 const LONGEST_BODY: u64 = 64 << 20;

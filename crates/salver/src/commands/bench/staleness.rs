@@ -15,13 +15,13 @@ use salver_bench::model::SCHEMA;
 use salver_bench::staleness::{Probe, Staleness, probe};
 use salver_bench::text::errors as errors_in_words;
 use salver_bench::workload::Workload;
+use salver_config::values::{limit, whole};
 use serde::Serialize;
 
 use super::flags::TransportFlags;
 use super::live_view::LiveView;
 use super::{command_line, failure, json, panicked, print, stop_on_signal};
 use crate::failure::Failure;
-use crate::values::{limit, whole};
 
 /// How long old bytes are served after a file was replaced.
 ///

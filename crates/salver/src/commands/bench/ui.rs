@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use salver_bench::error::BenchError;
 use salver_bench::ui::{Settings, Ui};
+use salver_config::values::whole;
 
 use super::failure;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::signal;
-use crate::values::whole;
 use measuring::Measuring;
 
 /// A local page that measures: bars, percentiles, and earlier runs laid over each other.

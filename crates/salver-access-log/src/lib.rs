@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! [`LogWriter::start`] starts the one thread that writes, [`LogWriter::open`] opens a log with its
+//! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Producer::log`] takes an
+//! [`Entry`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
+//!
+//! Each loop has its [`RequestIds`]; [`TraceParent`] reads and writes `traceparent`, [`CacheStatus`] writes
+//! `Cache-Status`.
+#![forbid(unsafe_code)]
+
+mod address;
+mod bell;
+mod cache_status;
+mod digits;
+mod entry;
+mod escape;
+mod format;
+mod log;
+mod notice;
+mod output;
+mod queue;
+mod rendered_second;
+mod request_id;
+mod sampling;
+mod settings;
+mod sync;
+mod trace_context;
+mod writer;
+
+pub use address::AddressText;
+pub use cache_status::{CacheState, CacheStatus};
+pub use entry::{Entry, Protocol};
+pub use format::Format;
+pub use log::{AccessLog, Producer, Statistics};
+pub use notice::Notice;
+pub use request_id::{RequestId, RequestIds};
+pub use sampling::Sampling;
+pub use settings::{Destination, Settings, Syslog, SyslogFraming, SyslogSocket};
+pub use trace_context::TraceParent;
+pub use writer::{LogWriter, OpenError};

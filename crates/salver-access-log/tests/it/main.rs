@@ -1,0 +1,11 @@
+//! The integration tests of the access log.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod common;
+mod stalled;
+mod writing;

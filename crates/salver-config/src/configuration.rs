@@ -1,0 +1,151 @@
+//! A whole configuration: the server and its sites, from everything that was said.
+
+use std::collections::HashMap;
+
+use crate::document::Table;
+use crate::fault::{Fault, Place};
+use crate::file::File;
+use crate::layers::Layers;
+use crate::resolver::{Met, Resolver};
+use crate::row::Scope;
+use crate::server::Server;
+use crate::setting::Origin;
+use crate::site::Site;
+use crate::unknown::misplaced;
+
+/// All settings of a server, each with its origin.
+#[derive(Clone)]
+pub struct Configuration {
+    /// Those of the whole server.
+    pub server: Server,
+    /// Those of each site; one at least.
+    pub sites: Vec<Site>,
+    /// What was read, in order: of the server, then of each site.
+    pub(crate) met: Vec<Vec<Met>>,
+}
+
+/// What it means, without what was written.
+impl std::fmt::Debug for Configuration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Configuration")
+            .field("server", &self.server)
+            .field("sites", &self.sites)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Configuration {
+    /// Puts together what was said.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each fault once, those of the file by line.
+    pub fn resolve(layers: &Layers<'_>) -> Result<Configuration, Vec<Fault>> {
+        let root = layers.file.map(File::root);
+        let mut faults = layers.file.map(misplaced).unwrap_or_default();
+        let tables = match layers.file.map(File::sites).transpose() {
+            Ok(tables) => tables.unwrap_or_default(),
+            Err(fault) => {
+                faults.push(fault);
+                Vec::new()
+            }
+        };
+        let mut from = Resolver::new(layers, Scope::Server, root.into_iter().collect());
+        let server = Server::read(&mut from);
+        let (met, wrong) = from.end();
+        faults.extend(wrong);
+        let (mut all_met, mut sites) = (vec![met], Vec::new());
+        let each: Vec<Option<&Table>> = match tables.is_empty() {
+            true => vec![None],
+            false => tables.iter().copied().map(Some).collect(),
+        };
+        for table in each {
+            let tables = table.into_iter().chain(root);
+            let mut from = Resolver::new(layers, Scope::Site, tables.collect());
+            let mut site = Site::read(&mut from);
+            site.place = layers
+                .file
+                .zip(table)
+                .map(|(file, table)| file.place(table.line));
+            sites.push(site);
+            let (met, wrong) = from.end();
+            faults.extend(wrong);
+            all_met.push(met);
+        }
+        if sites.len() > 1 {
+            faults.extend(of_one_site(&sites, &all_met));
+        }
+        faults.extend(without_root(&sites));
+        faults.extend(claimed_twice(&sites));
+        if faults.is_empty() {
+            return Ok(Configuration {
+                server,
+                sites,
+                met: all_met,
+            });
+        }
+        // What stands at the top of a file is read for each site.
+        let mut each: Vec<Fault> = Vec::new();
+        for fault in faults {
+            if !each.contains(&fault) {
+                each.push(fault);
+            }
+        }
+        each.sort_by_key(|fault| fault.place.as_ref().map(|place| place.line));
+        Err(each)
+    }
+}
+
+/// What is said for one site by flag or variable, where there are several.
+fn of_one_site(sites: &[Site], met: &[Vec<Met>]) -> Vec<Fault> {
+    let first = met.get(1).into_iter().flatten();
+    let said = first.filter(|met| met.entry.row.is_of_one_site);
+    let fault = |met: &Met| match &met.origin {
+        Origin::CommandLine { .. } | Origin::Environment { .. } => Some(Fault::new(format!(
+            "{} is of one site, and the file has {}: say it beneath its [[site]]",
+            met.origin,
+            sites.len()
+        ))),
+        Origin::File(_) | Origin::Default => None,
+    };
+    said.filter_map(fault).collect()
+}
+
+/// Sites of a file that do not say what they show: the current directory can hardly be meant.
+fn without_root(sites: &[Site]) -> Vec<Fault> {
+    let rootless = sites.iter().filter(|site| !site.root.is_said());
+    let fault = |place: &Place| Fault {
+        place: Some(place.clone()),
+        text: "a site without root: give root = \"DIR\"".to_owned(),
+    };
+    rootless
+        .filter_map(|site| site.place.as_ref().map(fault))
+        .collect()
+}
+
+/// Hosts that two sites have, and a second site for all others.
+fn claimed_twice(sites: &[Site]) -> Vec<Fault> {
+    let mut claimed = HashMap::new();
+    let mut faults = Vec::new();
+    for site in sites {
+        let hosts = site.hosts.iter().map(ToString::to_string);
+        let (hosts, is_default) = (hosts.collect::<Vec<_>>(), site.hosts.is_empty());
+        for host in hosts.into_iter().chain(is_default.then(String::new)) {
+            let line = site.place.as_ref().map_or(0, |place| place.line);
+            let Some(before) = claimed.insert(host.clone(), line) else {
+                continue;
+            };
+            let text = match is_default {
+                true => {
+                    format!("a second site without hosts: that at line {before} is for all others")
+                }
+                false if before == line => format!("{host} stands twice in hosts"),
+                false => format!("{host} is a host of the site at line {before}, too: choose one"),
+            };
+            faults.push(Fault {
+                place: site.place.clone(),
+                text,
+            });
+        }
+    }
+    faults
+}

@@ -1,0 +1,295 @@
+//! The settings of the whole server, and the rows of the table that describe them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, whole};
+use crate::resolver::Resolver;
+use crate::row::{ROW, Row};
+use crate::setting::Setting;
+
+const LISTENING: Row = Row {
+    heading: "Listening",
+    ..ROW
+};
+const TLS: Row = Row {
+    heading: "TLS and versions of HTTP",
+    is_left_out: !cfg!(feature = "tls"),
+    ..ROW
+};
+const VERSION: Row = Row {
+    heading: TLS.heading,
+    ..ROW
+};
+const CACHE: Row = Row {
+    heading: "Cache",
+    ..ROW
+};
+const LIMITS: Row = Row {
+    heading: "Limits",
+    ..ROW
+};
+const RUNNING: Row = Row {
+    heading: "Running",
+    ..ROW
+};
+
+/// The settings of the whole server. Sizes are in bytes.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the help of each row says what its field is")]
+pub struct Server {
+    pub config: Setting<Option<PathBuf>>,
+    pub host: Setting<Vec<String>>,
+    pub port: Setting<Vec<u16>>,
+    pub tls_self_signed: Setting<bool>,
+    pub http_port: Setting<Vec<u16>>,
+    pub https_redirect: Setting<Option<u16>>,
+    pub http1: Setting<bool>,
+    pub http2: Setting<bool>,
+    pub http3: Setting<bool>,
+    pub cache_size: Setting<u64>,
+    pub cache_max_file: Setting<Option<u64>>,
+    pub coalesce: Setting<bool>,
+    pub sendfile_from: Setting<u64>,
+    pub open_files: Setting<u32>,
+    pub revalidate: Setting<Duration>,
+    pub prewarm: Setting<bool>,
+    pub max_connections: Setting<u32>,
+    pub max_connections_per_client: Setting<Option<u32>>,
+    pub connection_memory: Setting<u64>,
+    pub idle_timeout: Setting<Duration>,
+    pub header_timeout: Setting<Duration>,
+    pub send_timeout: Setting<Duration>,
+    pub min_rate: Setting<u64>,
+    pub answer_timeout: Setting<Duration>,
+    pub workers: Setting<Option<u16>>,
+    pub drain: Setting<Duration>,
+    pub statistics: Setting<bool>,
+    pub quiet: Setting<bool>,
+}
+
+impl Server {
+    #[allow(clippy::too_many_lines, reason = "it is a table")]
+    pub(crate) fn read(from: &mut Resolver<'_>) -> Server {
+        Server {
+            config: from.optional(PATH, Row {
+                flag: "config",
+                short: Some('c'),
+                help: "The configuration file, in TOML; what the command line and variables say wins over it",
+                more: "No file is read unless it is named. `salver check` says what is wrong with one, and with \
+                       --print what each setting is and where that was said.",
+                ..RUNNING
+            }),
+            host: from.list(TEXT, Row {
+                key: "host",
+                flag: "host",
+                short: Some('H'),
+                default: "127.0.0.1",
+                help: "The address to listen on, or a name that stands for some; 0.0.0.0 is every interface over \
+                       IPv4, :: over IPv4 and IPv6. Repeatable, or separated by commas",
+                ..LISTENING
+            }),
+            port: from.list(whole(0, 65535), Row {
+                key: "port",
+                flag: "port",
+                short: Some('p'),
+                value: "PORT",
+                default: "8080",
+                help: "The port to listen on; 0 takes any free one. Repeatable, or separated by commas",
+                ..LISTENING
+            }),
+            tls_self_signed: from.switch(Row {
+                key: "tls.self-signed",
+                flag: "tls-self-signed",
+                default: "false",
+                help: "Serve over TLS at --port with a certificate for localhost and --host that is made at the \
+                       start; browsers warn of it",
+                is_left_out: !cfg!(feature = "self-signed"),
+                ..TLS
+            }),
+            http_port: from.list(whole(0, 65535), Row {
+                key: "http-port",
+                flag: "http-port",
+                value: "PORT",
+                help: "Also serve at this port, without TLS. Repeatable, or separated by commas",
+                ..LISTENING
+            }),
+            https_redirect: from.optional(whole(0, 65535), Row {
+                key: "https-redirect",
+                flag: "https-redirect",
+                value: "PORT",
+                help: "At this port redirect to the first --port, which has TLS",
+                is_left_out: TLS.is_left_out,
+                ..LISTENING
+            }),
+            http1: from.switch(Row {
+                key: "http1",
+                flag: "http1",
+                default: "true",
+                help: "Speak HTTP/1.1",
+                negated: "Do not speak HTTP/1.1: for what is only asked by a proxy or a program in HTTP/2",
+                ..VERSION
+            }),
+            http2: from.switch(Row {
+                key: "http2",
+                flag: "http2",
+                default: "true",
+                help: "Speak HTTP/2",
+                negated: "Do not speak HTTP/2",
+                ..VERSION
+            }),
+            http3: from.switch(Row {
+                key: "http3",
+                flag: "http3",
+                default: "true",
+                help: "Speak HTTP/3, where there is TLS",
+                negated: "Do not speak HTTP/3",
+                is_left_out: !cfg!(feature = "http3"),
+                ..TLS
+            }),
+            cache_size: from.one(SIZE, Row {
+                key: "cache.size",
+                flag: "cache-size",
+                default: "256MiB",
+                help: "Memory for cached files, their heads and bookkeeping",
+                ..CACHE
+            }),
+            cache_max_file: from.optional(SIZE, Row {
+                key: "cache.max-file",
+                flag: "cache-max-file",
+                otherwise: "64KiB, or 1MiB with TLS, where the kernel cannot send from files",
+                help: "The longest file that is kept in memory; at most a sixteenth of --cache-size",
+                ..CACHE
+            }),
+            coalesce: from.switch(Row {
+                key: "cache.coalesce",
+                flag: "coalesce",
+                default: "true",
+                help: "Load a file that is missing once for all who ask meanwhile",
+                negated: "Load a file for each request that finds it missing, instead of once for all that ask \
+                          meanwhile",
+                ..CACHE
+            }),
+            sendfile_from: from.one(SIZE, Row {
+                key: "sendfile-from",
+                flag: "sendfile-from",
+                default: "32KiB",
+                help: "From this length on, files that are not kept in memory leave by sendfile instead of being \
+                       read",
+                ..CACHE
+            }),
+            open_files: from.one(whole(0, 1_000_000), Row {
+                key: "open-files",
+                flag: "open-files",
+                default: "1024",
+                help: "Files beyond --cache-max-file that stay open between requests; one that nobody asks for is \
+                       closed after 10s",
+                ..CACHE
+            }),
+            revalidate: from.one(TIME, Row {
+                key: "cache.revalidate",
+                flag: "revalidate",
+                default: "1s",
+                help: "How old the last comparison of a cached file with the disk may be; 0s compares every time",
+                ..CACHE
+            }),
+            prewarm: from.switch(Row {
+                key: "cache.prewarm",
+                flag: "prewarm",
+                default: "false",
+                help: "Fill the cache before the first request is taken",
+                ..CACHE
+            }),
+            max_connections: from.one(whole(1, 10_000_000), Row {
+                key: "limits.max-connections",
+                flag: "max-connections",
+                default: "10000",
+                help: "Connections of the whole server. For one more the longest idle one is closed; if none is \
+                       idle, it is answered 503",
+                ..LIMITS
+            }),
+            max_connections_per_client: from.optional(whole(1, 10_000_000), Row {
+                key: "limits.max-connections-per-client",
+                flag: "max-connections-per-client",
+                otherwise: "half of --max-connections",
+                help: "Connections of one client, an IPv4 address or an IPv6 network (/56); further ones are \
+                       answered 503. Behind a proxy all are the proxy's",
+                ..LIMITS
+            }),
+            connection_memory: from.one(SIZE, Row {
+                key: "limits.connection-memory",
+                flag: "connection-memory",
+                default: "512MiB",
+                help: "Memory for what connections hold: themselves, answers that are not taken yet, what is read \
+                       ahead for them. It is shared fairly; the cache is not part of it",
+                ..LIMITS
+            }),
+            idle_timeout: from.one(TIME_LIMIT, Row {
+                key: "limits.idle-timeout",
+                flag: "idle-timeout",
+                default: "60s",
+                help: "How long a connection may wait for its next request",
+                ..LIMITS
+            }),
+            header_timeout: from.one(TIME_LIMIT, Row {
+                key: "limits.header-timeout",
+                flag: "header-timeout",
+                default: "10s",
+                help: "How long the head of a request may take",
+                ..LIMITS
+            }),
+            send_timeout: from.one(TIME_LIMIT, Row {
+                key: "limits.send-timeout",
+                flag: "send-timeout",
+                default: "30s",
+                help: "How long a client may take nothing of its answer",
+                ..LIMITS
+            }),
+            min_rate: from.one(SIZE, Row {
+                key: "limits.min-rate",
+                flag: "min-rate",
+                default: "128B",
+                help: "What a client has to take of its answer each second; who takes less for --send-timeout is \
+                       treated as one that takes nothing. 0: any byte will do",
+                ..LIMITS
+            }),
+            answer_timeout: from.one(TIME_LIMIT, Row {
+                key: "limits.answer-timeout",
+                flag: "answer-timeout",
+                default: "30s",
+                help: "How long an answer may be waited for, on a slow disk say; then it is 503",
+                ..LIMITS
+            }),
+            workers: from.optional(whole(1, 1024), Row {
+                key: "workers",
+                flag: "workers",
+                otherwise: "one per core",
+                help: "Threads that serve",
+                ..RUNNING
+            }),
+            drain: from.one(TIME, Row {
+                key: "drain",
+                flag: "drain",
+                default: "10s",
+                help: "How long the end waits for answers under way; 0s cuts them",
+                ..RUNNING
+            }),
+            statistics: from.switch(Row {
+                key: "statistics",
+                flag: "statistics",
+                default: "false",
+                help: "When the server ends, print what it has counted, hits and loads among it, as one line of \
+                       JSON",
+                ..RUNNING
+            }),
+            quiet: from.switch(Row {
+                key: "quiet",
+                flag: "quiet",
+                short: Some('q'),
+                default: "false",
+                help: "Say only what needs attention",
+                ..RUNNING
+            }),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The settings of a site, and the rows of the table that describe them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::document::Table;
+use crate::fault::Place;
+use crate::kind::{
+    CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, URL_PATH, VARIABLE_NAME,
+    choice, mount,
+};
+use crate::resolver::Resolver;
+use crate::row::{ROW, Row};
+use crate::setting::Setting;
+use crate::values::{Codings, DEFAULT_CODINGS, ErrorPage, HostPattern, Mount, Spa, Symlinks};
+
+const CONTENT: Row = Row {
+    heading: "Content",
+    ..ROW
+};
+const TLS: Row = Row {
+    heading: "TLS and versions of HTTP",
+    is_left_out: !cfg!(feature = "tls"),
+    ..ROW
+};
+const SITE: Row = Row {
+    heading: "Sites",
+    is_of_one_site: true,
+    ..ROW
+};
+
+/// The settings of a site: what is shown to whom.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the help of each row says what its field is")]
+pub struct Site {
+    /// Its `[[site]]`; `None` for the only site of a configuration that has none.
+    pub place: Option<Place>,
+    pub root: Setting<PathBuf>,
+    pub index: Setting<Vec<String>>,
+    pub spa: Setting<Spa>,
+    pub mount: Setting<Vec<Mount>>,
+    pub mount_plain: Setting<Vec<Mount>>,
+    pub precompressed: Setting<Codings>,
+    pub dotfiles: Setting<bool>,
+    pub symlinks: Setting<Symlinks>,
+    pub cache: Setting<bool>,
+    pub tls_cert: Setting<Vec<PathBuf>>,
+    pub tls_key: Setting<Vec<PathBuf>>,
+    pub hsts: Setting<Option<Duration>>,
+    pub hosts: Setting<Vec<HostPattern>>,
+    pub error_pages: Setting<Vec<ErrorPage>>,
+    pub env_variables: Setting<Vec<String>>,
+    pub env_script: Setting<Option<String>>,
+    pub env_placeholders: Setting<bool>,
+    pub rules: Setting<Vec<Table>>,
+}
+
+impl Site {
+    #[allow(clippy::too_many_lines, reason = "it is a table")]
+    pub(crate) fn read(from: &mut Resolver<'_>) -> Site {
+        Site {
+            place: None,
+            root: from.one(PATH, Row {
+                key: "root",
+                flag: "path",
+                is_positional: true,
+                value: "PATH",
+                default: ".",
+                help: "The directory to serve",
+                heading: "Content",
+                ..SITE
+            }),
+            index: from.list(INDEX_NAME, Row {
+                key: "index",
+                flag: "index",
+                value: "NAME",
+                default: "index.html",
+                help: "File names that stand for their directory; the first that is there wins. Repeatable, or \
+                       separated by commas",
+                ..CONTENT
+            }),
+            spa: from.one(SPA, Row {
+                key: "spa",
+                flag: "spa",
+                value: "FILE",
+                default: "false",
+                help: "Answer unknown paths that do not look like a file with this file of PATH and 200, as \
+                       single-page applications need [default without FILE: the first index name]",
+                ..CONTENT
+            }),
+            mount: from.list(mount(true), Row {
+                key: "mount",
+                flag: "mount",
+                help: "Show another directory, or one file, at a path. Repeatable, or separated by commas",
+                heading: "Content",
+                ..SITE
+            }),
+            mount_plain: from.list(mount(false), Row {
+                key: "mount",
+                flag: "mount-plain",
+                help: "Like --mount, but nothing of it is kept in memory: its files are read for each request",
+                heading: "Content",
+                ..SITE
+            }),
+            precompressed: from.one(CODINGS, Row {
+                key: "precompressed",
+                flag: "precompressed",
+                value: "CODINGS",
+                default: DEFAULT_CODINGS,
+                help: "Precompressed siblings (.br, .zst, .gz) to look for; none for none",
+                ..CONTENT
+            }),
+            dotfiles: from.switch(Row {
+                key: "dotfiles",
+                flag: "dotfiles",
+                default: "false",
+                help: "Serve names that begin with a dot; .well-known always is",
+                ..CONTENT
+            }),
+            symlinks: from.one(choice(), Row {
+                key: "symlinks",
+                flag: "symlinks",
+                default: "beneath",
+                help: "Which symbolic links are followed: none, those that stay beneath their directory, or any",
+                ..CONTENT
+            }),
+            cache: from.switch(Row {
+                key: "cache.enabled",
+                flag: "cache",
+                default: "true",
+                help: "Keep files in memory",
+                negated: "Keep nothing in memory: every request is answered from disk",
+                heading: "Cache",
+                ..ROW
+            }),
+            tls_cert: from.list(PATH, Row {
+                key: "tls.certificate",
+                flag: "tls-cert",
+                help: "Serve over TLS at --port with the certificates in this PEM file, the server's own first. \
+                       Repeatable, or separated by commas, as --tls-key is: clients get the one for the host \
+                       that they ask for, or the first",
+                ..TLS
+            }),
+            tls_key: from.list(PATH, Row {
+                key: "tls.key",
+                flag: "tls-key",
+                help: "The PEM file with the private key of each --tls-cert, in the same order",
+                ..TLS
+            }),
+            hsts: from.one(HSTS, Row {
+                key: "tls.hsts",
+                flag: "hsts",
+                value: "SECONDS",
+                default: "false",
+                help: "Have browsers use nothing but TLS with this host for so long (Strict-Transport-Security) \
+                       [default without SECONDS: 31536000, a year]",
+                ..TLS
+            }),
+            hosts: from.list(HOST_PATTERN, Row {
+                key: "hosts",
+                otherwise: "all that no other site has",
+                help: "The hosts that the site answers for: names, addresses, or *.example.org for all below a \
+                       name",
+                ..SITE
+            }),
+            error_pages: from.list(ERROR_PAGE, Row {
+                key: "error-pages",
+                value: "STATUS=FILE",
+                help: "Files of the root that are the content of answers with these statuses, from 400 to 599",
+                ..SITE
+            }),
+            env_variables: from.list(VARIABLE_NAME, Row {
+                key: "env.variables",
+                value: "NAME",
+                help: "Environment variables that pages may see; none else is",
+                ..SITE
+            }),
+            env_script: from.optional(URL_PATH, Row {
+                key: "env.script",
+                value: "PATH",
+                help: "The path of a script that tells pages those variables: /env.js, say",
+                ..SITE
+            }),
+            env_placeholders: from.switch(Row {
+                key: "env.placeholders",
+                default: "false",
+                help: "Replace marked placeholders in HTML by those variables",
+                ..SITE
+            }),
+            rules: from.tables(Row {
+                key: "rule",
+                help: "Rules for paths: fields, redirects, rewrites and who may see them",
+                ..SITE
+            }),
+        }
+    }
+}

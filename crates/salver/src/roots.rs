@@ -1,0 +1,89 @@
+//! The directories and files that are served, as they lie on the disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use salver_assets::source::Kind;
+use salver_assets::{Config, DirectorySource, Patience, Source, Symlinks};
+
+use crate::failure::Failure;
+
+/// The path from the root of the file system.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| unusable(path, &error))
+}
+
+/// What lies at a path.
+pub(crate) fn kind(path: &Path) -> Result<Kind, Failure> {
+    let metadata = std::fs::metadata(path).map_err(|error| unusable(path, &error))?;
+    Ok(if metadata.is_dir() {
+        Kind::Directory
+    } else if metadata.is_file() {
+        Kind::File
+    } else {
+        Kind::Other
+    })
+}
+
+/// Opens a directory, whose files can then be looked up.
+pub(crate) fn open(
+    engine: &Config,
+    path: &Path,
+    links: Symlinks,
+) -> Result<DirectorySource, Failure> {
+    // A directory can be named without the right to look up names in it.
+    std::fs::metadata(path.join("."))
+        .and_then(|_| engine.open_directory(path, links))
+        .map_err(|error| unusable(path, &error))
+}
+
+/// True if a request would find this file: by the same walk, under the same rules.
+pub(crate) fn has_file(source: &DirectorySource, name: &str) -> bool {
+    let wait = Patience::MayWait;
+    let found = source
+        .view(wait)
+        .and_then(|view| view.stat(name.as_bytes(), wait));
+    found.is_ok_and(|metadata| metadata.kind == Kind::File)
+}
+
+/// The failure of what cannot be served.
+pub(crate) fn neither(path: &Path) -> Failure {
+    Failure::Misused(format!(
+        "{path:?} is neither a directory nor a file: give a directory to serve"
+    ))
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Failure::Misused(format!(
+            "{path:?} does not exist: give a directory or a file that is there"
+        )),
+        io::ErrorKind::InvalidInput => {
+            Failure::Misused(format!("{path:?} is no path: give a directory to serve"))
+        }
+        io::ErrorKind::PermissionDenied => Failure::Failed(format!(
+            "{path:?} cannot be entered: run salver as a user who may, or change its permissions"
+        )),
+        _ => Failure::Failed(format!("{path:?} cannot be opened: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_says_who_must_act() {
+        fn check(kind: io::ErrorKind, misused: bool, part: &str) {
+            let failure = unusable(Path::new("/a b"), &kind.into());
+            assert_eq!(matches!(failure, Failure::Misused(_)), misused, "{failure}");
+            let line = failure.to_string();
+            assert!(line.contains("\"/a b\"") && line.contains(part), "{line}");
+        }
+        check(io::ErrorKind::NotFound, true, "does not exist");
+        check(io::ErrorKind::NotADirectory, true, "does not exist");
+        check(io::ErrorKind::InvalidInput, true, "is no path");
+        check(io::ErrorKind::PermissionDenied, false, "permissions");
+        check(io::ErrorKind::StorageFull, false, "cannot be opened");
+    }
+}

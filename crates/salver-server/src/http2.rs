@@ -24,10 +24,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use salver_access_log::Protocol;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
+use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::{NoFile, SendingConnection, WorkerBuffers};
 use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
@@ -51,10 +53,30 @@ const ROUNDS: u32 = 4;
 /// as many at a time.
 const SHARED_TURN: usize = 64 * 1024;
 
+/// An answer that waits for a load or a handler.
+struct PendingAnswer {
+    stream: u32,
+    plan: PendingPlan,
+    record: Option<LogRecord>,
+}
+
 /// The content of an answer that is being sent.
 struct Sending {
     reading: Reading,
     _file: Option<OpenFile>,
+    /// The record of the request, which is logged when this ends.
+    record: Option<LogRecord>,
+}
+
+impl Sending {
+    /// Ends the answer, whole or not; its last bytes are at the end of the `unsent` ones of the connection.
+    fn end<S>(self, wire: &Wire<S>, unsent: usize) {
+        if let (Some(mut record), Some(log)) = (self.record, &wire.log) {
+            record.set_unsent(self.reading.left());
+            log.queue_ended(record, unsent);
+        }
+        self.reading.end(&disk(wire));
+    }
 }
 
 /// One HTTP/2 connection.
@@ -63,7 +85,7 @@ pub(crate) struct Http2Connection<S> {
     listener_fields: Rc<ListenerFields>,
     protocol: salver_http2::Connection<Sending>,
     /// The answers that wait for a load or a handler, by stream.
-    pending: Vec<(u32, PendingPlan)>,
+    pending: Vec<PendingAnswer>,
     /// The content of requests that are not whole, if there are handlers.
     contents: Vec<RequestContent>,
     /// The phase and progress of the protocol for which the deadline was set.
@@ -122,7 +144,7 @@ impl<S: ByteStream> Http2Connection<S> {
         })
         .await;
         for sending in self.protocol.end() {
-            sending.reading.end(&disk(&self.wire));
+            sending.end(&self.wire, self.wire.unsent());
         }
         // These are of no use while the client reads the last answers.
         self.pending.clear();
@@ -278,10 +300,10 @@ impl<S: ByteStream> Http2Connection<S> {
                     return at;
                 }
                 Event::Cancelled { stream, content } => {
-                    self.pending.retain(|(pending, _)| *pending != stream);
+                    self.pending.retain(|pending| pending.stream != stream);
                     self.take_content(stream);
                     if let Some(sending) = content {
-                        sending.reading.end(&disk(&self.wire));
+                        sending.end(&self.wire, send_buffer.left());
                     }
                 }
                 Event::Content { stream, content } => {
@@ -333,6 +355,8 @@ impl<S: ByteStream> Http2Connection<S> {
         now: Now,
     ) {
         let content = self.take_content(stream);
+        let log = self.wire.log.as_deref();
+        let record = log.map(|log| log.record_of(Protocol::Http2, &head));
         let (request, lines) = engine_request(head);
         let wire = &self.wire;
         let http_request = |path: Option<&RequestPath<'_>>| {
@@ -346,12 +370,22 @@ impl<S: ByteStream> Http2Connection<S> {
             http_request,
             now,
         ) {
-            Dispatched::Ready(plan) => self.respond(stream, plan, send_buffer),
-            Dispatched::Pending(plan) => self.pending.push((stream, plan)),
+            Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),
+            Dispatched::Pending(plan) => self.pending.push(PendingAnswer {
+                stream,
+                plan,
+                record,
+            }),
         }
     }
 
-    fn respond(&mut self, stream: u32, mut plan: ResponsePlan, send_buffer: &mut SendBuffer) {
+    fn respond(
+        &mut self,
+        stream: u32,
+        mut plan: ResponsePlan,
+        mut record: Option<LogRecord>,
+        send_buffer: &mut SendBuffer,
+    ) {
         let Wire { shared, seat, .. } = &self.wire;
         let file = match shared.common.open_file(&seat.account, &plan.content) {
             Ok(file) => file,
@@ -361,6 +395,9 @@ impl<S: ByteStream> Http2Connection<S> {
                 None
             }
         };
+        if let Some(record) = &mut record {
+            record.answer(&plan);
+        }
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &shared.clock.date();
         let made;
@@ -371,31 +408,31 @@ impl<S: ByteStream> Http2Connection<S> {
                 &made
             }
         };
-        let more = self.listener_fields.block();
+        let more = self.listener_fields.of(plan.cache_state).block();
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = reading.left();
         let sending = Sending {
             reading,
             _file: file,
+            record,
         };
         let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
         if let Some(sending) = left {
-            sending.reading.end(&disk(&self.wire));
+            sending.end(&self.wire, send_buffer.left());
         }
     }
 
     /// Sends the answers that no longer wait for a load or a handler.
     fn send_pending(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) {
         let mut place = 0;
-        while let Some((stream, plan)) = self.pending.get_mut(place) {
-            match plan.as_mut().poll(context) {
+        while let Some(pending) = self.pending.get_mut(place) {
+            match pending.plan.as_mut().poll(context) {
                 Poll::Pending => place += 1,
                 Poll::Ready(plan) => {
-                    let stream = *stream;
-                    drop(self.pending.swap_remove(place));
-                    self.respond(stream, plan, send_buffer);
+                    let PendingAnswer { stream, record, .. } = self.pending.swap_remove(place);
+                    self.respond(stream, plan, record, send_buffer);
                 }
             }
         }
@@ -430,7 +467,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
             };
             if let Some(sending) = left {
-                sending.reading.end(&disk);
+                sending.end(&self.wire, send_buffer.left());
             }
         }
     }

@@ -7,6 +7,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use rustls::server::Acceptor;
+use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
 use salver_http1::{Method, request_method};
 use tokio::io::AsyncWrite as _;
@@ -14,12 +15,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::access_log::ConnectionLog;
+use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
 use crate::dispatch::error_plan;
 use crate::memory_budget::Account;
-use crate::seats::ClientKey;
+use crate::seats::Seat;
 use crate::single_response::send_single_response;
 use crate::tls::OverTcp;
 use crate::versions::Versions;
@@ -41,7 +44,7 @@ impl OverTcp {
         &self,
         context: &Rc<WorkerContext>,
         stream: TcpStream,
-        client: ClientKey,
+        seat: &Seat,
     ) -> Option<(TlsStream<TcpStream>, Versions)> {
         let time = context.common.settings.header_timeout;
         let now = Instant::now();
@@ -52,13 +55,15 @@ impl OverTcp {
         let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
         let first = first.get(..count.ok()?)?;
         if is_http(first) {
-            refuse_without_tls(context, &deadline, stream, request_method(first)).await;
+            let log = ConnectionLog::new(context.log.as_ref(), seat.address);
+            let record = log.map(|log| log.unread(Protocol::Http11, b""));
+            refuse_without_tls(context, &deadline, stream, request_method(first), record).await;
             return None;
         }
         let handshake = async {
             let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
             // The most costly part follows.
-            context.turns.wait(client).await;
+            context.turns.wait(seat.client).await;
             let config = self.of(&start.client_hello());
             start.into_stream(config).await
         };
@@ -114,12 +119,13 @@ async fn refuse_without_tls(
     deadline: &Deadline,
     stream: TcpStream,
     method: Option<Method>,
+    record: Option<LogRecord>,
 ) {
     let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
     let plan = error_plan(400, text, method);
     let date = context.clock.now().date.format();
     deadline.set(Instant::now() + READING);
-    let sending = Box::pin(send_single_response(stream, &plan, &date));
+    let sending = Box::pin(send_single_response(stream, &plan, &date, record));
     deadline.bound(sending, || true).await;
 }
 

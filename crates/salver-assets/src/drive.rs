@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use salver_semantics::CacheState;
 
-use crate::answer::plan::{Content, Piece, ResponsePlan};
+use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
 use crate::path::RequestPath;
@@ -132,15 +132,7 @@ impl Engine {
     /// True if the file that an answer is to be sent from was changed in place since it was opened.
     /// Then it is no longer kept open.
     fn is_outdated(&self, plan: &ResponsePlan) -> bool {
-        let file = match &plan.content {
-            Content::File(file) => Some(file),
-            Content::Parts(pieces) => pieces.iter().find_map(|piece| match piece {
-                Piece::File(file) => Some(file),
-                Piece::Memory(_) => None,
-            }),
-            Content::Empty | Content::Memory(_) => None,
-        };
-        let Some(file) = file else {
+        let Some(file) = plan.content.file() else {
             return false;
         };
         let outdated = !file.is_unchanged(Patience::MustNotWait).unwrap_or(false);

@@ -29,27 +29,8 @@ impl<'a> Request<'a> {
 
     /// The bytes of its path, its query and its fields.
     pub fn length(&self) -> usize {
-        let RequestFields {
-            accept_encoding,
-            if_match,
-            if_none_match,
-            if_modified_since,
-            if_unmodified_since,
-            if_range,
-            range,
-        } = &self.fields;
-        let fields = [
-            &self.query,
-            accept_encoding,
-            if_match,
-            if_none_match,
-            if_modified_since,
-            if_unmodified_since,
-            if_range,
-            range,
-        ];
-        let length = |value: &Option<Cow<'_, [u8]>>| value.as_ref().map_or(0, |value| value.len());
-        self.path.len() + fields.into_iter().map(length).sum::<usize>()
+        let query = self.query.as_ref().map_or(0, |query| query.len());
+        self.path.len() + query + self.fields.length()
     }
 
     /// The same request without borrowed parts, for one that has to wait.

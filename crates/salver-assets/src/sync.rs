@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 /// A mutex that outlives a panic of its holder: what it guards is valid after every statement.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lock<T>(Mutex<T>);
 
 impl<T> Lock<T> {
@@ -17,12 +17,6 @@ impl<T> Lock<T> {
         self.0
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-impl<T: Default> Default for Lock<T> {
-    fn default() -> Self {
-        Lock::new(T::default())
     }
 }
 

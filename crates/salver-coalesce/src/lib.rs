@@ -256,4 +256,5 @@ mod tests;
     clippy::unwrap_used,
     reason = "clippy takes this cfg for production code"
 )]
+#[path = "tests/loom.rs"]
 mod loom_tests;

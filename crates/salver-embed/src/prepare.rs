@@ -91,7 +91,7 @@ impl Preparation<'_> {
         let original = self.directory.read(path)?;
         let digest = digest::of_bytes(&original.bytes);
         self.add(&mut prepared, path, &original, None)?;
-        if coding_of(path).is_some() {
+        if original_of(path).is_some() {
             return Ok(prepared);
         }
         let mut already = None;
@@ -200,22 +200,15 @@ impl Preparation<'_> {
     }
 }
 
-/// The coding that a name says.
-fn coding_of(path: &str) -> Option<ContentCoding> {
-    let mut codings = ContentCoding::CODED.into_iter();
-    codings.find(|coding| {
-        coding
-            .extension()
-            .is_some_and(|extension| path.ends_with(extension))
-    })
-}
-
 /// True if a file is taken for another one in a coding.
 fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
-    let extension = coding_of(path).and_then(ContentCoding::extension);
-    extension
-        .and_then(|extension| path.strip_suffix(extension))
-        .is_some_and(|original| all.contains(original) && coding_of(original).is_none())
+    let original = path.get(..original_of(path).map_or(0, <[u8]>::len));
+    original.is_some_and(|original| all.contains(original) && original_of(original).is_none())
+}
+
+/// The name without the extension of a coding, if it has one.
+fn original_of(path: &str) -> Option<&[u8]> {
+    ContentCoding::of_file_name(path.as_bytes()).map(|(_, original)| original)
 }
 
 /// True if coded bytes decode to what has this digest and length.

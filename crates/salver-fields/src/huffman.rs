@@ -4,6 +4,8 @@
 //! continue where the shorter ones ended. So the lengths define the code; all tables are computed from them by the
 //! compiler.
 
+use crate::error::DecodeError;
+
 /// Length of the code of each byte in bits (appendix B). The end-of-string symbol has 30 bits, all
 /// ones, and is never encoded.
 const LENGTHS: [u8; 256] = [
@@ -82,16 +84,11 @@ const fn tables() -> Tables {
 
 static TABLES: Tables = tables();
 
-/// The error of a string that is not Huffman code: it holds the end-of-string symbol, or its padding is longer than
-/// seven bits or not the beginning of that symbol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct HuffmanError;
-
 /// Decodes `coded` and appends the string to `out`: at most eight fifths of its length.
 ///
 /// # Errors
-/// [`HuffmanError`]; the bytes before the error have been appended.
-pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HuffmanError> {
+/// [`DecodeError::Huffman`]; the bytes before the error have been appended.
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
     // The unread bits, aligned to the left, and their number.
     let (mut bits, mut have) = (0u64, 0u32);
     let mut input = coded.iter();
@@ -122,7 +119,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HuffmanError
     if have <= 7 && bits == padding {
         Ok(())
     } else {
-        Err(HuffmanError)
+        Err(DecodeError::Huffman)
     }
 }
 
@@ -179,7 +176,7 @@ mod tests {
         pairs.map(|digits| pair(digits).unwrap()).collect()
     }
 
-    fn decoded(coded: &[u8]) -> Result<Vec<u8>, HuffmanError> {
+    fn decoded(coded: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let mut out = Vec::new();
         decode(coded, &mut out).map(|()| out)
     }
@@ -255,7 +252,7 @@ mod tests {
             ("ffff fffc", "the symbol itself and no padding"),
         ] {
             let coded = bytes(coded);
-            assert_eq!(decoded(&coded), Err(HuffmanError), "{what}");
+            assert_eq!(decoded(&coded), Err(DecodeError::Huffman), "{what}");
         }
         assert_eq!(decoded(b""), Ok(vec![]));
         assert_eq!(decoded(&bytes("1f")), Ok(b"a".to_vec()));

@@ -1,13 +1,6 @@
 //! Prefixed integers of HPACK and QPACK (RFC 7541 section 5.1, RFC 9204 section 4.1.1).
 
-/// The error of an integer that cannot be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntegerError {
-    /// The input ends within the integer.
-    Truncated,
-    /// The integer is larger than any valid one: 16 Mi.
-    TooLarge,
-}
+use crate::error::DecodeError;
 
 /// The largest valid integer. Lengths and indices here are far below it.
 const MOST: usize = 1 << 24;
@@ -16,10 +9,10 @@ const MOST: usize = 1 << 24;
 /// the input.
 ///
 /// # Errors
-/// [`IntegerError::Truncated`]; [`IntegerError::TooLarge`] beyond 16 Mi, even if the input is incomplete.
-pub fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), IntegerError> {
+/// [`DecodeError::Truncated`]; [`DecodeError::TooLarge`] beyond 16 Mi, even if the input is incomplete.
+pub fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), DecodeError> {
     let [first, rest @ ..] = input else {
-        return Err(IntegerError::Truncated);
+        return Err(DecodeError::Truncated);
     };
     let all = usize::from(u8::MAX >> (8 - prefix));
     let value = usize::from(*first) & all;
@@ -29,15 +22,15 @@ pub fn read(input: &[u8], prefix: u32) -> Result<(usize, &[u8]), IntegerError> {
     let (mut value, mut shift, mut rest) = (value, 0u32, rest);
     loop {
         let [next, tail @ ..] = rest else {
-            return Err(IntegerError::Truncated);
+            return Err(DecodeError::Truncated);
         };
         let more = usize::from(*next & 0x7f)
             .checked_shl(shift)
             .filter(|_| shift <= 21)
-            .ok_or(IntegerError::TooLarge)?;
+            .ok_or(DecodeError::TooLarge)?;
         value += more;
         if value > MOST {
-            return Err(IntegerError::TooLarge);
+            return Err(DecodeError::TooLarge);
         }
         shift += 7;
         rest = tail;
@@ -89,7 +82,7 @@ mod tests {
     #[test]
     fn too_short_or_too_large() {
         for bytes in [&[][..], &[31], &[31, 0x80], &[31, 0xff, 0xff]] {
-            assert_eq!(read(bytes, 5), Err(IntegerError::Truncated), "{bytes:?}");
+            assert_eq!(read(bytes, 5), Err(DecodeError::Truncated), "{bytes:?}");
         }
         for bytes in [
             &[31, 0xff, 0xff, 0xff, 0x7f][..],
@@ -98,7 +91,7 @@ mod tests {
                 31, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00,
             ],
         ] {
-            assert_eq!(read(bytes, 5), Err(IntegerError::TooLarge), "{bytes:?}");
+            assert_eq!(read(bytes, 5), Err(DecodeError::TooLarge), "{bytes:?}");
         }
     }
 

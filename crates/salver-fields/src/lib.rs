@@ -7,6 +7,7 @@
 //! compressions. The limits are those of [`salver_semantics::RequestLimits`], in bytes.
 #![forbid(unsafe_code)]
 
+mod error;
 mod huffman;
 pub mod integer;
 mod line;
@@ -15,6 +16,7 @@ mod request;
 mod section;
 pub mod string;
 
+pub use error::DecodeError;
 pub use line::FieldLine;
 pub use priority::{Priority, URGENCIES};
 pub use request::{FieldLines, Rejection, RequestHead};

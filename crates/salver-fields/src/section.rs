@@ -349,17 +349,7 @@ impl FieldSection {
     fn request_fields(&self) -> RequestFields<'_> {
         let mut fields = RequestFields::default();
         for (name, value) in &self.fields {
-            if let Some(slot) = fields.slot(self.text(name)) {
-                let value = self.text(value);
-                match slot {
-                    None => *slot = Some(Cow::Borrowed(value)),
-                    Some(first) => {
-                        let first = first.to_mut();
-                        first.extend_from_slice(b", ");
-                        first.extend_from_slice(value);
-                    }
-                }
-            }
+            fields.add(self.text(name), self.text(value));
         }
         fields
     }

@@ -1,41 +1,21 @@
 //! String literals of HPACK and QPACK (RFC 7541 section 5.2, RFC 9204 section 4.1.2): plain, or in Huffman code.
 
-use crate::huffman;
-use crate::integer::{self, IntegerError};
-
-/// The error of a string that cannot be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StringError {
-    /// The input ends within the string.
-    Truncated,
-    /// The length is larger than any valid one.
-    TooLarge,
-    /// The string is not Huffman code.
-    Huffman,
-}
-
-impl From<IntegerError> for StringError {
-    fn from(error: IntegerError) -> Self {
-        match error {
-            IntegerError::Truncated => StringError::Truncated,
-            IntegerError::TooLarge => StringError::TooLarge,
-        }
-    }
-}
+use crate::error::DecodeError;
+use crate::{huffman, integer};
 
 /// Reads the string that `input` begins with and appends it to `out`: at most eight fifths of its coded length.
 /// Returns the rest of the input. The length has a prefix of `prefix` (1 to 7) bits; the bit before them is 1 for
 /// Huffman code.
 ///
 /// # Errors
-/// [`StringError`]; some bytes of the string may have been appended.
-pub fn read<'a>(input: &'a [u8], prefix: u32, out: &mut Vec<u8>) -> Result<&'a [u8], StringError> {
+/// [`DecodeError`]; some bytes of the string may have been appended.
+pub fn read<'a>(input: &'a [u8], prefix: u32, out: &mut Vec<u8>) -> Result<&'a [u8], DecodeError> {
     let is_coded = input.first().is_some_and(|first| first >> prefix & 1 == 1);
     let (length, rest) = integer::read(input, prefix)?;
     let text = rest.split_at_checked(length);
-    let (text, rest) = text.ok_or(StringError::Truncated)?;
+    let (text, rest) = text.ok_or(DecodeError::Truncated)?;
     if is_coded {
-        huffman::decode(text, out).map_err(|huffman::HuffmanError| StringError::Huffman)?;
+        huffman::decode(text, out)?;
     } else {
         out.extend_from_slice(text);
     }
@@ -62,11 +42,11 @@ mod tests {
     #[test]
     fn strings_that_cannot_be_read() {
         for (input, expected) in [
-            (&b""[..], StringError::Truncated),
-            (b"\x01", StringError::Truncated),
-            (b"\x05a", StringError::Truncated),
-            (b"\x7f\xff\xff\xff\xff\x01", StringError::TooLarge),
-            (b"\x81\xff", StringError::Huffman),
+            (&b""[..], DecodeError::Truncated),
+            (b"\x01", DecodeError::Truncated),
+            (b"\x05a", DecodeError::Truncated),
+            (b"\x7f\xff\xff\xff\xff\x01", DecodeError::TooLarge),
+            (b"\x81\xff", DecodeError::Huffman),
         ] {
             assert_eq!(read(input, 7, &mut Vec::new()), Err(expected), "{input:?}");
         }

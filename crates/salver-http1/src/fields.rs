@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::error::ParseError;
 use crate::request_line::Version;
 use salver_semantics::field::{list, trim_ows};
-use salver_semantics::{Authority, RequestFields, authority, message, request_fields::is};
+use salver_semantics::request_fields::{add_line, is};
+use salver_semantics::{Authority, RequestFields, authority, message};
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
@@ -35,13 +36,8 @@ impl<'b> KeptFields<'_, 'b> {
     /// allowed: a Host or a Content-Length with a comma in it is not valid.
     #[inline]
     pub(crate) fn add(&mut self, name: &[u8], value: &'b [u8]) {
-        let Some(slot) = self.slot(name) else {
-            return;
-        };
-        let value = trim_ows(value);
-        match slot {
-            None => *slot = Some(Cow::Borrowed(value)),
-            Some(first) => join(first, value),
+        if let Some(slot) = self.slot(name) {
+            add_line(slot, trim_ows(value));
         }
     }
 
@@ -59,13 +55,6 @@ impl<'b> KeptFields<'_, 'b> {
             _ => return fields.slot(name),
         })
     }
-}
-
-#[cold]
-fn join<'b>(first: &mut Cow<'b, [u8]>, value: &[u8]) {
-    let first = first.to_mut();
-    first.extend_from_slice(b", ");
-    first.extend_from_slice(value);
 }
 
 impl ControlFields<'_> {

@@ -5,7 +5,7 @@ use salver_semantics::message;
 
 use crate::error::ParseError;
 use crate::fields::ControlFields;
-use crate::limits::{Limits, check_body};
+use crate::limits::Limits;
 use crate::request_line::Version;
 
 /// The length of a message body.
@@ -34,7 +34,9 @@ pub(crate) fn body_length(
         (Some(value), None) => transfer_encoding(value).map(|()| BodyLength::Chunked),
         (None, Some(value)) => match content_length(value)? {
             0 => Ok(BodyLength::None),
-            length => check_body(limits, length).map(|()| BodyLength::Sized(length)),
+            // RFC 9110 section 15.5.14.
+            length if length > limits.max_body => Err(ParseError::BodyTooLarge),
+            length => Ok(BodyLength::Sized(length)),
         },
     }
 }

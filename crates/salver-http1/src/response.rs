@@ -75,11 +75,6 @@ impl RenderedHead {
         self.date_at
     }
 
-    /// The rendered bytes, with a placeholder for the date and without the end.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// Appends the whole head to `out`, empty line included. Nothing is allocated if `out` has room
     /// for [`len`](Self::len), `more` and [`TAIL_AT_MOST`] bytes.
     ///
@@ -100,16 +95,19 @@ impl RenderedHead {
 /// and the empty line.
 ///
 /// No value can end its line or the head: CR, LF and NUL are replaced by SP (RFC 9110 section 5.5).
-/// A field whose name is not a token is left out. `status` has three digits.
+/// A field whose name is not a token is left out. `status` has three digits, `more` are further field lines, each with
+/// its CRLF.
 pub fn write_head<'a>(
     out: &mut Vec<u8>,
     status: u16,
     date: &[u8; 29],
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    more: &[u8],
     connection: Persistence,
 ) {
     push_start(out, status, date);
     push_fields(out, fields);
+    out.extend_from_slice(more);
     out.extend_from_slice(connection.tail());
 }
 
@@ -200,13 +198,20 @@ mod tests {
 
     fn unprepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
         let mut out = b"before".to_vec();
-        write_head(&mut out, status, DATE, fields.iter().copied(), connection);
+        write_head(
+            &mut out,
+            status,
+            DATE,
+            fields.iter().copied(),
+            b"",
+            connection,
+        );
         out
     }
 
     fn prepared(status: u16, fields: Lines<'_>, connection: Persistence) -> Vec<u8> {
         let head = RenderedHead::new(status, fields.iter().copied());
-        assert_eq!(head.len(), head.as_bytes().len());
+        assert_eq!(head.len(), head.bytes.len());
         let mut out = b"before".to_vec();
         out.reserve_exact(head.len() + TAIL_AT_MOST);
         let room = out.capacity();

@@ -47,7 +47,7 @@ pub(crate) fn parse<'b>(
     }
 }
 
-/// The end of a section, or a line with an line_or_end name. Each holds the input behind it.
+/// The end of a section, or a line with an unusual name. Each holds the input behind it.
 enum LineOrEnd<'b> {
     /// The empty line.
     End(&'b [u8]),

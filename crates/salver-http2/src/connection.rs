@@ -161,7 +161,7 @@ impl<T> Connection<T> {
             initial_window: INITIAL_WINDOW,
             taken: 0,
             resize: false,
-            flood_guard: FloodGuard::new(),
+            flood_guard: FloodGuard::default(),
             priorities: Vec::new(),
             credit: 0,
             goaway_state: GoawayState::Unsent,
@@ -359,20 +359,25 @@ impl<T> Connection<T> {
             kind::WINDOW_UPDATE => self.window_update(args, &frame),
             kind::PRIORITY_UPDATE => self.priority_update(args, &frame),
             // Section 4.1: unknown types are ignored.
-            _ => self.count_idle_frame(args).map(|()| FrameOutcome::Frame),
+            _ => self.idle_frame(args),
         }?;
         Ok((length, done))
     }
 
+    /// The outcome of a frame that leads to nothing, which is counted.
+    fn idle_frame<'i>(
+        &mut self,
+        args: &ReceiveArgs<'_>,
+    ) -> Result<FrameOutcome<'i, T>, ProtocolError> {
+        self.count_idle_frame(args).map(|()| FrameOutcome::Frame)
+    }
+
     /// Counts a frame that leads to nothing.
     fn count_idle_frame(&mut self, args: &ReceiveArgs<'_>) -> Result<(), ProtocolError> {
-        if self
-            .flood_guard
-            .spend(args.limits.max_idle_frames, args.second)
-        {
-            Ok(())
-        } else {
-            Err(ErrorCode::ENHANCE_YOUR_CALM.into())
+        let most = args.limits.max_idle_frames;
+        match self.flood_guard.spend(most, args.second) {
+            true => Ok(()),
+            false => Err(ErrorCode::ENHANCE_YOUR_CALM.into()),
         }
     }
 
@@ -384,7 +389,7 @@ impl<T> Connection<T> {
         stream: u32,
         out: &mut Vec<u8>,
     ) -> Event<'s, T> {
-        let error = ProtocolError::Stream(stream, ErrorCode::PROTOCOL_ERROR);
+        let error = ErrorCode::PROTOCOL_ERROR.on(stream);
         match self.handle_error(limits, second, error, out) {
             FrameOutcome::Ended => Event::Ended,
             _ => Event::Again,

@@ -18,6 +18,13 @@ impl ErrorCode {
     pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(11);
 }
 
+impl ErrorCode {
+    /// The error of a stream with this code.
+    pub(crate) fn on(self, stream: u32) -> ProtocolError {
+        ProtocolError::Stream(stream, self)
+    }
+}
+
 /// An error of the peer, as an error of the connection or of one stream (RFC 9113 section 5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProtocolError {

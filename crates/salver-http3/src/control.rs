@@ -20,27 +20,26 @@ const LONGEST: u64 = 2048;
 
 /// Appends the beginning of the server's control stream: its type and SETTINGS.
 pub fn settings(out: &mut Vec<u8>, limits: &Limits) {
-    let mut payload = Vec::new();
-    varint::write(&mut payload, MAX_FIELD_SECTION_SIZE);
-    varint::write(&mut payload, length(limits.max_head));
     // No setting of QPACK: by default there is no dynamic table (RFC 9204 section 5).
     varint::write(out, CONTROL);
-    varint::write(out, SETTINGS);
-    varint::write(out, length(payload.len()));
-    out.extend_from_slice(&payload);
+    let most = u64::try_from(limits.max_head).unwrap_or(u64::MAX);
+    push_frame(out, SETTINGS, &[MAX_FIELD_SECTION_SIZE, most]);
 }
 
 /// Appends GOAWAY: requests on `stream` and later ones are not going to be answered (RFC 9114 section 5.2).
 pub fn goaway(out: &mut Vec<u8>, stream: u64) {
-    let mut payload = Vec::new();
-    varint::write(&mut payload, stream);
-    varint::write(out, GOAWAY);
-    varint::write(out, length(payload.len()));
-    out.extend_from_slice(&payload);
+    push_frame(out, GOAWAY, &[stream]);
 }
 
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
+/// Appends a frame whose payload is these integers.
+fn push_frame(out: &mut Vec<u8>, kind: u64, integers: &[u64]) {
+    let mut payload = Vec::new();
+    for integer in integers {
+        varint::write(&mut payload, *integer);
+    }
+    varint::write(out, kind);
+    varint::write(out, u64::try_from(payload.len()).unwrap_or(u64::MAX));
+    out.extend_from_slice(&payload);
 }
 
 /// The peer's control stream as it is received.
@@ -108,10 +107,10 @@ impl Control {
             return if self.has_settings {
                 unexpected("settings can be sent only once")
             } else {
-                Err(ConnectionError::new(
+                ConnectionError::fail(
                     ErrorCode::MissingSettings,
                     "the control stream has to begin with settings",
-                ))
+                )
             };
         }
         self.has_settings = true;
@@ -124,18 +123,12 @@ impl Control {
                 return unexpected("this frame exists in HTTP/2 only");
             }
             SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID if length > LONGEST => {
-                return Err(ConnectionError::new(
-                    ErrorCode::ExcessiveLoad,
-                    "the frame is too long",
-                ));
+                return ConnectionError::fail(ErrorCode::ExcessiveLoad, "the frame is too long");
             }
             SETTINGS | CANCEL_PUSH | GOAWAY | MAX_PUSH_ID => self.keeps = true,
             PRIORITY_UPDATE => self.keeps = length <= LONGEST,
             PRIORITY_UPDATE_OF_PUSH => {
-                return Err(ConnectionError::new(
-                    ErrorCode::IdError,
-                    "nothing was pushed",
-                ));
+                return ConnectionError::fail(ErrorCode::IdError, "nothing was pushed");
             }
             // Section 9: unknown types are ignored.
             _ => {}
@@ -150,20 +143,17 @@ impl Control {
                 let (stream, value) = varint::read(payload).ok_or_else(malformed)?;
                 // RFC 9218 section 7.2: only requests have a priority.
                 if stream % 4 != 0 {
-                    return Err(ConnectionError::new(
+                    return ConnectionError::fail(
                         ErrorCode::IdError,
                         "no request can be on this stream",
-                    ));
+                    );
                 }
                 return Ok(Some(ControlEvent::Priority(stream, Priority::parse(value))));
             }
             MAX_PUSH_ID => {
                 let id = only_integer(payload)?;
                 if id < self.max_push {
-                    return Err(ConnectionError::new(
-                        ErrorCode::IdError,
-                        "the limit went down",
-                    ));
+                    return ConnectionError::fail(ErrorCode::IdError, "the limit went down");
                 }
                 self.max_push = id;
                 return Ok(Some(ControlEvent::Idle));
@@ -171,10 +161,7 @@ impl Control {
             GOAWAY => {
                 let id = only_integer(payload)?;
                 if self.goaway.is_some_and(|before| id > before) {
-                    return Err(ConnectionError::new(
-                        ErrorCode::IdError,
-                        "the identifier went up",
-                    ));
+                    return ConnectionError::fail(ErrorCode::IdError, "the identifier went up");
                 }
                 self.goaway = Some(id);
                 return Ok(Some(ControlEvent::Idle));
@@ -182,10 +169,7 @@ impl Control {
             // Section 7.2.3: no push was promised that could be cancelled.
             CANCEL_PUSH => {
                 only_integer(payload)?;
-                return Err(ConnectionError::new(
-                    ErrorCode::IdError,
-                    "nothing was pushed",
-                ));
+                return ConnectionError::fail(ErrorCode::IdError, "nothing was pushed");
             }
             _ => {}
         }
@@ -214,16 +198,13 @@ fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
         let (_value, rest) = varint::read(rest).ok_or_else(malformed)?;
         payload = rest;
         if matches!(id, 0x00 | 0x02..=0x05) {
-            return Err(ConnectionError::new(
+            return ConnectionError::fail(
                 ErrorCode::SettingsError,
                 "this setting exists in HTTP/2 only",
-            ));
+            );
         }
         if seen.contains(&id) {
-            return Err(ConnectionError::new(
-                ErrorCode::SettingsError,
-                "a setting is there twice",
-            ));
+            return ConnectionError::fail(ErrorCode::SettingsError, "a setting is there twice");
         }
         // At most a thousand: a frame is bounded.
         seen.push(id);

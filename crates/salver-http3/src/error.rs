@@ -74,6 +74,11 @@ impl ConnectionError {
     pub(crate) const fn new(code: ErrorCode, reason: &'static str) -> Self {
         ConnectionError { code, reason }
     }
+
+    /// A result that is this error.
+    pub(crate) const fn fail<T>(code: ErrorCode, reason: &'static str) -> Result<T, Self> {
+        Err(ConnectionError { code, reason })
+    }
 }
 
 /// The failure that ends a request stream early.

@@ -2,23 +2,15 @@
 
 use crate::varint;
 
-/// DATA.
+// Frame types (RFC 9114 section 7.2, RFC 9218 section 7.2).
 pub(crate) const DATA: u64 = 0x00;
-/// HEADERS.
 pub(crate) const HEADERS: u64 = 0x01;
-/// CANCEL_PUSH.
 pub(crate) const CANCEL_PUSH: u64 = 0x03;
-/// SETTINGS.
 pub(crate) const SETTINGS: u64 = 0x04;
-/// PUSH_PROMISE.
 pub(crate) const PUSH_PROMISE: u64 = 0x05;
-/// GOAWAY.
 pub(crate) const GOAWAY: u64 = 0x07;
-/// MAX_PUSH_ID.
 pub(crate) const MAX_PUSH_ID: u64 = 0x0d;
-/// PRIORITY_UPDATE for a request (RFC 9218 section 7.2).
 pub(crate) const PRIORITY_UPDATE: u64 = 0xf0700;
-/// PRIORITY_UPDATE for a push.
 pub(crate) const PRIORITY_UPDATE_OF_PUSH: u64 = 0xf0701;
 
 /// True for the frame types of HTTP/2 that must not be used (RFC 9114 section 7.2.8).

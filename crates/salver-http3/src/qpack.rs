@@ -3,52 +3,18 @@
 
 pub(crate) mod static_table;
 
-use salver_fields::integer::IntegerError;
-use salver_fields::string::StringError;
-use salver_fields::{FieldLine, integer, string};
-
-/// The error of a field section that cannot be decoded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum QpackError {
-    /// The section ends within a line.
-    Truncated,
-    /// An integer is too large.
-    Integer,
-    /// A string is not Huffman code.
-    Huffman,
-    /// A reference to an entry that is not in the static table.
-    Reference,
-}
-
-impl From<IntegerError> for QpackError {
-    fn from(error: IntegerError) -> Self {
-        match error {
-            IntegerError::Truncated => QpackError::Truncated,
-            IntegerError::TooLarge => QpackError::Integer,
-        }
-    }
-}
-
-impl From<StringError> for QpackError {
-    fn from(error: StringError) -> Self {
-        match error {
-            StringError::Truncated => QpackError::Truncated,
-            StringError::TooLarge => QpackError::Integer,
-            StringError::Huffman => QpackError::Huffman,
-        }
-    }
-}
+use salver_fields::{DecodeError, FieldLine, integer, string};
 
 /// Gives each line of a whole field section (section 4.5) to `each`. `text` is overwritten.
 pub(crate) fn decode(
     section: &[u8],
     text: &mut Vec<u8>,
     mut each: impl FnMut(FieldLine<'_>),
-) -> Result<(), QpackError> {
+) -> Result<(), DecodeError> {
     // Section 4.5.1: no line may need an entry of the dynamic table; then the base means nothing.
     let (required, rest) = integer::read(section, 8)?;
     if required != 0 {
-        return Err(QpackError::Reference);
+        return Err(DecodeError::Reference);
     }
     let (_base, mut rest) = integer::read(rest, 7)?;
     while let [first, ..] = rest {
@@ -57,7 +23,7 @@ pub(crate) fn decode(
             // Section 4.5.2: an indexed line.
             0b1100..=0b1111 => {
                 let (index, tail) = integer::read(rest, 6)?;
-                let (name, value) = static_table::get(index).ok_or(QpackError::Reference)?;
+                let (name, value) = static_table::get(index).ok_or(DecodeError::Reference)?;
                 each(FieldLine {
                     name,
                     value,
@@ -68,7 +34,7 @@ pub(crate) fn decode(
             // Section 4.5.4: the name by its index.
             0b0101 | 0b0111 => {
                 let (index, tail) = integer::read(rest, 4)?;
-                let (name, _) = static_table::get(index).ok_or(QpackError::Reference)?;
+                let (name, _) = static_table::get(index).ok_or(DecodeError::Reference)?;
                 rest = string::read(tail, 7, text)?;
                 each(FieldLine::new(name, text));
             }
@@ -80,7 +46,7 @@ pub(crate) fn decode(
                 let (name, value) = text.split_at_checked(split).unwrap_or_default();
                 each(FieldLine::new(name, value));
             }
-            _ => return Err(QpackError::Reference),
+            _ => return Err(DecodeError::Reference),
         }
     }
     Ok(())
@@ -113,7 +79,7 @@ mod tests {
 
     type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-    fn decoded(section: &[u8]) -> Result<Lines, QpackError> {
+    fn decoded(section: &[u8]) -> Result<Lines, DecodeError> {
         let mut lines = Vec::new();
         decode(section, &mut Vec::new(), |line| {
             lines.push((line.name.to_vec(), line.value.to_vec()));
@@ -122,7 +88,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(section: &[u8], expected: Result<&[(&str, &str)], QpackError>) {
+    fn check(section: &[u8], expected: Result<&[(&str, &str)], DecodeError>) {
         let text =
             |(name, value): &(&str, &str)| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         let expected = expected.map(|lines| lines.iter().map(text).collect());
@@ -147,13 +113,13 @@ mod tests {
         check(b"\0\0", Ok(&[]));
         check(b"\0\0\xd1", Ok(&[(":method", "GET")]));
         check(b"\0\0\xff\x23", Ok(&[("x-frame-options", "sameorigin")]));
-        check(b"\0\0\xff\x24", Err(QpackError::Reference));
+        check(b"\0\0\xff\x24", Err(DecodeError::Reference));
         check(b"\0\0\x5f\x1d\x01a", Ok(&[("content-type", "a")]));
         // To be kept as it is on the way: that binds proxies only.
         check(b"\0\0\x7f\x1d\x01a", Ok(&[("content-type", "a")]));
         check(b"\0\0\x23abc\x82\x64\x02", Ok(&[("abc", "302")]));
         check(b"\0\0\x33abc\x00", Ok(&[("abc", "")]));
-        check(b"\0\0\x2a\x18\0\0", Err(QpackError::Huffman));
+        check(b"\0\0\x2a\x18\0\0", Err(DecodeError::Huffman));
         // Entries of the dynamic table, before and behind the base.
         for section in [
             &b"\0\0\x80"[..],
@@ -162,7 +128,7 @@ mod tests {
             b"\0\0\x00\x01a",
             b"\x02\0\xd1",
         ] {
-            check(section, Err(QpackError::Reference));
+            check(section, Err(DecodeError::Reference));
         }
         for section in [
             &b""[..],
@@ -173,11 +139,11 @@ mod tests {
             b"\0\0\x23ab",
             b"\0\0\x23abc",
         ] {
-            check(section, Err(QpackError::Truncated));
+            check(section, Err(DecodeError::Truncated));
         }
         check(
             b"\0\0\x51\x7f\xff\xff\xff\xff\xff\x01",
-            Err(QpackError::Integer),
+            Err(DecodeError::TooLarge),
         );
     }
 

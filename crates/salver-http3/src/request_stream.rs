@@ -12,23 +12,25 @@ use crate::frame::{
 use crate::qpack;
 
 /// The part of the message that a request stream has come to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum MessagePart {
+    #[default]
     Start,
     Content,
     Trailers,
 }
 
 /// The use of the payload of a frame that has begun.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum PayloadUse {
     Section,
     Count,
+    #[default]
     Skip,
 }
 
 /// A request stream as it is received.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RequestStream {
     frames: Frames,
     part: MessagePart,
@@ -46,19 +48,6 @@ pub enum Event {
     Incomplete,
     /// The head of the request is decoded. Content may follow.
     Head,
-}
-
-impl Default for RequestStream {
-    fn default() -> Self {
-        RequestStream {
-            frames: Frames::default(),
-            part: MessagePart::Start,
-            payload_use: PayloadUse::Skip,
-            carry: Vec::new(),
-            received: 0,
-            announced: None,
-        }
-    }
 }
 
 impl RequestStream {

@@ -32,27 +32,24 @@ impl RenderedHead {
     /// Renders the head of a response with this status and these fields.
     pub fn new<'a>(status: u16, fields: impl Iterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut section = Vec::new();
-        begin(&mut section, status, fields);
+        qpack::begin(&mut section);
+        qpack::write(&mut section, b":status", status.to_string().as_bytes());
+        for (name, value) in fields {
+            write_field(&mut section, name, value);
+        }
         RenderedHead(section)
     }
 
     /// Appends the HEADERS frame: the head, the date and `more`.
     pub fn write(&self, out: &mut Vec<u8>, date: &[u8; 29], more: &RenderedFields) {
-        end(out, &self.0, date, more);
+        let length = self.0.len() + DATE.len() + date.len() + more.0.len();
+        varint::write(out, HEADERS);
+        varint::write(out, u64::try_from(length).unwrap_or(u64::MAX));
+        out.extend_from_slice(&self.0);
+        out.extend_from_slice(&DATE);
+        out.extend_from_slice(date);
+        out.extend_from_slice(&more.0);
     }
-}
-
-/// Appends the HEADERS frame of a head that is made for one response.
-pub fn write_head<'a>(
-    out: &mut Vec<u8>,
-    status: u16,
-    date: &[u8; 29],
-    fields: impl Iterator<Item = (&'a str, &'a [u8])>,
-    more: &RenderedFields,
-) {
-    let mut section = Vec::new();
-    begin(&mut section, status, fields);
-    end(out, &section, date, more);
 }
 
 /// Appends the header of a DATA frame for content of `length` bytes: all of it is one frame.
@@ -61,26 +58,8 @@ pub fn write_data_header(out: &mut Vec<u8>, length: u64) {
     varint::write(out, length);
 }
 
-fn begin<'a>(out: &mut Vec<u8>, status: u16, fields: impl Iterator<Item = (&'a str, &'a [u8])>) {
-    qpack::begin(out);
-    qpack::write(out, b":status", status.to_string().as_bytes());
-    for (name, value) in fields {
-        write_field(out, name, value);
-    }
-}
-
 fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     qpack::write(out, name.to_ascii_lowercase().as_bytes(), value);
-}
-
-fn end(out: &mut Vec<u8>, section: &[u8], date: &[u8; 29], more: &RenderedFields) {
-    let length = section.len() + DATE.len() + date.len() + more.0.len();
-    varint::write(out, HEADERS);
-    varint::write(out, u64::try_from(length).unwrap_or(u64::MAX));
-    out.extend_from_slice(section);
-    out.extend_from_slice(&DATE);
-    out.extend_from_slice(date);
-    out.extend_from_slice(&more.0);
 }
 
 #[cfg(test)]
@@ -113,13 +92,11 @@ mod tests {
     #[test]
     fn a_head_has_its_status_first_and_a_date() {
         let date = b"Sun, 06 Nov 1994 08:49:37 GMT";
-        let fields = || [("Content-Type", &b"text/css"[..]), ("ETag", b"\"a\"")].into_iter();
+        let fields = [("Content-Type", &b"text/css"[..]), ("ETag", b"\"a\"")];
         let more =
             RenderedFields::new([("Strict-Transport-Security", &b"max-age=1"[..])].into_iter());
-        let (mut rendered, mut made) = (Vec::new(), Vec::new());
-        RenderedHead::new(200, fields()).write(&mut rendered, date, &more);
-        write_head(&mut made, 200, date, fields(), &more);
-        assert_eq!(rendered, made);
+        let mut rendered = Vec::new();
+        RenderedHead::new(200, fields.into_iter()).write(&mut rendered, date, &more);
         let expected = [
             (":status", "200"),
             ("content-type", "text/css"),
@@ -131,15 +108,10 @@ mod tests {
             .iter()
             .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
             .collect();
-        assert_eq!(lines(&made), expected);
+        assert_eq!(lines(&rendered), expected);
         let mut unusual = Vec::new();
-        write_head(
-            &mut unusual,
-            416,
-            date,
-            [].into_iter(),
-            &RenderedFields::default(),
-        );
+        let head = RenderedHead::new(416, [].into_iter());
+        head.write(&mut unusual, date, &RenderedFields::default());
         assert_eq!(lines(&unusual)[0], (":status".to_owned(), "416".to_owned()));
         assert_eq!(lines(CONTINUE), [(":status".to_owned(), "100".to_owned())]);
     }

@@ -37,10 +37,10 @@ impl PeerStreams {
             0x00 => (&mut self.control, StreamKind::Control),
             0x01 => {
                 // Section 6.2.2.
-                return Err(ConnectionError::new(
+                return ConnectionError::fail(
                     ErrorCode::StreamCreationError,
                     "a client cannot push",
-                ));
+                );
             }
             0x02 => (
                 &mut self.encoder,
@@ -53,10 +53,10 @@ impl PeerStreams {
             _ => return Ok(Some(StreamKind::Unknown)),
         };
         if std::mem::replace(slot, true) {
-            return Err(ConnectionError::new(
+            return ConnectionError::fail(
                 ErrorCode::StreamCreationError,
                 "there may be only one stream of this type",
-            ));
+            );
         }
         Ok(Some(kind))
     }

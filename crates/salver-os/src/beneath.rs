@@ -164,7 +164,7 @@ impl Directory {
     /// for a link that may not be followed; `WouldBlock` if it would have to wait and must not.
     pub fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
         self.refuse_to_ask(patience)?;
-        if self.walks() && self.symlinks != Symlinks::Any {
+        if self.walks() {
             refuse_to_wait(patience)?;
             return match self.walk(path)? {
                 WalkEnd::Directory(handle) => Metadata::of(handle),
@@ -189,23 +189,7 @@ impl Directory {
     /// As [`stat`](Self::stat); `InvalidInput` if it is no regular file.
     pub fn open_file(&self, path: &[u8], patience: Patience) -> io::Result<OpenedFile> {
         self.refuse_to_ask(patience)?;
-        let handle = if self.walks() && self.symlinks != Symlinks::Any {
-            refuse_to_wait(patience)?;
-            match self.walk(path)? {
-                WalkEnd::Directory(_) => return Err(not_a_file()),
-                WalkEnd::Entry { metadata, .. } if metadata.kind != Kind::File => {
-                    return Err(not_a_file());
-                }
-                WalkEnd::Entry { parent, name, .. } => rustix::fs::openat(
-                    parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
-                    OsStr::from_bytes(&name),
-                    READ | OFlags::NOFOLLOW,
-                    Mode::empty(),
-                )?,
-            }
-        } else {
-            self.open_at(path, READ, patience)?
-        };
+        let handle = self.open_at(path, READ, patience)?;
         let metadata = Metadata::of(&handle)?;
         if metadata.kind != Kind::File {
             return Err(not_a_file());
@@ -236,16 +220,7 @@ impl Directory {
     /// As [`stat`](Self::stat).
     pub fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = if self.walks() && self.symlinks != Symlinks::Any {
-            match self.walk(path)? {
-                WalkEnd::Entry { .. } => return Err(Errno::NOTDIR.into()),
-                WalkEnd::Directory(handle) => {
-                    rustix::fs::openat(&handle, ".", flags, Mode::empty())?
-                }
-            }
-        } else {
-            self.open_at(path, flags, Patience::MayWait)?
-        };
+        let handle = self.open_at(path, flags, Patience::MayWait)?;
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(handle)? {
             let entry = entry?;
@@ -276,52 +251,46 @@ impl Directory {
         }
     }
 
+    /// True if the kernel cannot confine a lookup here, or is not to: then the walk does.
     fn walks(&self) -> bool {
         #[cfg(target_os = "linux")]
-        {
-            self.resolver == Resolver::Walk || OPENAT2.is_known_to_lack()
-        }
+        let lacks_openat2 = OPENAT2.is_known_to_lack();
         #[cfg(not(target_os = "linux"))]
-        {
-            true
-        }
+        let lacks_openat2 = true;
+        self.symlinks != Symlinks::Any && (self.resolver == Resolver::Walk || lacks_openat2)
     }
 
-    #[cfg(target_os = "linux")]
-    fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
-        use rustix::fs::ResolveFlags;
-        let confinement = match self.symlinks {
-            Symlinks::None => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-            Symlinks::Beneath => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
-            Symlinks::Any => {
-                let (root, resolver) = (self.handle.as_fd(), self.resolver);
-                return unconfined(root, path, flags, resolver, MountCrossing::One, patience);
-            }
-        };
-        let root = self.handle.as_fd();
-        match resolve(root, path, flags, confinement, MountCrossing::One, patience) {
-            Err(error) if lacks_openat2(&error) => {
-                refuse_to_wait(patience)?;
-                match self.walk(path)? {
-                    WalkEnd::Directory(handle) => {
-                        Ok(rustix::fs::openat(&handle, ".", flags, Mode::empty())?)
-                    }
-                    WalkEnd::Entry { parent, name, .. } => Ok(rustix::fs::openat(
-                        parent.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd),
-                        OsStr::from_bytes(&name),
-                        flags | OFlags::NOFOLLOW,
-                        Mode::empty(),
-                    )?),
-                }
-            }
-            result => result,
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
     fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
         let (root, resolver) = (self.handle.as_fd(), self.resolver);
-        unconfined(root, path, flags, resolver, MountCrossing::One, patience)
+        if self.symlinks == Symlinks::Any {
+            return unconfined(root, path, flags, resolver, MountCrossing::One, patience);
+        }
+        #[cfg(target_os = "linux")]
+        if !self.walks() {
+            use rustix::fs::ResolveFlags;
+            let links = match self.symlinks {
+                Symlinks::None => ResolveFlags::NO_SYMLINKS,
+                Symlinks::Beneath | Symlinks::Any => ResolveFlags::NO_MAGICLINKS,
+            };
+            let confinement = ResolveFlags::BENEATH | links;
+            match resolve(root, path, flags, confinement, MountCrossing::One, patience) {
+                Err(error) if lacks_openat2(&error) => {}
+                result => return result,
+            }
+        }
+        refuse_to_wait(patience)?;
+        let (parent, name) = match self.walk(path)? {
+            // Opening a device may have effects.
+            WalkEnd::Entry { metadata, .. } if flags == READ && metadata.kind != Kind::File => {
+                return Err(not_a_file());
+            }
+            WalkEnd::Directory(_) if flags == READ => return Err(not_a_file()),
+            WalkEnd::Directory(handle) => (Some(handle), b".".to_vec()),
+            WalkEnd::Entry { parent, name, .. } => (parent, name),
+        };
+        let parent = parent.as_ref().map_or(root, AsFd::as_fd);
+        let (name, flags) = (OsStr::from_bytes(&name), flags | OFlags::NOFOLLOW);
+        Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
     }
 
     /// Follows `path` one component at a time; no step follows a link by itself, so whatever is

@@ -129,8 +129,8 @@ impl Metadata {
         Ok(Self::with_attributes(file, Patience::MayWait)?.0)
     }
 
-    /// The metadata of an open file, with its attributes; without waiting it is that of
-    /// [`at_hand`](Self::at_hand).
+    /// The metadata of an open file, with its attributes; without waiting as far as the kernel knows it without
+    /// asking a file server, which on local file systems is the same.
     ///
     /// # Errors
     /// What `fstat(2)` or `statx(2)` gives.
@@ -181,15 +181,6 @@ impl Metadata {
     /// What `stat(2)` gives.
     pub fn at(path: &std::path::Path) -> std::io::Result<Self> {
         Ok(Self::from_stat(&rustix::fs::stat(path)?))
-    }
-
-    /// The metadata of an open file, as far as the kernel knows it without asking a file server: never waits.
-    /// On local file systems that is the same as [`of`](Self::of).
-    ///
-    /// # Errors
-    /// What `statx(2)` gives.
-    pub fn at_hand(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
-        Ok(Self::with_attributes(file, Patience::MustNotWait)?.0)
     }
 
     #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
 /// Connections that the kernel holds until they are accepted; it caps this at `somaxconn`.
 const BACKLOG: i32 = 16384;
@@ -18,14 +18,18 @@ pub enum Families {
     Both,
 }
 
-impl Families {
-    /// Sets the option that the system would decide by its own default.
-    fn set(self, socket: &Socket, address: SocketAddr) -> io::Result<()> {
-        match address {
-            SocketAddr::V4(_) => Ok(()),
-            SocketAddr::V6(_) => socket.set_only_v6(self == Families::Own),
-        }
+/// A non-blocking socket for these clients, not bound yet.
+fn socket(address: SocketAddr, kind: Type, families: Families, share: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+    if share {
+        socket.set_reuse_port(true)?;
     }
+    if address.is_ipv6() {
+        // The system would decide by its own default.
+        socket.set_only_v6(families == Families::Own)?;
+    }
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 /// A non-blocking listener with `TCP_NODELAY`, which accepted sockets inherit on Linux.
@@ -36,19 +40,10 @@ impl Families {
 /// # Errors
 /// `AddrInUse`, `AddrNotAvailable`, `PermissionDenied` and what else `bind(2)` gives.
 pub fn listen(address: SocketAddr, families: Families, share: bool) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
+    let socket = socket(address, Type::STREAM, families, share)?;
     // A restart need not wait for connections in TIME_WAIT; a second listener is still refused.
     socket.set_reuse_address(true)?;
-    if share {
-        socket.set_reuse_port(true)?;
-    }
-    families.set(&socket, address)?;
     socket.set_tcp_nodelay(true)?;
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -71,19 +66,10 @@ pub fn bind_datagrams(
     families: Families,
     share: bool,
 ) -> io::Result<UdpSocket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::DGRAM,
-        Some(Protocol::UDP),
-    )?;
-    if share {
-        socket.set_reuse_port(true)?;
-    }
-    families.set(&socket, address)?;
+    let socket = socket(address, Type::DGRAM, families, share)?;
     // Smaller buffers lose datagrams sooner, and nothing else.
     let _ = socket.set_recv_buffer_size(DATAGRAMS);
     let _ = socket.set_send_buffer_size(DATAGRAMS);
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }

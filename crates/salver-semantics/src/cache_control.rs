@@ -132,11 +132,7 @@ fn is_quoted_string(value: &[u8]) -> bool {
 
 /// True if the file is HTML, coded or not.
 fn is_html(file_name: &[u8]) -> bool {
-    let decoded = ContentCoding::CODED
-        .into_iter()
-        .filter_map(ContentCoding::extension)
-        .find_map(|extension| file_name.strip_suffix(extension.as_bytes()))
-        .unwrap_or(file_name);
+    let decoded = ContentCoding::of_file_name(file_name).map_or(file_name, |(_, name)| name);
     let media_type = content_type(decoded);
     media_type.starts_with("text/html") || media_type.starts_with("application/xhtml+xml")
 }

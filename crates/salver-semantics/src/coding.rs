@@ -51,6 +51,14 @@ impl ContentCoding {
         }
     }
 
+    /// The coding that the extension of a file name says, and the name without it.
+    pub fn of_file_name(name: &[u8]) -> Option<(Self, &[u8])> {
+        ContentCoding::CODED.into_iter().find_map(|coding| {
+            let original = name.strip_suffix(coding.extension()?.as_bytes())?;
+            Some((coding, original))
+        })
+    }
+
     /// The coding of that name, in any case; `x-gzip` is gzip (RFC 9110 section 8.4.1.3).
     pub fn from_name(name: &[u8]) -> Option<Self> {
         if name.eq_ignore_ascii_case(b"x-gzip") {
@@ -78,10 +86,8 @@ impl ContentCoding {
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcceptEncoding {
-    identity: Preference,
-    brotli: Preference,
-    zstd: Preference,
-    gzip: Preference,
+    /// The preference for each coding, in the order of [`ContentCoding::ALL`].
+    preferences: [Preference; 4],
 }
 
 /// The place of a coding in a client's order of preference; a higher one is wanted more.
@@ -111,22 +117,29 @@ impl AcceptEncoding {
     /// empty value. Members that are malformed are skipped. Of a coding that is named twice (gzip
     /// and x-gzip are one) the lower weight counts, so that a refusal always holds.
     pub fn parse(value: Option<&[u8]>) -> Self {
-        let mut named = StatedWeights::default();
+        let (mut named, mut any) = ([None; 4], None);
         for (name, weight) in list(value.unwrap_or_default()).filter_map(member) {
-            if let Some(slot) = named.slot(name) {
-                *slot = Some(slot.map_or(weight, |earlier| earlier.min(weight)));
+            let slot = match name {
+                b"*" => Some(&mut any),
+                name => {
+                    ContentCoding::from_name(name).and_then(|coding| named.get_mut(coding as usize))
+                }
+            };
+            if let Some(slot) = slot {
+                *slot = Some(slot.map_or(weight, |earlier: Weight| earlier.min(weight)));
             }
         }
-        // RFC 9110 section 12.5.3: "*" matches every coding that is not named.
-        let preference =
-            |weight: Option<Weight>, unsaid| weight.or(named.any).map_or(unsaid, Preference::of);
-        AcceptEncoding {
-            // Rule 2: identity is acceptable unless refused, by name or by "*;q=0".
-            identity: preference(named.identity, Preference::LAST_RESORT),
-            brotli: preference(named.brotli, Preference::REFUSED),
-            zstd: preference(named.zstd, Preference::REFUSED),
-            gzip: preference(named.gzip, Preference::REFUSED),
+        let mut preferences = [Preference::REFUSED; 4];
+        // Rule 2: identity is acceptable unless refused, by name or by "*;q=0".
+        let [identity, ..] = &mut preferences;
+        *identity = Preference::LAST_RESORT;
+        for (preference, weight) in preferences.iter_mut().zip(named) {
+            // RFC 9110 section 12.5.3: "*" matches every coding that is not named.
+            if let Some(weight) = weight.or(any) {
+                *preference = Preference::of(weight);
+            }
         }
+        AcceptEncoding { preferences }
     }
 
     /// True if `coding` may be sent.
@@ -149,37 +162,8 @@ impl AcceptEncoding {
     }
 
     fn preference(&self, coding: ContentCoding) -> Preference {
-        match coding {
-            ContentCoding::Identity => self.identity,
-            ContentCoding::Brotli => self.brotli,
-            ContentCoding::Zstd => self.zstd,
-            ContentCoding::Gzip => self.gzip,
-        }
-    }
-}
-
-/// The weights that a field states.
-#[derive(Default)]
-struct StatedWeights {
-    any: Option<Weight>,
-    identity: Option<Weight>,
-    brotli: Option<Weight>,
-    zstd: Option<Weight>,
-    gzip: Option<Weight>,
-}
-
-impl StatedWeights {
-    /// The slot of a coding; `None` for one that Salver doesn't know.
-    fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Weight>> {
-        if name == b"*" {
-            return Some(&mut self.any);
-        }
-        Some(match ContentCoding::from_name(name)? {
-            ContentCoding::Identity => &mut self.identity,
-            ContentCoding::Brotli => &mut self.brotli,
-            ContentCoding::Zstd => &mut self.zstd,
-            ContentCoding::Gzip => &mut self.gzip,
-        })
+        let preference = self.preferences.get(coding as usize);
+        preference.copied().unwrap_or(Preference::REFUSED)
     }
 }
 

@@ -40,21 +40,14 @@ impl HttpDate {
 
     /// The date as an IMF-fixdate, the only form that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     pub fn format(self) -> [u8; 29] {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        } = Civil::of(self);
+        let civil = Civil::of(self);
         let [w0, w1, w2] = weekday_name(self.0.div_euclid(DAY));
-        let [m0, m1, m2] = month_name(month);
-        let [y0, y1, y2, y3] = digits(year);
-        let [d0, d1] = digits(day);
-        let [h0, h1] = digits(hour);
-        let [i0, i1] = digits(minute);
-        let [s0, s1] = digits(second);
+        let [m0, m1, m2] = month_name(civil.month);
+        let [y0, y1, y2, y3] = digits(civil.year);
+        let [d0, d1] = digits(civil.day);
+        let [h0, h1] = digits(civil.hour);
+        let [i0, i1] = digits(civil.minute);
+        let [s0, s1] = digits(civil.second);
         [
             w0, w1, w2, b',', b' ', d0, d1, b' ', m0, m1, m2, b' ', y0, y1, y2, y3, b' ', h0, h1,
             b':', i0, i1, b':', s0, s1, b' ', b'G', b'M', b'T',
@@ -93,6 +86,18 @@ struct Civil {
 }
 
 impl Civil {
+    /// The time of day on this day.
+    fn new(year: i64, month: i64, day: i64, (hour, minute, second): (i64, i64, i64)) -> Civil {
+        Civil {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        }
+    }
+
     fn of(date: HttpDate) -> Civil {
         let seconds = date.0.rem_euclid(DAY);
         // Days are counted from 1 March of year 0, so that the leap day is the last of its year;
@@ -171,16 +176,9 @@ fn imf_fixdate(value: &[u8]) -> Option<Civil> {
     reader.literal(b" ")?;
     let year = reader.number(4)?;
     reader.literal(b" ")?;
-    let (hour, minute, second) = reader.time_of_day()?;
+    let time = reader.time_of_day()?;
     reader.last(b" GMT")?;
-    Some(Civil {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-    })
+    Some(Civil::new(year, month, day, time))
 }
 
 /// `day-name-l "," SP 2DIGIT "-" month "-" 2DIGIT SP time-of-day SP GMT`.
@@ -194,7 +192,7 @@ fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
     reader.literal(b"-")?;
     let year = reader.number(2)?;
     reader.literal(b" ")?;
-    let (hour, minute, second) = reader.time_of_day()?;
+    let time = reader.time_of_day()?;
     reader.last(b" GMT")?;
 
     // RFC 9110 section 5.6.7: what would be more than 50 years in the future is the most recent
@@ -206,14 +204,7 @@ fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
     };
     let next_century = now.year - now.year % 100 + 100;
     (0..3)
-        .map(|back| Civil {
-            year: next_century - back * 100 + year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        })
+        .map(|back| Civil::new(next_century - back * 100 + year, month, day, time))
         .find(|candidate| *candidate <= beyond && candidate.year <= 9_999)
 }
 
@@ -229,18 +220,11 @@ fn asctime(value: &[u8]) -> Option<Civil> {
         None => reader.number(2)?,
     };
     reader.literal(b" ")?;
-    let (hour, minute, second) = reader.time_of_day()?;
+    let time = reader.time_of_day()?;
     reader.literal(b" ")?;
     let year = reader.number(4)?;
     reader.last(b"")?;
-    Some(Civil {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-    })
+    Some(Civil::new(year, month, day, time))
 }
 
 /// The part of a date that is still to be read.

@@ -34,6 +34,17 @@ pub fn is_value(value: &[u8]) -> bool {
     value.iter().all(is_text) && !is_space(value.first()) && !is_space(value.last())
 }
 
+/// The value of `1*DIGIT`, at most [`u64::MAX`]; `None` if `text` is none.
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte & 0x0f))?;
+        Some(sum.saturating_mul(10).saturating_add(digit))
+    })
+}
+
 /// The elements of a comma-separated list (RFC 9110 section 5.6.1), each without the white space
 /// around it.
 ///

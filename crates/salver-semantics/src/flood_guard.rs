@@ -1,7 +1,7 @@
 //! A guard against floods: how much a client may ask for on one connection without letting it lead to
 //! anything.
 
-/// A bucket of what led to nothing on one connection: requests that were cancelled or malformed, frames
+/// A bucket of what led to nothing on one connection, full by default: requests that were cancelled or malformed, frames
 /// that change nothing. It refills with time, and with every answer that the client took whole: whoever
 /// cancels some of what it asks for, as a proxy does, never runs out.
 ///
@@ -15,11 +15,6 @@ pub struct FloodGuard {
 }
 
 impl FloodGuard {
-    /// A full bucket.
-    pub fn new() -> Self {
-        FloodGuard::default()
-    }
-
     /// Counts one more; `false` if there were more than `most`, of which each second forgives a tenth.
     pub fn spend(&mut self, most: u32, second: u64) -> bool {
         if second > self.second {
@@ -44,7 +39,7 @@ mod tests {
     /// True if a guard of 20 lets all `events` pass, each a second with what was spent and forgiven in it.
     #[track_caller]
     fn check(events: impl IntoIterator<Item = (u64, u32, u32)>, expected: bool) {
-        let mut guard = FloodGuard::new();
+        let mut guard = FloodGuard::default();
         let passes = events.into_iter().all(|(second, spent, forgiven)| {
             let passes = (0..spent).all(|_| guard.spend(20, second));
             guard.forgive(forgiven);
@@ -78,7 +73,7 @@ mod tests {
 
     #[test]
     fn one_that_goes_too_far_may_come_back() {
-        let mut guard = FloodGuard::new();
+        let mut guard = FloodGuard::default();
         assert!((0..5).all(|_| guard.spend(5, 0)));
         assert!(!guard.spend(5, 0));
         guard.forgive(2);

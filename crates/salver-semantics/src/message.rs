@@ -1,6 +1,6 @@
 //! Fields about the message that they stand in, where all versions of HTTP mean the same by it.
 
-use crate::field::list;
+use crate::field::{list, number};
 
 /// The length of the content as Content-Length says: `1*DIGIT` (RFC 9110 section 8.6). `None` if it is
 /// no such number. One that does not fit is [`u64::MAX`]: it is too large for everybody.
@@ -13,13 +13,7 @@ use crate::field::list;
 /// assert_eq!(content_length(b"5, 5"), None);
 /// ```
 pub fn content_length(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0u64, |length, byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte & 0x0f))?;
-        Some(length.saturating_mul(10).saturating_add(digit))
-    })
+    number(value)
 }
 
 /// True if Expect asks for `100 Continue`; `None` if it asks for anything else, which nobody can meet (RFC

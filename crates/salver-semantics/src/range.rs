@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::field::{list, trim_ows};
+use crate::field::{list, number, trim_ows};
 
 /// The outcome of a Range field, of a representation of known length.
 ///
@@ -171,17 +171,6 @@ impl RangeSpec {
             }
         }
     }
-}
-
-/// The value of `1*DIGIT`, at most `u64::MAX`.
-fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0_u64, |sum, byte| {
-        let digit = u64::from(byte - byte.is_ascii_digit().then_some(b'0')?);
-        Some(sum.saturating_mul(10).saturating_add(digit))
-    })
 }
 
 /// The order of two numbers of any length.

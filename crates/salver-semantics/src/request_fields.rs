@@ -10,26 +10,26 @@ type Value<'b> = Option<Cow<'b, [u8]>>;
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RequestFields<'b> {
     /// Accept-Encoding (RFC 9110 section 12.5.3).
-    pub accept_encoding: Option<Cow<'b, [u8]>>,
+    pub accept_encoding: Value<'b>,
     /// If-Match (RFC 9110 section 13.1.1).
-    pub if_match: Option<Cow<'b, [u8]>>,
+    pub if_match: Value<'b>,
     /// If-None-Match (RFC 9110 section 13.1.2).
-    pub if_none_match: Option<Cow<'b, [u8]>>,
+    pub if_none_match: Value<'b>,
     /// If-Modified-Since (RFC 9110 section 13.1.3).
-    pub if_modified_since: Option<Cow<'b, [u8]>>,
+    pub if_modified_since: Value<'b>,
     /// If-Unmodified-Since (RFC 9110 section 13.1.4).
-    pub if_unmodified_since: Option<Cow<'b, [u8]>>,
+    pub if_unmodified_since: Value<'b>,
     /// If-Range (RFC 9110 section 13.1.5).
-    pub if_range: Option<Cow<'b, [u8]>>,
+    pub if_range: Value<'b>,
     /// Range (RFC 9110 section 14.2).
-    pub range: Option<Cow<'b, [u8]>>,
+    pub range: Value<'b>,
 }
 
 impl<'b> RequestFields<'b> {
     /// The slot for the value of the field `name`, in whatever case the name is; `None` if it is
     /// none of these. The length goes first, so that most names are compared with nothing.
     #[inline]
-    pub fn slot(&mut self, name: &[u8]) -> Option<&mut Option<Cow<'b, [u8]>>> {
+    pub fn slot(&mut self, name: &[u8]) -> Option<&mut Value<'b>> {
         Some(match name.len() {
             5 if is(name, b"range") => &mut self.range,
             8 if is(name, b"if-match") => &mut self.if_match,
@@ -41,38 +41,64 @@ impl<'b> RequestFields<'b> {
             _ => return None,
         })
     }
+
+    /// Adds a line of the field `name`, if it is one of these.
+    pub fn add(&mut self, name: &[u8], line: &'b [u8]) {
+        if let Some(value) = self.slot(name) {
+            add_line(value, line);
+        }
+    }
 }
 
 impl RequestFields<'_> {
     /// The same fields with no tie to the bytes they were read from.
     pub fn into_owned(self) -> RequestFields<'static> {
-        let own = |value: Value<'_>| value.map(|value| Cow::Owned(value.into_owned()));
-        RequestFields {
-            accept_encoding: own(self.accept_encoding),
-            if_match: own(self.if_match),
-            if_none_match: own(self.if_none_match),
-            if_modified_since: own(self.if_modified_since),
-            if_unmodified_since: own(self.if_unmodified_since),
-            if_range: own(self.if_range),
-            range: own(self.range),
-        }
+        self.map(|value| Cow::Owned(value.to_vec()))
     }
 
     /// The same fields, borrowed from these.
     pub fn reborrow(&self) -> RequestFields<'_> {
-        fn borrow<'a>(value: &'a Value<'_>) -> Value<'a> {
-            value.as_deref().map(Cow::Borrowed)
-        }
+        self.map(Cow::Borrowed)
+    }
+
+    /// The bytes of all values.
+    pub fn length(&self) -> usize {
+        let mut length = 0;
+        self.map(|value| {
+            length += value.len();
+            Cow::Borrowed(value)
+        });
+        length
+    }
+
+    fn map<'a, 'c>(&'a self, mut each: impl FnMut(&'a [u8]) -> Cow<'c, [u8]>) -> RequestFields<'c> {
+        let mut each = |value: &'a Value<'_>| value.as_deref().map(&mut each);
         RequestFields {
-            accept_encoding: borrow(&self.accept_encoding),
-            if_match: borrow(&self.if_match),
-            if_none_match: borrow(&self.if_none_match),
-            if_modified_since: borrow(&self.if_modified_since),
-            if_unmodified_since: borrow(&self.if_unmodified_since),
-            if_range: borrow(&self.if_range),
-            range: borrow(&self.range),
+            accept_encoding: each(&self.accept_encoding),
+            if_match: each(&self.if_match),
+            if_none_match: each(&self.if_none_match),
+            if_modified_since: each(&self.if_modified_since),
+            if_unmodified_since: each(&self.if_unmodified_since),
+            if_range: each(&self.if_range),
+            range: each(&self.range),
         }
     }
+}
+
+/// Adds a line to the value of its field: lines of one name are one value (RFC 9110 section 5.3).
+#[inline]
+pub fn add_line<'b>(value: &mut Value<'b>, line: &'b [u8]) {
+    match value {
+        None => *value = Some(Cow::Borrowed(line)),
+        Some(first) => join(first, line),
+    }
+}
+
+#[cold]
+fn join(first: &mut Cow<'_, [u8]>, line: &[u8]) {
+    let first = first.to_mut();
+    first.extend_from_slice(b", ");
+    first.extend_from_slice(line);
 }
 
 /// True if `token` is `lower`, which is made of small letters and `-`, in whatever case.

@@ -35,11 +35,6 @@ impl<'a> EntityTag<'a> {
         self.weak
     }
 
-    /// The tag without its quotes.
-    pub fn opaque(&self) -> &'a [u8] {
-        self.opaque
-    }
-
     /// Strong comparison: equal, and neither is weak (RFC 9110 section 8.8.3.2).
     pub fn strong_eq(&self, other: &EntityTag<'_>) -> bool {
         !self.weak && !other.weak && self.opaque == other.opaque
@@ -83,7 +78,7 @@ mod tests {
     #[test]
     fn parses() {
         fn check(input: &[u8], expected: Option<(bool, &[u8])>) {
-            let tag = EntityTag::parse(input).map(|tag| (tag.weak(), tag.opaque()));
+            let tag = EntityTag::parse(input).map(|tag| (tag.weak(), tag.opaque));
             assert_eq!(tag, expected, "{}", input.escape_ascii());
         }
         check(br#""a""#, Some((false, b"a")));
@@ -153,7 +148,7 @@ mod tests {
     fn lists() {
         fn check(input: &[u8], expected: &[(bool, &[u8])]) {
             let tags: Vec<_> = entity_tags(input)
-                .map(|tag| (tag.weak(), tag.opaque()))
+                .map(|tag| (tag.weak(), tag.opaque))
                 .collect();
             assert_eq!(tags, expected, "{}", input.escape_ascii());
         }
@@ -198,7 +193,7 @@ mod tests {
                 .collect();
             let value = texts.join(", ");
             let tags: Vec<_> =
-                entity_tags(value.as_bytes()).map(|tag| (tag.weak(), tag.opaque())).collect();
+                entity_tags(value.as_bytes()).map(|tag| (tag.weak(), tag.opaque)).collect();
             let expected: Vec<_> =
                 members.iter().map(|(weak, opaque)| (*weak, opaque.as_bytes())).collect();
             prop_assert_eq!(tags, expected);
@@ -207,7 +202,7 @@ mod tests {
         #[test]
         fn tags_never_hold_quotes_or_space(value in "[W/\", ab\\\\\u{0}-\u{20}]{0,40}") {
             for tag in entity_tags(value.as_bytes()) {
-                prop_assert!(tag.opaque().iter().all(|byte| *byte > b' ' && *byte != b'"'));
+                prop_assert!(tag.opaque.iter().all(|byte| *byte > b' ' && *byte != b'"'));
             }
         }
     }

@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_access_log::{AddressText, Producer, Protocol, RequestId, RequestIds};
@@ -19,6 +20,7 @@ use salver_access_log::{AddressText, Producer, Protocol, RequestId, RequestIds};
 use salver_fields::RequestHead;
 
 use crate::access_log::record::{LogRecord, Record, RequestLine, Sent};
+use crate::memory_budget::{Account, Charge};
 use crate::settings::Proxies;
 
 /// The records that are kept for further requests, so that these allocate nothing.
@@ -76,9 +78,26 @@ fn read_clock(now: Instant) -> (Instant, Duration) {
     (now, since.unwrap_or_default())
 }
 
+/// The log of a loop as the records of one connection refer to it.
+pub(crate) struct SharedLog {
+    log: Rc<LoopLog>,
+    /// The memory of these records, in bytes.
+    held: Cell<usize>,
+}
+
+impl SharedLog {
+    fn hold(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_add(bytes));
+    }
+
+    fn release(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_sub(bytes));
+    }
+}
+
 /// The access log of a connection.
 pub(crate) struct ConnectionLog {
-    log: Rc<LoopLog>,
+    shared: Rc<SharedLog>,
     /// Who opened the connection, or whom the PROXY protocol named.
     peer: IpAddr,
     client: AddressText,
@@ -88,6 +107,8 @@ pub(crate) struct ConnectionLog {
     sent: Cell<u64>,
     /// The records of answers that are queued behind those bytes.
     queued: RefCell<Vec<LogRecord>>,
+    /// The memory of the records that wait for the socket.
+    charge: RefCell<Option<Charge>>,
 }
 
 impl ConnectionLog {
@@ -96,12 +117,16 @@ impl ConnectionLog {
         let log = log?;
         let proxies = &log.proxies;
         Some(Box::new(ConnectionLog {
-            log: Rc::clone(log),
+            shared: Rc::new(SharedLog {
+                log: Rc::clone(log),
+                held: Cell::new(0),
+            }),
             peer: address,
             client: AddressText::new(address),
             is_proxy: proxies.trusted.contains(address),
             sent: Cell::new(0),
             queued: RefCell::default(),
+            charge: RefCell::default(),
         }))
     }
 
@@ -116,7 +141,8 @@ impl ConnectionLog {
         record.read(
             line,
             lines,
-            self.is_proxy.then_some((self.peer, &self.log.proxies)),
+            self.is_proxy
+                .then_some((self.peer, &self.shared.log.proxies)),
         );
         record
     }
@@ -152,7 +178,7 @@ impl ConnectionLog {
     }
 
     fn blank(&self, protocol: Protocol) -> LogRecord {
-        LogRecord::new(&self.log, self.client, protocol)
+        LogRecord::new(&self.shared, self.client, protocol)
     }
 
     /// Queues the record of an answer whose content follows in one piece behind `before` bytes that the socket has
@@ -175,9 +201,21 @@ impl ConnectionLog {
         self.sent.set(self.sent.get().saturating_add(bytes(sent)));
     }
 
+    /// The memory of the records that are not logged yet, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.shared.held.get()
+    }
+
+    /// Charges the memory of the records, which wait for the socket.
+    pub(crate) fn charge_to(&self, account: &Arc<Account>) {
+        let charge = account.charge(self.held());
+        self.charge.replace(Some(charge));
+    }
+
     /// Logs the answers that are queued: the socket has taken all of them.
     pub(crate) fn finish(&self) {
         self.queued.borrow_mut().clear();
+        self.charge.replace(None);
     }
 }
 
@@ -192,4 +230,39 @@ impl Drop for ConnectionLog {
 /// A length as the log counts it.
 pub(crate) fn bytes(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use salver_access_log::{Destination, LogWriter, Settings};
+
+    #[test]
+    fn records_are_counted_until_they_are_logged() {
+        let writer = LogWriter::start(|_| {}).unwrap();
+        let settings = Settings::new(Destination::File("/dev/null".into()));
+        let log = writer.open(&settings).unwrap();
+        let of_loop = LoopLog::new(log.producer(), Proxies::default()).unwrap();
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let connection = ConnectionLog::new(Some(&of_loop), address).unwrap();
+        let line = RequestLine {
+            method: b"GET",
+            path: &[b'a'; 10_000],
+            query: None,
+        };
+        let record = || connection.record(Protocol::Http11, &line, std::iter::empty());
+        let first = record();
+        let one = connection.held();
+        // No more of a text is kept than a line has room for.
+        assert!((2_000..4_000).contains(&one), "{one}");
+        connection.queue_whole(first, 100);
+        drop(record());
+        assert_eq!(connection.held(), one);
+        connection.count(100);
+        connection.finish();
+        assert_eq!(connection.held(), 0);
+        drop((connection, of_loop));
+        assert!(writer.stop(Duration::from_secs(60)));
+        assert_eq!(log.statistics().lines, 2);
+    }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::Request;
 use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
 
-use crate::handler::{Handlers, Reply};
+use crate::handler::{Handlers, Reply, erase_type};
 use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
 use crate::settings::Settings;
@@ -19,11 +19,12 @@ use crate::settings::Settings;
 impl Server {
     /// A builder, to which a program names directories, handlers and addresses.
     pub fn builder() -> Builder {
-        Builder::new()
+        Builder::default()
     }
 }
 
 /// The builder of a [`Server`]; each method names its default.
+#[derive(Default)]
 #[must_use = "a builder does nothing until it builds"]
 pub struct Builder {
     config: Option<Config>,
@@ -45,20 +46,6 @@ enum MountEntry {
 }
 
 impl Builder {
-    fn new() -> Self {
-        Builder {
-            config: None,
-            settings: Settings::default(),
-            addresses: None,
-            mounts: Vec::new(),
-            symlinks: Symlinks::default(),
-            fallbacks: Vec::new(),
-            handlers: Handlers::default(),
-            bad_guard: None,
-            on_ready: None,
-        }
-    }
-
     /// Serves the files beneath `path` beneath `prefix`: `/` or `/static`, say. May be said for
     /// several; of those that fit a request the longest prefix wins. Without any mount there are no
     /// files, and all is for the [`handler`](Self::handler).
@@ -153,7 +140,7 @@ impl Builder {
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        self.handlers.set_fallback(handler);
+        self.handlers.set_fallback(erase_type(handler));
         self
     }
 
@@ -169,7 +156,11 @@ impl Builder {
         F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
         R: Future<Output: Into<Reply>> + 'static,
     {
-        if self.handlers.add_guard(prefix, handler).is_err() {
+        if self
+            .handlers
+            .add_guard(prefix, erase_type(handler))
+            .is_err()
+        {
             self.bad_guard.get_or_insert_with(|| prefix.to_owned());
         }
         self
@@ -231,7 +222,8 @@ impl Builder {
         }
         let engine = Engine::new(config).map_err(BuildError::Setting)?;
         let mut server = Server::bind(engine, settings).map_err(BuildError::Address)?;
-        server.extend(self.handlers, self.on_ready);
+        server.handlers = self.handlers;
+        server.on_ready = self.on_ready;
         Ok(server)
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_assets::{Content, Engine, LogLimit};
+use salver_assets::{Content, Engine, LogLimit, ResponsePlan};
 use salver_http1::Limits;
 
 use crate::access_log::LoopLog;
@@ -16,7 +16,7 @@ use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
-use crate::pending_limit::PendingLimit;
+use crate::pending_limit::{PendingLimit, service_unavailable};
 use crate::rendered_responses::RenderedResponses;
 use crate::seats::{ConnectionKind, NoSeat, Seat, Seats};
 use crate::send_buffer::SendBuffer;
@@ -38,7 +38,7 @@ pub(crate) struct ServerContext {
 }
 
 /// The limits on log lines about frequent events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LogLimits {
     pub(crate) connections_full: LogLimit,
     pub(crate) share_full: LogLimit,
@@ -48,10 +48,6 @@ pub(crate) struct LogLimits {
     pub(crate) handlers_fail: LogLimit,
     pub(crate) proxies_fail: LogLimit,
 }
-
-/// The error of an answer that may hold no file open.
-#[derive(Debug)]
-pub(crate) struct NoFile;
 
 impl ServerContext {
     pub(crate) fn new(engine: Engine, settings: Settings, handlers: Handlers) -> Arc<Self> {
@@ -73,15 +69,7 @@ impl ServerContext {
             pending_limit: PendingLimit::new(most, engine.mount_count()),
             engine,
             settings,
-            log_limits: LogLimits {
-                connections_full: LogLimit::new(),
-                share_full: LogLimit::new(),
-                descriptors_exhausted: LogLimit::new(),
-                peers_stall: LogLimit::new(),
-                files_change: LogLimit::new(),
-                handlers_fail: LogLimit::new(),
-                proxies_fail: LogLimit::new(),
-            },
+            log_limits: LogLimits::default(),
             started: Instant::now(),
         })
     }
@@ -116,24 +104,22 @@ impl ServerContext {
         }
     }
 
-    /// Counts an answer that holds files open. `None` if it holds none.
-    ///
-    /// # Errors
-    /// [`NoFile`] if others may need the descriptors.
-    pub(crate) fn open_file(
+    /// Counts an answer while it holds files open. It becomes 503 where others may need the descriptors.
+    pub(crate) fn hold_open(
         &self,
         account: &Arc<Account>,
-        content: &Content,
-    ) -> Result<Option<OpenFile>, NoFile> {
-        let holds_file = match content {
-            Content::Empty | Content::Memory(_) => false,
-            Content::File(_) | Content::Parts(_) => true,
+        plan: ResponsePlan,
+    ) -> (ResponsePlan, Option<OpenFile>) {
+        let (Content::File(_) | Content::Parts(_)) = plan.content else {
+            return (plan, None);
         };
-        if !holds_file {
-            return Ok(None);
-        }
         let file = account.open_file(self.engine.files_left());
-        file.map(Some).ok_or(NoFile)
+        if file.is_some() {
+            return (plan, file);
+        }
+        self.loader.discard(plan.content);
+        let text = "Service Unavailable: too many files are being sent";
+        (service_unavailable(text), None)
     }
 
     /// The time since the server was made, for [`LogLimit::permits`].
@@ -155,12 +141,9 @@ pub(crate) struct WorkerContext {
     pub(crate) turns: Rc<Turns>,
     /// The access log, if there is one.
     pub(crate) log: Option<Rc<LoopLog>>,
-    /// The number of connections that have more to send than their socket took.
-    sending: Cell<usize>,
+    /// The connections that have more to send than their socket took: each holds a reference.
+    pub(crate) sending: Rc<()>,
 }
-
-/// A connection of a loop that has more to send; it no longer counts when dropped.
-pub(crate) struct SendingConnection(Rc<WorkerContext>);
 
 /// The buffers of a loop, which a connection uses while it runs and gives back before it waits: an idle one holds
 /// nothing.
@@ -174,29 +157,9 @@ pub(crate) struct WorkerBuffers {
 /// The most bytes of one `recv`; a head fits.
 const INPUT: usize = 16 * 1024;
 
-impl Drop for SendingConnection {
-    fn drop(&mut self) {
-        self.0.sending.set(self.0.sending.get() - 1);
-    }
-}
-
 impl WorkerContext {
-    /// Counts a connection that has more to send than its socket took.
-    pub(crate) fn begin_sending(self: &Rc<Self>) -> SendingConnection {
-        self.sending.set(self.sending.get() + 1);
-        SendingConnection(Rc::clone(self))
-    }
-
-    /// The number of connections that have more to send than their socket took.
-    pub(crate) fn sending_count(&self) -> usize {
-        self.sending.get()
-    }
-
     /// Takes a seat for a client at `address`. Where all are taken, the connection that has waited longest for its
     /// client makes room: it ends before this one is served.
-    ///
-    /// # Errors
-    /// [`NoSeat`] if there is none.
     pub(crate) fn seat(&self, address: IpAddr, kind: ConnectionKind) -> Result<Seat, NoSeat> {
         let seats = &self.common.seats;
         match seats.take(address, kind, false) {
@@ -246,7 +209,7 @@ impl WorkerContext {
             common,
             turns: Turns::new(),
             log,
-            sending: Cell::new(0),
+            sending: Rc::new(()),
             draining: Cell::new(false),
             scratch: RefCell::new(WorkerBuffers {
                 input: vec![0; INPUT].into_boxed_slice(),

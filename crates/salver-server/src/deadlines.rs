@@ -36,6 +36,15 @@ struct DeadlineEntry {
     waker: Option<Waker>,
 }
 
+impl DeadlineEntry {
+    /// Changes the activity of a connection that is not to end.
+    fn set_activity(&mut self, activity: Activity) {
+        if self.activity != Activity::MakesRoom {
+            self.activity = activity;
+        }
+    }
+}
+
 /// The activity of a connection, as far as others may need its seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Activity {
@@ -139,62 +148,43 @@ impl Deadlines {
 impl Deadline {
     /// Moves the deadline; the activity stays.
     pub(crate) fn set(&self, at: Instant) {
-        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
-            slot.at = at;
-        }
+        self.with_entry(|entry| entry.at = at);
     }
 
     /// Moves the deadline of a connection that waits for its client since `since`. It may have to make room for
     /// others.
     pub(crate) fn set_waiting(&self, at: Instant, since: Instant) {
-        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key) {
-            slot.at = at;
-            if slot.activity != Activity::MakesRoom {
-                slot.activity = Activity::Waits(since);
-            }
-        }
+        self.with_entry(|entry| {
+            entry.at = at;
+            entry.set_activity(Activity::Waits(since));
+        });
     }
 
     /// Notes that a request or an answer is under way: the connection need not make room.
     pub(crate) fn set_busy(&self) {
-        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
-            && slot.activity != Activity::MakesRoom
-        {
-            slot.activity = Activity::Busy;
-        }
+        self.with_entry(|entry| entry.set_activity(Activity::Busy));
     }
 
     /// True if the connection is to end, for another.
     pub(crate) fn makes_room(&self) -> bool {
-        let slots = self.all.slots.borrow();
-        let slot = slots.get(self.key);
-        slot.is_some_and(|slot| slot.activity == Activity::MakesRoom)
+        self.with_entry(|entry| entry.activity == Activity::MakesRoom) == Some(true)
     }
 
     /// True if the deadline has passed.
     pub(crate) fn has_passed(&self, now: Instant) -> bool {
-        self.all
-            .slots
-            .borrow()
-            .get(self.key)
-            .is_none_or(|slot| slot.at <= now)
+        self.with_entry(|entry| entry.at <= now) != Some(false)
     }
 
-    /// Registers the task to be woken when the deadline passes. A task's waker stays the same, so this costs a
-    /// comparison after the first time.
+    /// Registers the task to be woken when the deadline passes.
     pub(crate) fn register(&self, context: &Context<'_>) {
-        if let Some(slot) = self.all.slots.borrow_mut().get_mut(self.key)
-            && !slot
-                .waker
-                .as_ref()
-                .is_some_and(|waker| waker.will_wake(context.waker()))
-        {
-            slot.waker = Some(context.waker().clone());
-        }
+        self.with_entry(|entry| keep_waker(&mut entry.waker, context));
     }
-}
 
-impl Deadline {
+    /// What `act` gives; there is an entry for as long as this lives.
+    fn with_entry<T>(&self, act: impl FnOnce(&mut DeadlineEntry) -> T) -> Option<T> {
+        self.all.slots.borrow_mut().get_mut(self.key).map(act)
+    }
+
     /// The output of `work`; `None` if the deadline passes before, or `goes_on` is false when the task is woken.
     pub(crate) async fn bound<F: Future>(
         &self,
@@ -215,6 +205,14 @@ impl Deadline {
             }
         })
         .await
+    }
+}
+
+/// Keeps the waker of a task. That stays the same, so this costs a comparison after the first time.
+pub(crate) fn keep_waker(slot: &mut Option<Waker>, context: &Context<'_>) {
+    match slot {
+        Some(waker) => waker.clone_from(context.waker()),
+        None => *slot = Some(context.waker().clone()),
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::{
-    Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
+    EngineReply, Method, Now, Pending, Request, RequestFields, RequestPath, ResponsePlan, target_of,
 };
 use salver_fields::{FieldLines, RequestHead};
 
@@ -88,7 +88,7 @@ pub(crate) fn dispatch(
         return Dispatched::Pending(Box::pin(with_timeout(time, request.method, work)));
     }
     match ask_engine(shared, request, now) {
-        salver_assets::EngineReply::Ready(plan) => {
+        EngineReply::Ready(plan) => {
             match handlers.and_then(|handlers| handlers.fallback(is_get_or_head(request), &plan)) {
                 None => Dispatched::Ready(plan),
                 Some(_) => {
@@ -97,7 +97,7 @@ pub(crate) fn dispatch(
                 }
             }
         }
-        salver_assets::EngineReply::Pending(pending) => {
+        EngineReply::Pending(pending) => {
             let pending_request = pending_request(request);
             let Some(permit) = shared.common.pending_limit.begin(pending.mount()) else {
                 return Dispatched::Ready(too_many_pending().for_method(request.method));
@@ -117,11 +117,7 @@ pub(crate) fn dispatch(
     }
 }
 
-fn ask_engine(
-    shared: &WorkerContext,
-    request: &Request<'_>,
-    now: Now,
-) -> salver_assets::EngineReply {
+fn ask_engine(shared: &WorkerContext, request: &Request<'_>, now: Now) -> EngineReply {
     let common = &*shared.common;
     common
         .engine
@@ -234,8 +230,8 @@ impl PendingRequest {
     /// The answer of the files.
     async fn ask_files(&self, request: &Request<'_>) -> ResponsePlan {
         match ask_engine(&self.shared, request, self.shared.clock.now()) {
-            salver_assets::EngineReply::Ready(plan) => plan,
-            salver_assets::EngineReply::Pending(pending) => {
+            EngineReply::Ready(plan) => plan,
+            EngineReply::Pending(pending) => {
                 match self.shared.common.pending_limit.begin(pending.mount()) {
                     Some(_permit) => self.finish_pending(request, pending).await,
                     None => too_many_pending().for_method(self.request.method),

@@ -3,7 +3,6 @@
 mod http_request;
 mod request_body;
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -95,26 +94,13 @@ pub(crate) type Handler = Arc<dyn Fn(Request<Bytes>) -> ReplyFuture + Send + Syn
 pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = Reply>>>;
 
 /// The handlers of a server.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Handlers {
     /// The guards, asked before the files beneath their prefix: that, normalised and without a slash at its end, the
     /// longest first.
     guards: Vec<(Vec<u8>, Handler)>,
     /// The handler of requests that are for no file.
     fallback: Option<Handler>,
-}
-
-impl fmt::Debug for Handlers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let guards = self.guards.iter();
-        let guards: Vec<_> = guards
-            .map(|(prefix, _)| String::from_utf8_lossy(prefix))
-            .collect();
-        f.debug_struct("Handlers")
-            .field("guards", &guards)
-            .field("fallback", &self.fallback.is_some())
-            .finish()
-    }
 }
 
 /// The error of a guard whose prefix is no path.
@@ -126,24 +112,20 @@ impl Handlers {
     }
 
     /// Sets the handler of requests that are for no file.
-    pub(crate) fn set_fallback<F, R>(&mut self, handler: F)
-    where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
-    {
-        self.fallback = Some(erase_type(handler));
+    pub(crate) fn set_fallback(&mut self, handler: Handler) {
+        self.fallback = Some(handler);
     }
 
     /// Adds a guard of all paths beneath `prefix`.
-    pub(crate) fn add_guard<F, R>(&mut self, prefix: &str, handler: F) -> Result<(), InvalidPrefix>
-    where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
-    {
+    pub(crate) fn add_guard(
+        &mut self,
+        prefix: &str,
+        handler: Handler,
+    ) -> Result<(), InvalidPrefix> {
         let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| InvalidPrefix)?;
         let bytes = path.as_bytes();
         let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
-        self.guards.push((bytes, erase_type(handler)));
+        self.guards.push((bytes, handler));
         self.guards
             .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(())
@@ -168,7 +150,8 @@ impl Handlers {
     }
 }
 
-fn erase_type<F, R>(handler: F) -> Handler
+/// A handler of any type.
+pub(crate) fn erase_type<F, R>(handler: F) -> Handler
 where
     F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
     R: Future<Output: Into<Reply>> + 'static,

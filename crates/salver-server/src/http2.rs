@@ -31,7 +31,7 @@ use salver_http2::{Event, Phase, RenderedHead};
 
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::context::{NoFile, SendingConnection, WorkerBuffers};
+use crate::context::WorkerBuffers;
 use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
 use crate::handler::{MemoryExhausted, Peer, to_http_request};
 use crate::http2::request_content::RequestContent;
@@ -39,7 +39,6 @@ use crate::http2::translate::rendered_head;
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
 use crate::memory_budget::{Charge, OpenFile};
-use crate::pending_limit::service_unavailable;
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
 use crate::transmit::loader_disk::{LoaderDisk, Reading};
@@ -68,17 +67,6 @@ struct Sending {
     record: Option<LogRecord>,
 }
 
-impl Sending {
-    /// Ends the answer, whole or not; its last bytes are at the end of the `unsent` ones of the connection.
-    fn end<S>(self, wire: &Wire<S>, unsent: usize) {
-        if let (Some(mut record), Some(log)) = (self.record, &wire.log) {
-            record.set_unsent(self.reading.left());
-            log.queue_ended(record, unsent);
-        }
-        self.reading.end(&disk(wire));
-    }
-}
-
 /// One HTTP/2 connection.
 pub(crate) struct Http2Connection<S> {
     wire: Wire<S>,
@@ -93,8 +81,8 @@ pub(crate) struct Http2Connection<S> {
     /// The time of the last check that the client does not hold back its windows.
     checked: Instant,
     turn: LoopTurn,
-    /// The connection as one that has more to send, while it has.
-    sending: Option<SendingConnection>,
+    /// A reference that counts the connection as one that has more to send, while it has.
+    sending: Option<Rc<()>>,
     /// The time at which the last GOAWAY is sent, after the first.
     leaves_at: Option<Instant>,
     /// True if the connection ends once everything is sent.
@@ -143,9 +131,7 @@ impl<S: ByteStream> Http2Connection<S> {
             end
         })
         .await;
-        for sending in self.protocol.end() {
-            sending.end(&self.wire, self.wire.unsent());
-        }
+        end_all(self.protocol.end(), &self.wire, self.wire.unsent());
         // These are of no use while the client reads the last answers.
         self.pending.clear();
         self.contents.clear();
@@ -168,7 +154,8 @@ impl<S: ByteStream> Http2Connection<S> {
             // The client could not hold up anything until now.
             self.checked = now.instant;
         }
-        let others_send = shared.sending_count() > usize::from(self.sending.is_some());
+        let others_send =
+            Rc::strong_count(&shared.sending) > 1 + usize::from(self.sending.is_some());
         let turn = if others_send { SHARED_TURN } else { usize::MAX };
         let mut sent = 0;
         for _ in 0..ROUNDS {
@@ -221,7 +208,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
                 self.sending = None;
                 if self.protocol.is_sending() {
-                    self.sending = Some(shared.begin_sending());
+                    self.sending = Some(Rc::clone(&shared.sending));
                 }
                 return Poll::Pending;
             }
@@ -232,7 +219,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 Poll::Pending => {
                     // The deadline is another now.
                     self.waits_in = (Phase::Head, u64::MAX);
-                    self.sending.get_or_insert_with(|| shared.begin_sending());
+                    self.sending
+                        .get_or_insert_with(|| Rc::clone(&shared.sending));
                     return Poll::Pending;
                 }
             }
@@ -240,7 +228,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 break;
             }
         }
-        self.sending.get_or_insert_with(|| shared.begin_sending());
+        self.sending
+            .get_or_insert_with(|| Rc::clone(&shared.sending));
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
@@ -302,9 +291,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 Event::Cancelled { stream, content } => {
                     self.pending.retain(|pending| pending.stream != stream);
                     self.take_content(stream);
-                    if let Some(sending) = content {
-                        sending.end(&self.wire, send_buffer.left());
-                    }
+                    end_all(content, &self.wire, send_buffer.left());
                 }
                 Event::Content { stream, content } => {
                     if self.keep_content(stream, content, now).is_err() {
@@ -382,19 +369,12 @@ impl<S: ByteStream> Http2Connection<S> {
     fn respond(
         &mut self,
         stream: u32,
-        mut plan: ResponsePlan,
+        plan: ResponsePlan,
         mut record: Option<LogRecord>,
         send_buffer: &mut SendBuffer,
     ) {
         let Wire { shared, seat, .. } = &self.wire;
-        let file = match shared.common.open_file(&seat.account, &plan.content) {
-            Ok(file) => file,
-            Err(NoFile) => {
-                shared.common.loader.discard(plan.content);
-                plan = service_unavailable("Service Unavailable: too many files are being sent");
-                None
-            }
-        };
+        let (mut plan, file) = shared.common.hold_open(&seat.account, plan);
         if let Some(record) = &mut record {
             record.answer(&plan);
         }
@@ -419,9 +399,7 @@ impl<S: ByteStream> Http2Connection<S> {
         };
         let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
-        if let Some(sending) = left {
-            sending.end(&self.wire, send_buffer.left());
-        }
+        end_all(left, &self.wire, send_buffer.left());
     }
 
     /// Sends the answers that no longer wait for a load or a handler.
@@ -466,10 +444,19 @@ impl<S: ByteStream> Http2Connection<S> {
                     send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
-            if let Some(sending) = left {
-                sending.end(&self.wire, send_buffer.left());
-            }
+            end_all(left, &self.wire, send_buffer.left());
         }
+    }
+}
+
+/// Ends answers, whole or not; their last bytes are at the end of the `unsent` ones of the connection.
+fn end_all<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>, unsent: usize) {
+    for sending in sent {
+        if let (Some(mut record), Some(log)) = (sending.record, &wire.log) {
+            record.set_unsent(sending.reading.left());
+            log.queue_ended(record, unsent);
+        }
+        sending.reading.end(&disk(wire));
     }
 }
 

@@ -19,6 +19,7 @@ mod request;
 mod routed_socket;
 mod send_order;
 mod shared_connection;
+mod socket_layer;
 mod stall_timer;
 mod translate;
 mod transport;
@@ -30,13 +31,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use quinn::{Endpoint, VarInt};
+use quinn::Endpoint;
 use salver_assets::{CacheState, Field};
 use salver_fields::Scratch;
 use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::quic_sockets::QuicSockets;
+use self::shared_connection::code;
 use crate::context::WorkerContext;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
 use crate::listener_fields::with_cache_status;
@@ -58,7 +60,8 @@ struct Http3Context {
     by_cache_state: Vec<RenderedFields>,
     /// The buffers for heads that are being read.
     scratch: RefCell<Scratch>,
-    handshakes: Arc<HandshakeCount>,
+    /// The number of handshakes under way, of all workers.
+    handshakes: Arc<AtomicUsize>,
 }
 
 impl Http3Context {
@@ -69,27 +72,19 @@ impl Http3Context {
     }
 }
 
-/// The number of handshakes under way, of all workers.
-#[derive(Debug, Default)]
-struct HandshakeCount(AtomicUsize);
+/// A handshake under way, which counts until it is dropped.
+struct HandshakeGuard(Arc<AtomicUsize>);
 
-/// A handshake under way; over when dropped.
-struct HandshakeGuard(Arc<HandshakeCount>);
-
-impl HandshakeCount {
-    fn begin(self: &Arc<Self>) -> HandshakeGuard {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        HandshakeGuard(Arc::clone(self))
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl HandshakeGuard {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        HandshakeGuard(Arc::clone(count))
     }
 }
 
 impl Drop for HandshakeGuard {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -101,9 +96,6 @@ pub(crate) struct Http3Endpoints {
 
 impl Http3Endpoints {
     /// Serves at the sockets of a worker.
-    ///
-    /// # Errors
-    /// [`io::Error`] if the sockets cannot be used from this loop.
     pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
         let tls = context.common.settings.tls();
         let fields = tls.map(tls_fields).unwrap_or_default();
@@ -141,8 +133,7 @@ impl Http3Endpoints {
             task.abort();
         }
         for endpoint in &self.endpoints {
-            let code = VarInt::from_u64(ErrorCode::NoError.value()).unwrap_or(VarInt::MAX);
-            endpoint.close(code, b"the server ends");
+            endpoint.close(code(ErrorCode::NoError), b"the server ends");
         }
         for endpoint in &self.endpoints {
             let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
@@ -165,7 +156,7 @@ async fn accept(shared: Rc<Http3Context>, endpoint: Endpoint) {
             incoming.refuse();
             continue;
         }
-        let many = shared.handshakes.count() >= common.settings.quic_handshakes;
+        let many = shared.handshakes.load(Ordering::Relaxed) >= common.settings.quic_handshakes;
         if many && !incoming.remote_address_validated() {
             // RFC 9000 section 8.1.2: a client with a false address never learns the token, and costs nothing more
             // than this.

@@ -69,10 +69,7 @@ mod fair_queue;
 mod handler;
 mod http1;
 mod http2;
-#[cfg(feature = "http3")]
-mod http3;
-#[cfg(not(feature = "http3"))]
-#[path = "http3/absent.rs"]
+#[cfg_attr(not(feature = "http3"), path = "http3/absent.rs")]
 mod http3;
 mod linger;
 mod listener;

@@ -109,9 +109,6 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Binds all addresses for every worker.
-    ///
-    /// # Errors
-    /// The first address that cannot be bound.
     pub(crate) fn bind(settings: &Settings) -> Result<Self, BindError> {
         let mut all = Listeners {
             workers: (0..settings.workers).map(|_| Vec::new()).collect(),
@@ -131,9 +128,17 @@ impl Listeners {
         kind: ListenerKind,
         addresses: &[SocketAddr],
     ) -> Result<Vec<SocketAddr>, BindError> {
-        let (all, real) = bind(addresses, self.workers.len())?;
-        for (worker, listeners) in self.workers.iter_mut().zip(all) {
-            worker.extend(listeners.into_iter().map(|listener| (kind, listener)));
+        let mut real = Vec::new();
+        for (&address, families) in addresses.iter().zip(families(addresses)) {
+            let bind = |address, share| salver_os::listen(address, families, share);
+            let workers = self.workers.len();
+            let bound = bind_for_workers(address, workers, bind, TcpListener::local_addr);
+            let (address, listeners) =
+                bound.map_err(|error| BindError::over_tcp(address, error))?;
+            for (worker, listener) in self.workers.iter_mut().zip(listeners) {
+                worker.push((kind, listener));
+            }
+            real.push(address);
         }
         Ok(real)
     }
@@ -160,50 +165,55 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The listeners of each worker, one per address, and the addresses with their real ports.
-type Bound = (Vec<Vec<TcpListener>>, Vec<SocketAddr>);
-
-/// Binds every address for every worker.
-fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Bound, BindError> {
-    let mut all: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
-    let mut real = Vec::new();
-    for (&address, families) in addresses.iter().zip(families(addresses)) {
-        let wrap = |error| BindError::over_tcp(address, error);
-        let mut address = address;
-        // Sockets that share a port would also share it with another server of this user that
-        // happens to run: this one, which does not share, finds that out.
-        let alone = salver_os::listen(address, families, false).map_err(wrap)?;
-        if workers > 1 {
-            drop(alone);
-            for listeners in &mut all {
-                let listener = salver_os::listen(address, families, true).map_err(wrap)?;
-                // Port 0 has become a real one, which the others are to share.
-                address = listener.local_addr().map_err(wrap)?;
-                listeners.push(listener);
-            }
-        } else {
-            address = alone.local_addr().map_err(wrap)?;
-            all.iter_mut()
-                .zip([alone])
-                .for_each(|(listeners, alone)| listeners.push(alone));
-        }
-        real.push(address);
+/// Binds a socket at this address for each worker; returns the real address with them.
+pub(crate) fn bind_for_workers<S>(
+    mut address: SocketAddr,
+    workers: usize,
+    bind: impl Fn(SocketAddr, bool) -> io::Result<S>,
+    local_address: impl Fn(&S) -> io::Result<SocketAddr>,
+) -> io::Result<(SocketAddr, Vec<S>)> {
+    // Sockets that share a port would also share it with another server of this user that
+    // happens to run: this one, which does not share, finds that out.
+    let alone = bind(address, false)?;
+    if workers == 1 {
+        return Ok((local_address(&alone)?, vec![alone]));
     }
-    Ok((all, real))
+    drop(alone);
+    let mut sockets = Vec::new();
+    for _ in 0..workers {
+        let socket = bind(address, true)?;
+        // Port 0 has become a real one, which the others are to share.
+        address = local_address(&socket)?;
+        sockets.push(socket);
+    }
+    Ok((address, sockets))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn bind(
+        addresses: &[SocketAddr],
+        workers: usize,
+    ) -> Result<(Listeners, Vec<SocketAddr>), BindError> {
+        let mut all = Listeners {
+            workers: (0..workers).map(|_| Vec::new()).collect(),
+            ..Listeners::default()
+        };
+        let real = all.add(ListenerKind::Plain, addresses)?;
+        Ok((all, real))
+    }
+
     #[test]
     fn every_worker_gets_every_address() {
         for workers in [1, 2, 3] {
             let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
             let (all, real) = bind(&[any, any], workers).unwrap();
-            assert_eq!((all.len(), real.len()), (workers, 2));
-            for listeners in &all {
-                let bound: Vec<_> = listeners.iter().map(|l| l.local_addr().unwrap()).collect();
+            assert_eq!((all.workers.len(), real.len()), (workers, 2));
+            for listeners in &all.workers {
+                let bound = listeners.iter().map(|(_, one)| one.local_addr().unwrap());
+                let bound: Vec<_> = bound.collect();
                 assert_eq!(bound, real);
             }
             assert!(real.iter().all(|address| address.port() != 0));

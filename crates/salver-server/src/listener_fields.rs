@@ -10,7 +10,6 @@ use salver_semantics::{CacheState, CacheStatus};
 /// the server starts.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerFields {
-    fields: Vec<Field>,
     /// The fields as lines of HTTP/1.1, each with its CRLF.
     lines: Vec<u8>,
     /// The fields as a part of a field block of HTTP/2.
@@ -22,9 +21,9 @@ pub(crate) struct ListenerFields {
 
 impl ListenerFields {
     /// Renders these fields; their values are valid field values.
-    pub(crate) fn new(fields: Vec<Field>) -> Self {
+    pub(crate) fn new(fields: &[Field]) -> Self {
         let mut lines = Vec::new();
-        for (name, value) in &fields {
+        for (name, value) in fields {
             lines.extend_from_slice(name.as_bytes());
             lines.extend_from_slice(b": ");
             lines.extend_from_slice(value);
@@ -33,18 +32,17 @@ impl ListenerFields {
         let block = fields.iter().map(|(name, value)| (*name, &**value));
         ListenerFields {
             block: salver_http2::render_fields(block),
-            fields,
             lines,
             by_cache_state: Vec::new(),
         }
     }
 
     /// These fields, and with `cache_status` how the cache had the answer.
-    pub(crate) fn of_listener(fields: Vec<Field>, cache_status: bool) -> Rc<Self> {
+    pub(crate) fn of_listener(fields: &[Field], cache_status: bool) -> Rc<Self> {
         let mut plain = ListenerFields::new(fields);
         if cache_status {
-            let with = with_cache_status(&plain.fields).into_iter();
-            plain.by_cache_state = with.map(|all| Rc::new(ListenerFields::new(all))).collect();
+            let with = with_cache_status(fields).into_iter();
+            plain.by_cache_state = with.map(|all| Rc::new(ListenerFields::new(&all))).collect();
         }
         Rc::new(plain)
     }
@@ -54,11 +52,6 @@ impl ListenerFields {
     pub(crate) fn of(self: &Rc<Self>, state: Option<CacheState>) -> &Rc<Self> {
         let state = state.and_then(|state| self.by_cache_state.get(state as usize));
         state.unwrap_or(self)
-    }
-
-    /// The fields.
-    pub(crate) fn fields(&self) -> &[Field] {
-        &self.fields
     }
 
     /// The fields as a part of a field block of HTTP/2.

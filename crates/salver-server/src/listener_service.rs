@@ -43,9 +43,6 @@ pub(crate) enum ListenerService {
 
 impl ListenerService {
     /// The service of a loop's listeners of this kind; `quic_port` is where HTTP/3 is spoken.
-    ///
-    /// # Errors
-    /// If there are no settings for it.
     pub(crate) fn new(
         kind: ListenerKind,
         common: &ServerContext,
@@ -58,7 +55,7 @@ impl ListenerService {
         let cache_status = common.settings.cache_status;
         Ok(match kind {
             ListenerKind::Plain => {
-                ListenerService::Plain(ListenerFields::of_listener(Vec::new(), cache_status))
+                ListenerService::Plain(ListenerFields::of_listener(&[], cache_status))
             }
             ListenerKind::Tls => {
                 let tls = tls()?;
@@ -70,7 +67,7 @@ impl ListenerService {
                 }
                 let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
-                ListenerService::Tls(ListenerFields::of_listener(fields, cache_status), config)
+                ListenerService::Tls(ListenerFields::of_listener(&fields, cache_status), config)
             }
             ListenerKind::Redirect { to } => ListenerService::Redirect(to),
         })

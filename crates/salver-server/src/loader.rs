@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use salver_assets::{Content, Engine, FileContent, Load, Piece, RunAgain, SiblingCheck};
+use salver_assets::{Content, Engine, FileContent, Load, RunAgain, SiblingCheck};
 use tokio::sync::oneshot;
 
 use self::job_queue::JobQueue;
@@ -43,20 +43,15 @@ enum DiskKey {
     Device(u64),
 }
 
+/// The function that reads a window of a file.
+type WindowReader = fn(&FileContent, &Range<u64>) -> io::Result<Bytes>;
+
+type ReadSender = oneshot::Sender<io::Result<Bytes>>;
+
 enum LoaderJob {
     Load(Box<Load>),
-    /// Read a window, to be sent.
-    Read(
-        Box<FileContent>,
-        Range<u64>,
-        oneshot::Sender<io::Result<Bytes>>,
-    ),
-    /// Read a window into the page cache.
-    Prefetch(
-        Box<FileContent>,
-        Range<u64>,
-        oneshot::Sender<io::Result<Bytes>>,
-    ),
+    /// Read a window, to be sent or only into the page cache.
+    Read(Box<FileContent>, Range<u64>, WindowReader, ReadSender),
     /// Check if a precompressed sibling can be sent.
     Check(Box<SiblingCheck>),
     /// Close files, which can wait, too, where a file server has to be told.
@@ -110,18 +105,12 @@ impl Loader {
     /// `UnexpectedEof` if the file has become shorter, `InvalidData` if it has changed; else the
     /// file's error.
     pub(crate) async fn read(&self, file: &FileContent, window: Range<u64>) -> io::Result<Bytes> {
-        self.ask(|sender| LoaderJob::Read(Box::new(file.clone()), window, sender))
-            .await
+        self.read_by(FileContent::read, file, window).await
     }
 
     /// Brings a window of a file into the page cache. There is always a place for that, too.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
     pub(crate) async fn prefetch(&self, file: &FileContent, window: Range<u64>) -> io::Result<()> {
-        self.ask(|sender| LoaderJob::Prefetch(Box::new(file.clone()), window, sender))
-            .await
-            .map(drop)
+        self.read_by(prefetch, file, window).await.map(drop)
     }
 
     /// Drops content that has been sent. Files that are not local are closed by a thread.
@@ -132,13 +121,16 @@ impl Loader {
         }
     }
 
-    async fn ask(
+    async fn read_by(
         &self,
-        job: impl FnOnce(oneshot::Sender<io::Result<Bytes>>) -> LoaderJob,
+        reader: WindowReader,
+        file: &FileContent,
+        window: Range<u64>,
     ) -> io::Result<Bytes> {
         let (sender, receiver) = oneshot::channel();
+        let job = LoaderJob::Read(Box::new(file.clone()), window, reader, sender);
         // A job that no thread could be started for drops its sender.
-        let _ = self.0.submit(job(sender));
+        let _ = self.0.submit(job);
         receiver
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
@@ -266,7 +258,7 @@ impl LoaderJob {
         match self {
             LoaderJob::Load(load) if load.confirms() => 0,
             LoaderJob::Load(..) => 1,
-            LoaderJob::Read(..) | LoaderJob::Prefetch(..) | LoaderJob::Close(_) => 2,
+            LoaderJob::Read(..) | LoaderJob::Close(_) => 2,
             LoaderJob::Check(_) => 3,
         }
     }
@@ -275,10 +267,10 @@ impl LoaderJob {
         match self {
             LoaderJob::Load(load) => DiskKey::Mount(load.mount()),
             LoaderJob::Check(check) => DiskKey::Mount(check.mount()),
-            LoaderJob::Read(file, ..) | LoaderJob::Prefetch(file, ..) => {
-                DiskKey::Device(file.identity.device)
+            LoaderJob::Read(file, ..) => DiskKey::Device(file.identity.device),
+            LoaderJob::Close(content) => {
+                DiskKey::Device(content.file().map_or(0, |file| file.identity.device))
             }
-            LoaderJob::Close(content) => DiskKey::Device(device(content)),
         }
     }
 
@@ -290,11 +282,8 @@ impl LoaderJob {
                 return Some((Instant::now() + after, LoaderJob::Load(load)));
             }
             // The receiver may be gone; then the bytes are dropped.
-            LoaderJob::Read(file, window, sender) => {
-                let _ = sender.send(file.read(&window));
-            }
-            LoaderJob::Prefetch(file, window, sender) => {
-                let _ = sender.send(prefetch(&file, window).map(|()| Bytes::new()));
+            LoaderJob::Read(file, window, read, sender) => {
+                let _ = sender.send(read(&file, &window));
             }
             LoaderJob::Check(check) => check.perform(),
             LoaderJob::Close(content) => drop(content),
@@ -303,24 +292,9 @@ impl LoaderJob {
     }
 }
 
-/// The device of the files that content is in; 0 if it is in none.
-fn device(content: &Content) -> u64 {
-    match content {
-        Content::Empty | Content::Memory(_) => 0,
-        Content::File(file) => file.identity.device,
-        Content::Parts(pieces) => {
-            let mut files = pieces.iter().filter_map(|piece| match piece {
-                Piece::File(file) => Some(file.identity.device),
-                Piece::Memory(_) => None,
-            });
-            files.next().unwrap_or(0)
-        }
-    }
-}
-
-/// Reads a window into the page cache. By reading, not by advice (`readahead(2)`): that may return before anything is
+/// Reads a window into the page cache, and gives none of it. By reading, not by advice (`readahead(2)`): that may return before anything is
 /// there.
-fn prefetch(content: &FileContent, window: Range<u64>) -> io::Result<()> {
+fn prefetch(content: &FileContent, window: &Range<u64>) -> io::Result<Bytes> {
     let mut scratch = vec![0; SCRATCH];
     let mut at = window.start;
     while at < window.end {
@@ -333,7 +307,7 @@ fn prefetch(content: &FileContent, window: Range<u64>) -> io::Result<()> {
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(Bytes::new())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The service of a port without TLS that only redirects to the port with TLS.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::ResponsePlan;
@@ -13,10 +13,7 @@ use crate::access_log::ConnectionLog;
 use crate::context::WorkerContext;
 use crate::dispatch::error_plan;
 use crate::seats::Seat;
-use crate::single_response::send_single_response;
-
-/// The time that a client has to read the redirect.
-const READING: Duration = Duration::from_secs(2);
+use crate::single_response::end_with_response;
 
 /// The port of `https` URLs that name none (RFC 9110 section 4.2.2).
 const USUAL: u16 = 443;
@@ -49,10 +46,7 @@ pub(crate) async fn serve(
     let log = ConnectionLog::new(context.log.as_ref(), seat.address);
     let record = log.map(|log| log.unread_with_fields(&input));
     drop(input);
-    deadline.set(Instant::now() + READING);
-    let date = context.clock.now().date.format();
-    let sending = Box::pin(send_single_response(stream, &plan, &date, record));
-    deadline.bound(sending, || true).await;
+    end_with_response(&context, &deadline, stream, &plan, record).await;
 }
 
 /// The answer to the request in `input`; `None` if its head is incomplete.

@@ -108,9 +108,6 @@ impl Seats {
 
     /// Takes a seat for a client at `address`; with `makes_room` although all are taken, because another connection
     /// has just been told to end for it.
-    ///
-    /// # Errors
-    /// [`NoSeat`] if there is none.
     pub(crate) fn take(
         self: &Arc<Self>,
         address: IpAddr,

@@ -30,12 +30,12 @@ const KEPT_SHARE: u64 = 8;
 pub struct Server {
     engine: Engine,
     settings: Settings,
-    handlers: Handlers,
+    pub(crate) handlers: Handlers,
     listeners: Listeners,
     /// The sockets of HTTP/3 of each worker, if it is served.
     quic: Vec<Option<QuicSockets>>,
     handle: Handle,
-    on_ready: Option<OnReady>,
+    pub(crate) on_ready: Option<OnReady>,
 }
 
 /// The addresses and the handle of a server that accepts connections on every worker.
@@ -106,12 +106,6 @@ impl Server {
             handle: Handle::new(),
             on_ready: None,
         })
-    }
-
-    /// Adds the handlers of a program, and its function to call when the server is ready.
-    pub(crate) fn extend(&mut self, handlers: Handlers, on_ready: Option<OnReady>) {
-        self.handlers = handlers;
-        self.on_ready = on_ready;
     }
 
     /// The engine, whose cache can be filled or cleared, and whose counters can be read.

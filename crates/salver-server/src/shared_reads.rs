@@ -79,9 +79,6 @@ pub(crate) fn within_block(window: Range<u64>) -> Range<u64> {
 
 impl SharedReads {
     /// Reads a window that lies [within one block](within_block), where that may wait.
-    ///
-    /// # Errors
-    /// As [`Loader::read`].
     pub(crate) async fn read(
         &self,
         loader: &Loader,

@@ -4,31 +4,26 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Context;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustls::server::Acceptor;
 use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
-use salver_http1::{Method, request_method};
+use salver_http1::request_method;
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::access_log::ConnectionLog;
-use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
-use crate::deadlines::Deadline;
 use crate::dispatch::error_plan;
 use crate::memory_budget::Account;
 use crate::seats::Seat;
-use crate::single_response::send_single_response;
+use crate::single_response::end_with_response;
 use crate::tls::OverTcp;
 use crate::versions::Versions;
-
-/// The time that a client without TLS has to read its answer.
-const READING: Duration = Duration::from_secs(2);
 
 /// The number of first bytes that tell HTTP from TLS.
 const PEEKED: usize = 5;
@@ -55,9 +50,11 @@ impl OverTcp {
         let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
         let first = first.get(..count.ok()?)?;
         if is_http(first) {
+            let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
+            let plan = error_plan(400, text, request_method(first));
             let log = ConnectionLog::new(context.log.as_ref(), seat.address);
             let record = log.map(|log| log.unread(Protocol::Http11, b""));
-            refuse_without_tls(context, &deadline, stream, request_method(first), record).await;
+            end_with_response(context, &deadline, stream, &plan, record).await;
             return None;
         }
         let handshake = async {
@@ -112,21 +109,6 @@ impl ByteStream for TlsStream<TcpStream> {
 /// True for the beginning of a method; a TLS record begins with a number below 32 (RFC 8446 section 5.1).
 fn is_http(first: &[u8]) -> bool {
     first.first().is_some_and(u8::is_ascii_uppercase)
-}
-
-async fn refuse_without_tls(
-    context: &WorkerContext,
-    deadline: &Deadline,
-    stream: TcpStream,
-    method: Option<Method>,
-    record: Option<LogRecord>,
-) {
-    let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
-    let plan = error_plan(400, text, method);
-    let date = context.clock.now().date.format();
-    deadline.set(Instant::now() + READING);
-    let sending = Box::pin(send_single_response(stream, &plan, &date, record));
-    deadline.bound(sending, || true).await;
 }
 
 #[cfg(test)]

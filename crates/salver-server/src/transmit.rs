@@ -362,7 +362,9 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
             let settings = &self.shared.common.settings;
             let pace = self.pace.get_or_insert_with(|| {
                 let buffered = self.stream.limit_buffer(&self.seat.account);
-                self.charge.set(self.send_buffer.memory() + buffered);
+                let logged = self.log.map_or(0, ConnectionLog::held);
+                self.charge
+                    .set(self.send_buffer.memory() + buffered + logged);
                 SendPace::new(self.stream, self.deadline, settings)
             });
             pace.accept(sent);

@@ -132,9 +132,6 @@ impl<S: ByteStream> Wire<S> {
     }
 
     /// Receives input while an answer is awaited, up to `most` bytes in all; true if the client has ended its side.
-    ///
-    /// # Errors
-    /// The socket's.
     pub(crate) fn receive_ahead(
         &mut self,
         context: &mut Context<'_>,
@@ -172,9 +169,6 @@ impl<S: ByteStream> Wire<S> {
 
     /// Sends the bytes of `send_buffer`. `Pending` if the socket has no room for all of them: the rest is kept, and
     /// sent by [`poll_flush`](Self::poll_flush).
-    ///
-    /// # Errors
-    /// The socket's.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -198,9 +192,6 @@ impl<S: ByteStream> Wire<S> {
     }
 
     /// As [`send`](Self::send) for a rendered response; `send_buffer` is empty.
-    ///
-    /// # Errors
-    /// The socket's.
     #[inline]
     pub(crate) fn send_rendered(
         &mut self,
@@ -244,6 +235,9 @@ impl<S: ByteStream> Wire<S> {
             &self.deadline,
         );
         self.unsent = Some(unsent);
+        if let Some(log) = &self.log {
+            log.charge_to(account);
+        }
     }
 
     /// Limits the bytes that the stream itself holds for sending.

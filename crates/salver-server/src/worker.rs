@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_access_log::Protocol;
-use salver_assets::ResponsePlan;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
@@ -22,6 +21,7 @@ use crate::deadlines::SWEEP_INTERVAL;
 use crate::http3::{Http3Endpoints, QuicSockets};
 use crate::listener::ListenerKind;
 use crate::listener_service::ListenerService;
+use crate::pending_limit::service_unavailable;
 use crate::proxy_header::read_proxy_header;
 use crate::seats::ConnectionKind;
 use crate::shutdown::ShutdownStage;
@@ -49,9 +49,6 @@ const REFUSALS: usize = 128;
 
 /// Runs one loop on this thread until the server is drained. Calls `accepts` once it accepts
 /// connections.
-///
-/// # Errors
-/// [`io::Error`] if the loop cannot be set up.
 pub(crate) fn run(
     listeners: Vec<(ListenerKind, StdListener)>,
     quic: Option<QuicSockets>,
@@ -290,7 +287,6 @@ fn lacks_resources(error: &io::Error) -> bool {
 
 /// Answers 503 to a client without a seat, and waits until it has read that.
 async fn refuse(stream: TcpStream, date: [u8; 29], record: Option<LogRecord>) -> io::Result<()> {
-    let more = vec![("Retry-After", bytes::Bytes::from_static(b"1"))];
-    let plan = ResponsePlan::error(503, "Service Unavailable: too many connections", more);
+    let plan = service_unavailable("Service Unavailable: too many connections");
     send_single_response(stream, &plan, &date, record).await
 }

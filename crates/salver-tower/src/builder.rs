@@ -25,12 +25,12 @@ impl Assets {
 
     /// The files beneath `directory`, served as the builder is told.
     pub fn builder(directory: impl AsRef<Path>) -> Builder {
-        Builder::directory(directory.as_ref())
+        Builder::new(Root::Directory(directory.as_ref().to_owned()))
     }
 
     /// The files of any source: in memory for tests, say.
     pub fn from_source(source: Arc<dyn Source>) -> Builder {
-        Builder::source(source)
+        Builder::new(Root::Source(source))
     }
 }
 
@@ -51,14 +51,6 @@ enum Root {
 }
 
 impl Builder {
-    fn directory(path: &Path) -> Self {
-        Builder::new(Root::Directory(path.to_owned()))
-    }
-
-    fn source(source: Arc<dyn Source>) -> Self {
-        Builder::new(Root::Source(source))
-    }
-
     fn new(root: Root) -> Self {
         Builder {
             root,

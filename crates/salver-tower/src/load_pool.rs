@@ -39,18 +39,18 @@ enum WhenFull {
 impl LoadPool {
     /// The pool for requests. A client that is told to come back is better than a queue without end.
     pub(crate) fn for_requests() -> Self {
-        LoadPool {
-            places: Arc::new(Semaphore::new(FOR_REQUESTS)),
-            when_full: WhenFull::Refuse,
-            delayed: Arc::default(),
-        }
+        LoadPool::new(FOR_REQUESTS, WhenFull::Refuse)
     }
 
     /// The pool for a program's own reads, whose number it knows itself.
     pub(crate) fn for_reads() -> Self {
+        LoadPool::new(FOR_READS, WhenFull::Queue)
+    }
+
+    fn new(places: usize, when_full: WhenFull) -> Self {
         LoadPool {
-            places: Arc::new(Semaphore::new(FOR_READS)),
-            when_full: WhenFull::Queue,
+            places: Arc::new(Semaphore::new(places)),
+            when_full,
             delayed: Arc::default(),
         }
     }

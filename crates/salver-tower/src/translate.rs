@@ -24,21 +24,10 @@ pub(crate) fn request<'a>(
     }
 }
 
-/// Lines of one name are one value (RFC 9110 section 5.3).
 fn fields(headers: &HeaderMap) -> RequestFields<'_> {
     let mut fields = RequestFields::default();
     for (name, value) in headers {
-        let Some(slot) = fields.slot(name.as_str().as_bytes()) else {
-            continue;
-        };
-        match slot {
-            None => *slot = Some(Cow::Borrowed(value.as_bytes())),
-            Some(first) => {
-                let first = first.to_mut();
-                first.extend_from_slice(b", ");
-                first.extend_from_slice(value.as_bytes());
-            }
-        }
+        fields.add(name.as_str().as_bytes(), value.as_bytes());
     }
     fields
 }

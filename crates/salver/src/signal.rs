@@ -28,7 +28,9 @@ pub enum Order {
 /// No thread or no handler could be had.
 pub fn listen(react: impl Fn() + Send + 'static) -> io::Result<()> {
     let both = [SignalKind::interrupt(), SignalKind::terminate()];
-    listen_to(both.map(|kind| (kind, ())).to_vec(), move |()| react())
+    listen_to(both.map(|kind| (kind, Order::End)).to_vec(), move |_| {
+        react()
+    })
 }
 
 /// Calls `react` for each signal that operators send to servers, from a thread of its own. When this
@@ -49,9 +51,9 @@ pub fn take_orders(react: impl Fn(Order) + Send + 'static) -> io::Result<()> {
 }
 
 /// Calls `react` with what belongs to each signal that comes.
-fn listen_to<T: Copy + Send + 'static>(
-    kinds: Vec<(SignalKind, T)>,
-    react: impl Fn(T) + Send + 'static,
+fn listen_to(
+    kinds: Vec<(SignalKind, Order)>,
+    react: impl Fn(Order) + Send + 'static,
 ) -> io::Result<()> {
     let (ready, installed) = sync_channel(1);
     let thread = std::thread::Builder::new().name("salver-signals".to_owned());
@@ -68,9 +70,9 @@ fn listen_to<T: Copy + Send + 'static>(
         .unwrap_or_else(|_| Err(io::Error::other("no thread for signals")))
 }
 
-fn install_and_wait<T: Copy>(
-    kinds: Vec<(SignalKind, T)>,
-    react: &impl Fn(T),
+fn install_and_wait(
+    kinds: Vec<(SignalKind, Order)>,
+    react: &impl Fn(Order),
     installed: impl FnOnce(),
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;

@@ -53,16 +53,21 @@ pub enum Content {
 }
 
 impl Content {
+    /// The file that it is sent from, if it is: the pieces of one answer are of one file.
+    pub fn file(&self) -> Option<&FileContent> {
+        match self {
+            Content::File(file) => Some(file),
+            Content::Parts(pieces) => pieces.iter().find_map(|piece| match piece {
+                Piece::File(file) => Some(file),
+                Piece::Memory(_) => None,
+            }),
+            Content::Empty | Content::Memory(_) => None,
+        }
+    }
+
     /// True if dropping it may wait: closing a file can, where a file server has to be told.
     pub fn may_wait_when_closed(&self) -> bool {
-        let waits = |file: &FileContent| !file.local;
-        match self {
-            Content::File(file) => waits(file),
-            Content::Parts(pieces) => pieces
-                .iter()
-                .any(|piece| matches!(piece, Piece::File(file) if waits(file))),
-            Content::Empty | Content::Memory(_) => false,
-        }
+        self.file().is_some_and(|file| !file.local)
     }
 }
 

@@ -54,7 +54,7 @@ struct Ends {
 }
 
 /// The queues of keys and their weights. The entries are elsewhere.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Policy {
     budget: usize,
     numbers: HashMap<CacheKey, usize, foldhash::fast::RandomState>,
@@ -79,12 +79,7 @@ impl Policy {
     pub(crate) fn new(budget: usize) -> Self {
         Policy {
             budget,
-            numbers: HashMap::default(),
-            nodes: Slab::new(),
-            small: Ends::default(),
-            main: Ends::default(),
-            ghosts: VecDeque::new(),
-            ghost_set: HashSet::default(),
+            ..Policy::default()
         }
     }
 

@@ -90,17 +90,24 @@ impl Source for DirectorySource {
     }
 }
 
+impl DirectoryView {
+    /// What `look` gives for a path. One that is not [clean](is_clean) names nothing: the system would resolve dot
+    /// segments, and take `a/` for a directory `a`.
+    fn at<T>(&self, path: &[u8], look: impl FnOnce(&Directory) -> io::Result<T>) -> io::Result<T> {
+        if !is_clean(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        look(&self.0).map_err(|error| self.1.hide_escapes(path, error))
+    }
+}
+
 impl View for DirectoryView {
     fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
-        clean(path)?;
-        let found = self.0.stat(path, patience);
-        found.map_err(|error| self.1.hide_escapes(path, error))
+        self.at(path, |directory| directory.stat(path, patience))
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
-        clean(path)?;
-        let opened = self.0.open_file(path, patience);
-        let opened = opened.map_err(|error| self.1.hide_escapes(path, error))?;
+        let opened = self.at(path, |directory| directory.open_file(path, patience))?;
         Ok(Opened {
             metadata: opened.metadata,
             reader: Reader::File(Arc::new(opened.file)),
@@ -109,25 +116,11 @@ impl View for DirectoryView {
     }
 
     fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        clean(path)?;
-        let listed = self.0.list(path);
-        listed.map_err(|error| self.1.hide_escapes(path, error))
+        self.at(path, |directory| directory.list(path))
     }
 
     fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
-        clean(path)?;
-        let names = self.0.names(path, most);
-        names.map_err(|error| self.1.hide_escapes(path, error))
-    }
-}
-
-/// Refuses paths that are not [clean](is_clean): the system would resolve dot segments, and take `a/` for a
-/// directory `a`.
-fn clean(path: &[u8]) -> io::Result<()> {
-    if is_clean(path) {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::NotFound.into())
+        self.at(path, |directory| directory.names(path, most))
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::source::in_memory::{self, InMemoryFiles};
-use crate::source::{EMBEDDED, KnownDigests, Metadata, Opened, Patience, Reader, Source, View};
+use crate::source::in_memory::{self, InMemoryFile, InMemoryFiles};
+use crate::source::{EMBEDDED, KnownDigests, Patience, Reader, Source, View};
 
 /// A file that is part of the program.
 #[derive(Clone, Copy)]
@@ -73,13 +73,6 @@ impl EmbeddedSource {
     pub const fn files(&self) -> &'static [EmbeddedFile] {
         self.files
     }
-
-    fn get(&self, path: &[u8]) -> Option<&'static EmbeddedFile> {
-        let found = self
-            .files
-            .binary_search_by(|file| file.path.as_bytes().cmp(path));
-        self.files.get(found.ok()?)
-    }
 }
 
 impl fmt::Debug for EmbeddedSource {
@@ -87,19 +80,6 @@ impl fmt::Debug for EmbeddedSource {
         f.debug_struct("EmbeddedSource")
             .field("files", &self.files.len())
             .finish()
-    }
-}
-
-impl EmbeddedFile {
-    fn metadata(&'static self) -> Metadata {
-        // No two files have one address.
-        let inode = u64::try_from(std::ptr::from_ref(self).addr()).unwrap_or(u64::MAX);
-        in_memory::file(
-            EMBEDDED,
-            inode,
-            self.content.len(),
-            self.modified_unix_seconds,
-        )
     }
 }
 
@@ -114,9 +94,18 @@ impl InMemoryFiles for EmbeddedSource {
         EMBEDDED
     }
 
-    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)> {
-        let file = self.get(path)?;
-        Some((file.metadata(), Reader::Static(file.content)))
+    fn find(&self, path: &[u8]) -> Option<InMemoryFile> {
+        let files = self.files;
+        let place = files.binary_search_by(|file| file.path.as_bytes().cmp(path));
+        let file = files.get(place.ok()?)?;
+        // No two files have one address.
+        let inode = u64::try_from(std::ptr::from_ref(file).addr()).unwrap_or(u64::MAX);
+        let (length, modified) = (file.content.len(), file.modified_unix_seconds);
+        Some(InMemoryFile {
+            metadata: in_memory::file(EMBEDDED, inode, length, modified),
+            reader: Reader::Static(file.content),
+            known: file.known,
+        })
     }
 
     fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -128,24 +117,6 @@ impl InMemoryFiles for EmbeddedSource {
         files
             .iter()
             .map_while(move |file| file.path.as_bytes().strip_prefix(&*prefix))
-    }
-}
-
-impl View for EmbeddedSource {
-    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
-        in_memory::stat(self, path)
-    }
-
-    fn open(&self, path: &[u8], _: Patience) -> io::Result<Opened> {
-        in_memory::open(self, path)
-    }
-
-    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        in_memory::list(self, path)
-    }
-
-    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
-        self.get(path).map(|file| file.known)
     }
 }
 

@@ -2,51 +2,62 @@
 
 use std::io;
 
-use crate::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
+use crate::source::{
+    Identity, Kind, KnownDigests, Metadata, Opened, Patience, Reader, Timestamp, View,
+};
 
-/// Files in memory, by path.
-pub(crate) trait InMemoryFiles {
+/// A file in memory.
+pub(crate) struct InMemoryFile {
+    pub(crate) metadata: Metadata,
+    pub(crate) reader: Reader,
+    pub(crate) known: KnownDigests,
+}
+
+/// Files in memory, by path: a [`View`].
+pub(crate) trait InMemoryFiles: Send + Sync {
     /// The device number of all files and directories.
     fn device(&self) -> u64;
 
     /// The file at `path`.
-    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)>;
+    fn find(&self, path: &[u8]) -> Option<InMemoryFile>;
 
     /// The paths beneath the directory at `path`, relative to it and sorted.
     fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]>;
 }
 
-/// As [`View::stat`](crate::View::stat).
-pub(crate) fn stat(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Metadata> {
-    if let Some((metadata, _)) = files.find(path) {
-        return Ok(metadata);
+impl<F: InMemoryFiles> View for F {
+    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
+        if let Some(file) = self.find(path) {
+            return Ok(file.metadata);
+        }
+        if path.is_empty() || self.beneath(path).next().is_some() {
+            return Ok(directory(self.device()));
+        }
+        Err(io::ErrorKind::NotFound.into())
     }
-    if path.is_empty() || files.beneath(path).next().is_some() {
-        return Ok(directory(files.device()));
-    }
-    Err(io::ErrorKind::NotFound.into())
-}
 
-/// As [`View::open`](crate::View::open).
-pub(crate) fn open(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Opened> {
-    let Some((metadata, reader)) = files.find(path) else {
-        stat(files, path)?;
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let local = true;
-    Ok(Opened {
-        metadata,
-        reader,
-        local,
-    })
-}
-
-/// As [`View::list`](crate::View::list).
-pub(crate) fn list(files: &impl InMemoryFiles, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    if stat(files, path)?.kind != Kind::Directory {
-        return Err(io::ErrorKind::NotADirectory.into());
+    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+        let Some(file) = self.find(path) else {
+            self.stat(path, patience)?;
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok(Opened {
+            metadata: file.metadata,
+            reader: file.reader,
+            local: true,
+        })
     }
-    Ok(names(files.beneath(path)))
+
+    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        if self.stat(path, Patience::MayWait)?.kind != Kind::Directory {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(names(self.beneath(path)))
+    }
+
+    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
+        self.find(path).map(|file| file.known)
+    }
 }
 
 /// The time of files that have none.
@@ -58,18 +69,18 @@ const NEVER: Timestamp = Timestamp {
 /// The metadata of a file. No other may have this device and this inode: what is put in its place later is
 /// another file, so that it never changes.
 pub(crate) fn file(device: u64, inode: u64, length: usize, modified_unix_seconds: i64) -> Metadata {
-    let identity = Identity {
-        device,
-        inode,
-        length: u64::try_from(length).unwrap_or(u64::MAX),
-        modified: Timestamp {
-            seconds: modified_unix_seconds,
-            nanoseconds: 0,
+    Metadata {
+        kind: Kind::File,
+        identity: Identity {
+            inode,
+            length: u64::try_from(length).unwrap_or(u64::MAX),
+            modified: Timestamp {
+                seconds: modified_unix_seconds,
+                nanoseconds: 0,
+            },
+            ..directory(device).identity
         },
-        changed: NEVER,
-    };
-    let kind = Kind::File;
-    Metadata { kind, identity }
+    }
 }
 
 /// The metadata of a directory.

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::source::digest;
-use crate::source::in_memory::{self, InMemoryFiles};
-use crate::source::{
-    KnownDigests, Metadata, Opened, Patience, Reader, Source, View, is_clean, new_device,
-};
+use crate::source::in_memory::{self, InMemoryFile, InMemoryFiles};
+use crate::source::{KnownDigests, Metadata, Patience, Reader, Source, View, is_clean, new_device};
 use crate::sync::Lock;
 
 /// A [`Source`] of files in memory; directories exist where files are beneath them.
@@ -105,11 +103,13 @@ impl InMemoryFiles for MemoryTree {
         self.device
     }
 
-    fn find(&self, path: &[u8]) -> Option<(Metadata, Reader)> {
-        let File {
-            metadata, content, ..
-        } = self.files.get(path)?;
-        Some((*metadata, Reader::Memory(content.clone())))
+    fn find(&self, path: &[u8]) -> Option<InMemoryFile> {
+        let file = self.files.get(path)?;
+        Some(InMemoryFile {
+            metadata: file.metadata,
+            reader: Reader::Memory(file.content.clone()),
+            known: file.known,
+        })
     }
 
     fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -117,24 +117,6 @@ impl InMemoryFiles for MemoryTree {
         self.files
             .range(start.clone()..)
             .map_while(move |(file, _)| file.strip_prefix(&*start))
-    }
-}
-
-impl View for MemoryTree {
-    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
-        in_memory::stat(self, path)
-    }
-
-    fn open(&self, path: &[u8], _: Patience) -> io::Result<Opened> {
-        in_memory::open(self, path)
-    }
-
-    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        in_memory::list(self, path)
-    }
-
-    fn known(&self, path: &[u8]) -> Option<KnownDigests> {
-        self.files.get(path).map(|file| file.known)
     }
 }
 

@@ -143,7 +143,7 @@ impl<T> Connection<T> {
     /// Resets the streams whose client has held back their windows for too long, given the time since the last call.
     /// Returns the content of their answers, or an error if the client holds back the connection's window.
     ///
-    /// ReceiveArgs it while content is left to send and the socket takes what there is.
+    /// Call it while content is left to send and the socket takes what there is.
     ///
     /// # Errors
     /// [`Stalled`]: the connection is to be ended.

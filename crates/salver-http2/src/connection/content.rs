@@ -35,20 +35,12 @@ impl<T> Connection<T> {
         let Some(stream) = self.streams.get(frame.stream) else {
             return match closed {
                 ClosedReason::Idle => Err(ErrorCode::PROTOCOL_ERROR.into()),
-                ClosedReason::ResetHere => {
-                    self.count_idle_frame(args).map(|()| FrameOutcome::Frame)
-                }
-                ClosedReason::Ended => Err(ProtocolError::Stream(
-                    frame.stream,
-                    ErrorCode::STREAM_CLOSED,
-                )),
+                ClosedReason::ResetHere => self.idle_frame(args),
+                ClosedReason::Ended => Err(ErrorCode::STREAM_CLOSED.on(frame.stream)),
             };
         };
         if stream.is_whole {
-            return Err(ProtocolError::Stream(
-                frame.stream,
-                ErrorCode::STREAM_CLOSED,
-            ));
+            return Err(ErrorCode::STREAM_CLOSED.on(frame.stream));
         }
         stream.is_whole = ends;
         self.progress += u64::from(!content.is_empty());
@@ -65,10 +57,7 @@ impl<T> Connection<T> {
         };
         if is_wrong {
             // Section 8.1.1.
-            return Err(ProtocolError::Stream(
-                frame.stream,
-                ErrorCode::PROTOCOL_ERROR,
-            ));
+            return Err(ErrorCode::PROTOCOL_ERROR.on(frame.stream));
         }
         if incoming.received > args.limits.request.max_body {
             let refusal = Refusal {

@@ -185,17 +185,11 @@ impl<T> Connection<T> {
                 ClosedReason::Idle => Err(ErrorCode::PROTOCOL_ERROR.into()),
                 ClosedReason::ResetHere | ClosedReason::Ended => Ok(FrameOutcome::Frame),
             },
-            Some(_) if increment == 0 => Err(ProtocolError::Stream(
-                frame.stream,
-                ErrorCode::PROTOCOL_ERROR,
-            )),
+            Some(_) if increment == 0 => Err(ErrorCode::PROTOCOL_ERROR.on(frame.stream)),
             Some(stream) => {
                 stream.window += i64::from(increment);
                 if stream.window > i64::from(MOST) {
-                    return Err(ProtocolError::Stream(
-                        frame.stream,
-                        ErrorCode::FLOW_CONTROL_ERROR,
-                    ));
+                    return Err(ErrorCode::FLOW_CONTROL_ERROR.on(frame.stream));
                 }
                 self.streams.enqueue_id(frame.stream);
                 Ok(FrameOutcome::Frame)

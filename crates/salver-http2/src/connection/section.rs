@@ -113,12 +113,12 @@ impl<T> Connection<T> {
             return Ok(FrameOutcome::Frame);
         }
         if block.depends_on_itself {
-            return Err(ProtocolError::Stream(id, ErrorCode::PROTOCOL_ERROR));
+            return Err(ErrorCode::PROTOCOL_ERROR.on(id));
         }
         let most = usize::try_from(args.limits.max_streams).unwrap_or(usize::MAX);
         let crowded = self.held() > self.room && self.streams.len() >= LEAST_STREAMS;
         if self.streams.len() >= most || crowded {
-            return Err(ProtocolError::Stream(id, ErrorCode::REFUSED_STREAM));
+            return Err(ErrorCode::REFUSED_STREAM.on(id));
         }
         Ok(FrameOutcome::Head(id, block.ends_stream))
     }
@@ -184,10 +184,8 @@ impl<T> Connection<T> {
         let Some(stream) = self.streams.get(id) else {
             return match closed {
                 // The end of a stream this old is no longer known.
-                _ if self.bit(id) == 0 => self.count_idle_frame(args).map(|()| FrameOutcome::Frame),
-                ClosedReason::ResetHere => {
-                    self.count_idle_frame(args).map(|()| FrameOutcome::Frame)
-                }
+                _ if self.bit(id) == 0 => self.idle_frame(args),
+                ClosedReason::ResetHere => self.idle_frame(args),
                 // Section 5.1.1: a stream that was passed over cannot be opened any more.
                 _ if !was_opened => Err(ErrorCode::PROTOCOL_ERROR.into()),
                 _ => Err(ErrorCode::STREAM_CLOSED.into()),
@@ -209,7 +207,7 @@ impl<T> Connection<T> {
         match section.check_trailers() {
             Ok(()) if !is_wrong && !is_short => Ok(self.finish_request(id, &[])),
             Err(Rejection::Refused(refusal)) if !is_wrong => Ok(self.refuse_request(id, refusal)),
-            _ => Err(ProtocolError::Stream(id, ErrorCode::PROTOCOL_ERROR)),
+            _ => Err(ErrorCode::PROTOCOL_ERROR.on(id)),
         }
     }
 }

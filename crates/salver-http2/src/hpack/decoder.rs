@@ -1,9 +1,8 @@
 //! The decoder of field blocks (RFC 7541 section 6).
 
-use super::HpackError;
 use super::dynamic_table::DynamicTable;
 use super::static_table::STATIC;
-use salver_fields::{FieldLine, integer, string};
+use salver_fields::{DecodeError, FieldLine, integer, string};
 use salver_semantics::field::is_value;
 
 /// The maximum size of the dynamic table: the initial `SETTINGS_HEADER_TABLE_SIZE` (RFC 9113 section 6.5.2).
@@ -25,13 +24,13 @@ impl Decoder {
     /// Gives each line of a whole block to `each`. `scratch` is overwritten.
     ///
     /// # Errors
-    /// See [`HpackError`]; the decoder must not be used again.
+    /// See [`DecodeError`]; the decoder must not be used again.
     pub(crate) fn decode(
         &mut self,
         block: &[u8],
         scratch: &mut Vec<u8>,
         mut each: impl FnMut(FieldLine<'_>),
-    ) -> Result<(), HpackError> {
+    ) -> Result<(), DecodeError> {
         let mut rest = block;
         let mut any = false;
         while let [first, ..] = rest {
@@ -46,7 +45,7 @@ impl Decoder {
                 let size;
                 (size, rest) = integer::read(rest, 5)?;
                 if size > TABLE_SIZE || any {
-                    return Err(HpackError::TableSize);
+                    return Err(DecodeError::TableSize);
                 }
                 self.table.resize(size);
                 continue;
@@ -66,7 +65,7 @@ impl Decoder {
         indexing: bool,
         scratch: &mut Vec<u8>,
         each: &mut impl FnMut(FieldLine<'_>),
-    ) -> Result<&'b [u8], HpackError> {
+    ) -> Result<&'b [u8], DecodeError> {
         let (index, rest) = integer::read(rest, if indexing { 6 } else { 4 })?;
         scratch.clear();
         let (name, name_valid, rest) = if index == 0 {
@@ -103,8 +102,8 @@ impl Decoder {
         Ok(rest)
     }
 
-    fn line(&self, index: usize) -> Result<FieldLine<'_>, HpackError> {
-        let place = index.checked_sub(1).ok_or(HpackError::Index)?;
+    fn line(&self, index: usize) -> Result<FieldLine<'_>, DecodeError> {
+        let place = index.checked_sub(1).ok_or(DecodeError::Reference)?;
         if let Some((name, value)) = STATIC.get(place) {
             return Ok(FieldLine {
                 name: name.as_bytes(),
@@ -114,7 +113,7 @@ impl Decoder {
         }
         self.table
             .get(place - STATIC.len())
-            .ok_or(HpackError::Index)
+            .ok_or(DecodeError::Reference)
     }
 }
 
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, HpackError> {
+    fn lines(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, DecodeError> {
         let mut lines = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         decoder.decode(block, &mut Vec::new(), |line| {
@@ -198,7 +197,7 @@ mod tests {
             "1008 7061 7373 776f 7264 0673 6563 7265 74",
             &["password: secret"],
         );
-        assert_eq!(lines(&mut decoder, &[0xbe]), Err(HpackError::Index));
+        assert_eq!(lines(&mut decoder, &[0xbe]), Err(DecodeError::Reference));
     }
 
     #[test]
@@ -208,24 +207,24 @@ mod tests {
         check(&mut decoder, "3f21 4002 6162 0263 64", &["ab: cd"]);
         check(&mut decoder, "7e02 6566", &["ab: ef"]);
         check(&mut decoder, "be", &["ab: ef"]);
-        assert_eq!(lines(&mut decoder, &[0xbf]), Err(HpackError::Index));
+        assert_eq!(lines(&mut decoder, &[0xbf]), Err(DecodeError::Reference));
     }
 
     #[test]
     fn blocks_that_cannot_be_read() {
         for (block, expected) in [
-            ("80", HpackError::Index),
-            ("be", HpackError::Index),
-            ("ff80 8080 8080 01", HpackError::Integer),
-            ("ff", HpackError::Truncated),
-            ("40", HpackError::Truncated),
-            ("4001", HpackError::Truncated),
-            ("4001 61", HpackError::Truncated),
-            ("4001 6105 62", HpackError::Truncated),
-            ("4081 ff01 62", HpackError::Huffman),
-            ("3fe2 1f", HpackError::TableSize),
-            ("8220", HpackError::TableSize),
-            ("7f00", HpackError::Index),
+            ("80", DecodeError::Reference),
+            ("be", DecodeError::Reference),
+            ("ff80 8080 8080 01", DecodeError::TooLarge),
+            ("ff", DecodeError::Truncated),
+            ("40", DecodeError::Truncated),
+            ("4001", DecodeError::Truncated),
+            ("4001 61", DecodeError::Truncated),
+            ("4001 6105 62", DecodeError::Truncated),
+            ("4081 ff01 62", DecodeError::Huffman),
+            ("3fe2 1f", DecodeError::TableSize),
+            ("8220", DecodeError::TableSize),
+            ("7f00", DecodeError::Reference),
         ] {
             assert_eq!(
                 lines(&mut Decoder::new(), &bytes(block)),

@@ -9,17 +9,17 @@ use salver_access_log::{AddressText, CacheState, Entry, Protocol, RequestId, Tra
 use salver_assets::{Content, Piece, ResponsePlan};
 use salver_forwarded::client_address;
 
-use super::{LoopLog, SPARE, bytes};
+use super::{LoopLog, SPARE, SharedLog, bytes};
 use crate::settings::Proxies;
 
 /// The status of a request whose client went away before there was an answer; other servers log it as well.
 const CLIENT_GONE: u16 = 499;
 
-/// The bytes that are kept of each text: more than a line has room for, so that it shows that some is missing.
-const TEXT_AT_MOST: usize = 2 * 1024 + 1;
+/// The bytes that are kept of each text: one more than a line has room for, so that it shows that some is missing.
+const AT_MOST: [usize; TEXTS] = [33, 2049, 2049, 256, 1025, 513];
 
 /// The bytes of an input in which a request line is looked for.
-const LINE_AT_MOST: usize = 2 * TEXT_AT_MOST;
+const LINE_AT_MOST: usize = 8 * 1024;
 
 /// The bytes of memory that a record keeps for another request.
 const KEPT: usize = 4 * 1024;
@@ -77,8 +77,13 @@ impl<'a> RequestLine<'a> {
 }
 
 /// What is known of a request and its answer.
-#[derive(Default)]
 pub(super) struct Record {
+    client: AddressText,
+    protocol: Protocol,
+    id: RequestId,
+    began: Instant,
+    /// The same moment, since 1970.
+    started: Duration,
     /// The texts one after the other.
     text: Vec<u8>,
     /// The end of each.
@@ -97,6 +102,34 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// A record of a request that has just come, with the memory of `text`.
+    fn new(log: &LoopLog, client: AddressText, protocol: Protocol, mut text: Vec<u8>) -> Self {
+        let began = Instant::now();
+        text.clear();
+        Record {
+            client,
+            protocol,
+            id: log.next_id(),
+            began,
+            started: log.unix_time(began),
+            text,
+            ends: [0; TEXTS],
+            has_query: false,
+            status: 0,
+            coding: "",
+            cache: None,
+            trace: None,
+            length: 0,
+            sent: 0,
+            place: (0, 0),
+        }
+    }
+
+    /// The memory that it holds because of what was asked, in bytes.
+    fn memory(&self) -> usize {
+        size_of::<Record>() + self.text.len()
+    }
+
     fn text(&self, which: Text) -> &[u8] {
         let at = which as usize;
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
@@ -106,8 +139,9 @@ impl Record {
     }
 
     fn push(&mut self, which: Text, text: &[u8]) {
-        let text = text.get(..TEXT_AT_MOST).unwrap_or(text);
-        self.text.extend_from_slice(text);
+        let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
+        self.text
+            .extend_from_slice(text.get(..most).unwrap_or(text));
         if let Some(end) = self.ends.get_mut(which as usize) {
             *end = self.text.len();
         }
@@ -116,28 +150,26 @@ impl Record {
 
 /// The record of a request. When it is dropped the line is logged.
 pub(crate) struct LogRecord {
-    log: Rc<LoopLog>,
+    log: Rc<SharedLog>,
     /// There until it is dropped.
     record: Option<Box<Record>>,
-    client: AddressText,
-    protocol: Protocol,
-    id: RequestId,
-    began: Instant,
-    started: Duration,
 }
 
 impl LogRecord {
     /// A blank record of a request that has just come.
-    pub(super) fn new(log: &Rc<LoopLog>, client: AddressText, protocol: Protocol) -> Self {
-        let began = Instant::now();
+    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, protocol: Protocol) -> Self {
+        let new = |text| Record::new(&log.log, client, protocol, text);
+        let spare = log.log.spare.borrow_mut().pop();
+        let record = match spare {
+            Some(mut spare) => {
+                *spare = new(std::mem::take(&mut spare.text));
+                spare
+            }
+            None => Box::new(new(Vec::new())),
+        };
         LogRecord {
-            record: Some(log.spare.borrow_mut().pop().unwrap_or_default()),
-            client,
-            protocol,
-            id: log.next_id(),
-            began,
-            started: log.unix_time(began),
             log: Rc::clone(log),
+            record: Some(record),
         }
     }
 
@@ -148,6 +180,9 @@ impl LogRecord {
         lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         proxy: Option<(IpAddr, &Proxies)>,
     ) {
+        let Some(record) = &mut self.record else {
+            return;
+        };
         let (mut authority, mut host, mut referer, mut agent) = (None, None, None, None);
         let (mut traces, mut trace) = (0, None);
         let mut named: Option<Cow<'_, [u8]>> = None;
@@ -164,7 +199,7 @@ impl LogRecord {
                     trace = TraceParent::parse(value).filter(|_| traces == 1);
                 }
                 12 if proxy.is_some() && is(b"x-request-id") => {
-                    self.id = RequestId::parse(value).unwrap_or(self.id);
+                    record.id = RequestId::parse(value).unwrap_or(record.id);
                 }
                 _ => {
                     if let Some((_, proxies)) = proxy
@@ -183,22 +218,27 @@ impl LogRecord {
         if let (Some((peer, proxies)), Some(value)) = (proxy, named)
             && let Some(field) = proxies.field
         {
-            self.client = AddressText::new(client_address(peer, &proxies.trusted, field, &value));
+            record.client = AddressText::new(client_address(peer, &proxies.trusted, field, &value));
         }
-        if let Some(record) = &mut self.record {
-            record.trace = trace;
-            record.has_query = line.query.is_some();
-            for (which, text) in [
-                (Text::Method, Some(line.method)),
-                (Text::Path, Some(line.path)),
-                (Text::Query, line.query),
-                (Text::Host, authority.or(host)),
-                (Text::Referer, referer),
-                (Text::UserAgent, agent),
-            ] {
-                record.push(which, text.unwrap_or_default());
-            }
+        record.trace = trace;
+        record.has_query = line.query.is_some();
+        for (which, text) in [
+            (Text::Method, Some(line.method)),
+            (Text::Path, Some(line.path)),
+            (Text::Query, line.query),
+            (Text::Host, authority.or(host)),
+            (Text::Referer, referer),
+            (Text::UserAgent, agent),
+        ] {
+            record.push(which, text.unwrap_or_default());
         }
+        self.log.hold(record.memory());
+    }
+
+    /// The memory of the record, in bytes.
+    #[cfg(feature = "http3")]
+    pub(crate) fn memory(&self) -> usize {
+        self.record.as_ref().map_or(0, |record| record.memory())
     }
 
     /// Notes the answer, of which nothing is sent yet.
@@ -258,21 +298,21 @@ impl LogRecord {
             0 => CLIENT_GONE,
             status => status,
         };
-        self.log.producer.borrow_mut().log(&Entry {
-            client: &self.client,
+        self.log.log.producer.borrow_mut().log(&Entry {
+            client: &record.client,
             user: b"",
             host: record.text(Text::Host),
             method: record.text(Text::Method),
             path: record.text(Text::Path),
             query: record.has_query.then(|| record.text(Text::Query)),
-            protocol: self.protocol,
+            protocol: record.protocol,
             status,
             sent: record.sent,
-            started: self.started,
-            duration: ended.saturating_duration_since(self.began),
+            started: record.started,
+            duration: ended.saturating_duration_since(record.began),
             coding: record.coding,
             cache: record.cache,
-            request_id: self.id,
+            request_id: record.id,
             trace: record.trace,
             referer: record.text(Text::Referer),
             user_agent: record.text(Text::UserAgent),
@@ -283,18 +323,13 @@ impl LogRecord {
 
 impl Drop for LogRecord {
     fn drop(&mut self) {
-        let Some(mut record) = self.record.take() else {
+        let Some(record) = self.record.take() else {
             return;
         };
         self.log(&record);
-        let mut spare = self.log.spare.borrow_mut();
+        self.log.release(record.memory());
+        let mut spare = self.log.log.spare.borrow_mut();
         if spare.len() < SPARE && record.text.capacity() <= KEPT {
-            let mut text = std::mem::take(&mut record.text);
-            text.clear();
-            *record = Record {
-                text,
-                ..Record::default()
-            };
             spare.push(record);
         }
     }

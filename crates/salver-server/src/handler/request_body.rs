@@ -35,9 +35,6 @@ impl RequestBody {
     }
 
     /// Counts the memory of the content.
-    ///
-    /// # Errors
-    /// [`MemoryExhausted`] if that is more than the connection may hold.
     pub(crate) fn count(&mut self) -> Result<(), MemoryExhausted> {
         let held = self.content.capacity();
         let more = held.saturating_sub(self.charge.bytes());

@@ -6,7 +6,10 @@ fn handlers(guards: &[&str]) -> Handlers {
     let mut handlers = Handlers::default();
     for (number, prefix) in guards.iter().enumerate() {
         let reply = move |_| std::future::ready(Reply::file(number.to_string()));
-        assert!(handlers.add_guard(prefix, reply).is_ok(), "{prefix}");
+        assert!(
+            handlers.add_guard(prefix, erase_type(reply)).is_ok(),
+            "{prefix}"
+        );
     }
     handlers
 }
@@ -46,7 +49,7 @@ fn the_longest_prefix_is_asked_however_the_path_is_written() {
     assert_eq!(asked(&self::handlers(&["/"]), "/x").as_deref(), Some("0"));
     assert!(
         Handlers::default()
-            .add_guard("a", async |_| Reply::Proceed)
+            .add_guard("a", erase_type(async |_| Reply::Proceed))
             .is_err()
     );
 }

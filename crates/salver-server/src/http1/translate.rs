@@ -76,17 +76,12 @@ pub(super) fn push_head(
     listener_fields: &ListenerFields,
     persistence: Persistence,
 ) {
-    let rendered = rendered_head(plan);
+    let (rendered, more) = (rendered_head(plan), listener_fields.lines());
     send_buffer.write(|buffer| match rendered {
-        Some(head) => head.write(buffer, date, listener_fields.lines(), persistence),
+        Some(head) => head.write(buffer, date, more, persistence),
         None => {
-            let fields = field_lines(plan).chain(
-                listener_fields
-                    .fields()
-                    .iter()
-                    .map(|(name, value)| (*name, &**value)),
-            );
-            write_head(buffer, plan.status, date, fields, persistence);
+            let fields = field_lines(plan);
+            write_head(buffer, plan.status, date, fields, more, persistence);
         }
     });
 }

@@ -3,6 +3,8 @@
 use salver_assets::{Protocol, ResponsePlan};
 use salver_http2::RenderedHead;
 
+use crate::rendered_responses::field_lines;
+
 /// The head of a plan, rendered once; `None` for a head made for one answer alone.
 pub(super) fn rendered_head(plan: &ResponsePlan) -> Option<&RenderedHead> {
     plan.rendered_heads()?
@@ -11,6 +13,5 @@ pub(super) fn rendered_head(plan: &ResponsePlan) -> Option<&RenderedHead> {
 
 /// The head of a plan.
 pub(super) fn render_head(plan: &ResponsePlan) -> RenderedHead {
-    let fields = plan.fields().map(|(name, value)| (name, &**value));
-    RenderedHead::new(plan.status, fields)
+    RenderedHead::new(plan.status, field_lines(plan))
 }

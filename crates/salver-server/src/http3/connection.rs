@@ -21,12 +21,12 @@ use salver_http3::{
 use tokio::task::spawn_local;
 use tokio::time::sleep_until;
 
-use super::Http3Context;
 use super::control_stream::ControlStream;
 use super::graceful_shutdown::GracefulShutdown;
 use super::request::RequestTask;
 use super::shared_connection::{SharedConnection, code};
 use super::transport::CONTENT_WINDOW;
+use super::{HandshakeGuard, Http3Context};
 use crate::context::ServerContext;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
@@ -96,7 +96,7 @@ pub(super) async fn serve(shared: Rc<Http3Context>, connecting: Connecting, seat
     let settings = &shared.context.common.settings;
     let deadlines = &shared.context.deadlines;
     let deadline = deadlines.add(Instant::now() + settings.header_timeout);
-    let handshake = shared.handshakes.begin();
+    let handshake = HandshakeGuard::new(&shared.handshakes);
     let goes_on = || !shared.context.draining.get();
     let Some(Ok(quic)) = deadline.bound(connecting, goes_on).await else {
         return;
@@ -137,16 +137,13 @@ impl ConnectionTask {
                 ConnectionEvent::Lost => return,
                 ConnectionEvent::Request(mut send, mut receive) => {
                     if !going.takes(VarInt::from(send.id()).into_inner()) {
-                        // RFC 9114 section 5.2: it can be sent again elsewhere.
-                        let _ = send.reset(code(ErrorCode::RequestRejected));
-                        let _ = receive.stop(code(ErrorCode::RequestRejected));
+                        reject(&mut send, &mut receive);
                         continue;
                     }
                     self.take_turn().await;
                     let Some(charge) = self.begin_request() else {
                         self.connection.count_fruitless();
-                        let _ = send.reset(code(ErrorCode::RequestRejected));
-                        let _ = receive.stop(code(ErrorCode::RequestRejected));
+                        reject(&mut send, &mut receive);
                         continue;
                     };
                     self.active.set(self.active.get() + 1);
@@ -171,16 +168,14 @@ impl ConnectionTask {
                     }
                     let until = self.used.get() + LINGER;
                     if going.is_last() && self.active.get() == 0 && now >= until {
-                        return self.connection.close(ErrorCode::NoError, "the server ends");
+                        return self.connection.end("the server ends");
                     }
                     self.connection
                         .deadline
                         .set(until.max(now + Duration::from_millis(1)));
                 }
                 ConnectionEvent::Check if self.connection.deadline.makes_room() => {
-                    return self
-                        .connection
-                        .close(ErrorCode::NoError, "others need the room");
+                    return self.connection.end("others need the room");
                 }
                 ConnectionEvent::Check => {
                     let idle = self.connection.shared.context.common.settings.idle_timeout;
@@ -191,9 +186,7 @@ impl ConnectionTask {
                         delivered = sent;
                         self.connection.deadline.set(now + idle);
                     } else if now >= until {
-                        return self
-                            .connection
-                            .close(ErrorCode::NoError, "there was no request for long");
+                        return self.connection.end("there was no request for long");
                     } else {
                         self.connection.deadline.set(until);
                     }
@@ -324,6 +317,12 @@ impl ConnectionTask {
         self.connection.await_client();
         Some(account.charge(REQUEST))
     }
+}
+
+/// Rejects a request, which can be sent again elsewhere (RFC 9114 section 5.2).
+fn reject(send: &mut SendStream, receive: &mut RecvStream) {
+    let _ = send.reset(code(ErrorCode::RequestRejected));
+    let _ = receive.stop(code(ErrorCode::RequestRejected));
 }
 
 /// Widens QUIC's receive window where there are handlers, which want content, if there is memory for it.

@@ -4,17 +4,15 @@
 //! ones wait until QUIC has answered all of them. So where more wait than a few hundred connections send, all are
 //! taken from the kernel, and given to QUIC client by client. Where fewer wait, nothing is copied.
 
-use std::fmt;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn::AsyncUdpSocket;
+use quinn::udp::RecvMeta;
 
 use super::datagram::{Datagram, fill};
+use super::socket_layer::SocketLayer;
 use crate::fair_queue::FairQueue;
 use crate::seats::ClientKey;
 
@@ -27,9 +25,9 @@ const FULL: usize = 4;
 /// The times that the kernel is asked for more before some are given to QUIC.
 const ROUNDS: usize = 16;
 
-/// A UDP socket that takes datagrams by turns of clients.
-pub(super) struct FairSocket {
-    inner: Arc<dyn AsyncUdpSocket>,
+/// The layer that takes datagrams by turns of clients.
+#[derive(Default)]
+pub(super) struct FairLayer {
     waiting: Mutex<DatagramQueue>,
 }
 
@@ -40,15 +38,6 @@ struct DatagramQueue {
     bytes: usize,
     /// The times in a row that the kernel has filled all buffers.
     full: usize,
-}
-
-impl FairSocket {
-    pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Self {
-        FairSocket {
-            inner,
-            waiting: Mutex::default(),
-        }
-    }
 }
 
 impl DatagramQueue {
@@ -77,23 +66,10 @@ impl DatagramQueue {
     }
 }
 
-impl fmt::Debug for FairSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FairSocket").finish_non_exhaustive()
-    }
-}
-
-impl AsyncUdpSocket for FairSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.inner.try_send(transmit)
-    }
-
+impl SocketLayer for FairLayer {
     fn poll_recv(
         &self,
+        below: &dyn AsyncUdpSocket,
         context: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
@@ -101,7 +77,7 @@ impl AsyncUdpSocket for FairSocket {
         // No change of the queue can be half done.
         let waiting = &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ROUNDS {
-            let count = match self.inner.poll_recv(context, buffers, metas) {
+            let count = match below.poll_recv(context, buffers, metas) {
                 Poll::Ready(Ok(count)) => count,
                 // An error comes again when no datagram waits.
                 end if waiting.count == 0 => return end,
@@ -123,30 +99,23 @@ impl AsyncUdpSocket for FairSocket {
         }
         Poll::Ready(Ok(waiting.take(buffers, metas)))
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::net::SocketAddr;
+    use std::pin::Pin;
+    use std::sync::Arc;
     use std::task::Waker;
 
+    use quinn::UdpPoller;
+    use quinn::udp::Transmit;
+
+    use super::super::socket_layer::LayeredSocket;
     use super::*;
+
+    type FairSocket = LayeredSocket<FairLayer>;
 
     /// The kernel's datagrams: the last byte of the address, and the length of each.
     #[derive(Debug, Default)]
@@ -195,7 +164,10 @@ mod tests {
     fn socket(arrived: &[(u8, usize, usize)]) -> (Arc<Kernel>, FairSocket) {
         let kernel = Arc::new(Kernel::default());
         arrive(&kernel, arrived);
-        (Arc::clone(&kernel), FairSocket::new(kernel))
+        (
+            Arc::clone(&kernel),
+            LayeredSocket::new(FairLayer::default(), kernel),
+        )
     }
 
     /// Datagrams arrive: of which client, how many, how long.
@@ -251,7 +223,7 @@ mod tests {
         let next = next(&socket);
         assert_eq!(next.iter().filter(|client| **client == 3).count(), 2);
         assert_eq!(rest(&socket), [1; 103 - (FULL + 1) * 8]);
-        assert_eq!(socket.waiting.lock().unwrap().bytes, 0);
+        assert_eq!(socket.layer.waiting.lock().unwrap().bytes, 0);
     }
 
     #[test]
@@ -266,7 +238,7 @@ mod tests {
         let (kernel, socket) = socket(&[(1, 9000, 1500)]);
         for _ in 0..100 {
             next(&socket);
-            let waiting = socket.waiting.lock().unwrap();
+            let waiting = socket.layer.waiting.lock().unwrap();
             assert!(waiting.bytes <= MOST_WAITING + 8 * 1500);
             drop(waiting);
             arrive(&kernel, &[(1, 500, 1500)]);

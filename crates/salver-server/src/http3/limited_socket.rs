@@ -1,30 +1,28 @@
 //! A UDP socket with the amplification limit: datagrams beyond it are lost, as they may be on any network, and QUIC
 //! sends them again when it has heard from the address.
 
-use std::fmt;
 use std::hash::BuildHasher;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use foldhash::quality::RandomState;
+use quinn::AsyncUdpSocket;
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
 
 use super::amplification::AmplificationLimit;
 use super::path_state::{PathState, take_path_state};
+use super::socket_layer::SocketLayer;
 
 /// The number of addresses that are remembered as confirmed, by acknowledgements.
 const CONFIRMED: usize = 4096;
 
-/// A UDP socket with the amplification limit. Almost all datagrams are of confirmed paths, and cost a hash of their
+/// The layer of the amplification limit. Almost all datagrams are of confirmed paths, and cost a hash of their
 /// address.
-pub(super) struct LimitedSocket {
-    inner: Arc<dyn AsyncUdpSocket>,
+pub(super) struct LimitLayer {
     limit: Mutex<AmplificationLimit>,
     /// True while the limit has unconfirmed paths, for which received bytes count.
     watches_paths: AtomicBool,
@@ -33,10 +31,9 @@ pub(super) struct LimitedSocket {
     hashes: RandomState,
 }
 
-impl LimitedSocket {
-    pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Self {
-        LimitedSocket {
-            inner,
+impl LimitLayer {
+    pub(super) fn new() -> Self {
+        LimitLayer {
             limit: Mutex::new(AmplificationLimit::new(Instant::now())),
             watches_paths: AtomicBool::new(false),
             confirmed: (0..CONFIRMED).map(|_| AtomicU64::new(0)).collect(),
@@ -96,25 +93,15 @@ impl LimitedSocket {
     }
 }
 
-impl fmt::Debug for LimitedSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LimitedSocket").finish_non_exhaustive()
-    }
-}
-
-impl AsyncUdpSocket for LimitedSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+impl SocketLayer for LimitLayer {
+    fn try_send(&self, below: &dyn AsyncUdpSocket, transmit: &Transmit<'_>) -> io::Result<()> {
         let allowed = self.allowed(transmit);
         if allowed == transmit.contents.len() {
-            return self.inner.try_send(transmit);
+            return below.try_send(transmit);
         }
         match transmit.contents.get(..allowed) {
             None | Some([]) => Ok(()),
-            Some(contents) => self.inner.try_send(&Transmit {
+            Some(contents) => below.try_send(&Transmit {
                 contents,
                 segment_size: transmit.segment_size.filter(|size| *size < allowed),
                 ..transmit.clone()
@@ -124,30 +111,15 @@ impl AsyncUdpSocket for LimitedSocket {
 
     fn poll_recv(
         &self,
+        below: &dyn AsyncUdpSocket,
         context: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(self.inner.poll_recv(context, buffers, metas))?;
+        let count = ready!(below.poll_recv(context, buffers, metas))?;
         for (buffer, meta) in buffers.iter().zip(metas).take(count) {
             self.note(buffer.get(..meta.len).unwrap_or_default(), meta);
         }
         Poll::Ready(Ok(count))
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
     }
 }

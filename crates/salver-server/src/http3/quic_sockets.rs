@@ -3,16 +3,17 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, ServerConfig, TokioRuntime};
 
-use super::HandshakeCount;
 use super::connection_ids::{ConnectionIds, IdGenerator};
-use super::fair_socket::FairSocket;
-use super::limited_socket::LimitedSocket;
-use super::routed_socket::{DatagramRouter, RoutedSocket};
+use super::fair_socket::FairLayer;
+use super::limited_socket::LimitLayer;
+use super::routed_socket::{DatagramRouter, RoutingLayer};
+use super::socket_layer::LayeredSocket;
 use super::transport;
-use crate::listener::{BindError, families};
+use crate::listener::{BindError, bind_for_workers, families};
 use crate::settings::Settings;
 
 /// The UDP sockets of one worker, and its configuration of QUIC.
@@ -22,7 +23,7 @@ pub(crate) struct QuicSockets {
     ids: ConnectionIds,
     config: ServerConfig,
     endpoint: EndpointConfig,
-    handshakes: Arc<HandshakeCount>,
+    handshakes: Arc<AtomicUsize>,
 }
 
 impl QuicSockets {
@@ -47,7 +48,7 @@ impl QuicSockets {
         // One configuration for all, with one key: the stateless reset of a connection is the same on each worker
         // (RFC 9000 section 10.3).
         let endpoint = transport::endpoint_config();
-        let handshakes = Arc::new(HandshakeCount::default());
+        let handshakes = Arc::new(AtomicUsize::new(0));
         let mut all: Vec<QuicSockets> = (0..workers)
             .map(|worker| QuicSockets {
                 worker,
@@ -61,17 +62,11 @@ impl QuicSockets {
         // By the addresses of the settings: the ports that the kernel chose tell nothing apart.
         let families = families(&tls.addresses);
         for (&address, families) in addresses.iter().zip(families) {
-            let wrap = |error| BindError::over_udp(address, error);
             let router = DatagramRouter::new(ids.clone(), all.len());
-            // As for TCP: a socket that shares would also share with another server.
-            let alone = salver_os::bind_datagrams(address, families, false).map_err(wrap)?;
-            if let [one] = &mut *all {
-                one.sockets.push((alone, router));
-                continue;
-            }
-            drop(alone);
-            for worker in &mut all {
-                let socket = salver_os::bind_datagrams(address, families, true).map_err(wrap)?;
+            let bind = |address, share| salver_os::bind_datagrams(address, families, share);
+            let bound = bind_for_workers(address, all.len(), bind, UdpSocket::local_addr);
+            let (_, sockets) = bound.map_err(|error| BindError::over_udp(address, error))?;
+            for (worker, socket) in all.iter_mut().zip(sockets) {
                 worker.sockets.push((socket, Arc::clone(&router)));
             }
         }
@@ -84,14 +79,11 @@ impl QuicSockets {
         socket.local_addr().ok().map(|address| address.port())
     }
 
-    pub(super) fn handshakes(&self) -> Arc<HandshakeCount> {
+    pub(super) fn handshakes(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.handshakes)
     }
 
     /// Opens an endpoint for each socket, on the loop of this thread.
-    ///
-    /// # Errors
-    /// [`io::Error`] if a socket cannot be used there.
     pub(super) fn open(self) -> io::Result<Vec<Endpoint>> {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let mut endpoint = self.endpoint;
@@ -100,9 +92,11 @@ impl QuicSockets {
         let open = |(socket, router): (UdpSocket, Arc<DatagramRouter>)| {
             let mut socket: Arc<dyn AsyncUdpSocket> = runtime.wrap_udp_socket(socket)?;
             if router.has_others() {
-                socket = Arc::new(RoutedSocket::new(socket, router, worker));
+                let routing = RoutingLayer::new(router, worker);
+                socket = Arc::new(LayeredSocket::new(routing, socket));
             }
-            let socket = Arc::new(FairSocket::new(Arc::new(LimitedSocket::new(socket))));
+            let limited = Arc::new(LayeredSocket::new(LimitLayer::new(), socket));
+            let socket = Arc::new(LayeredSocket::new(FairLayer::default(), limited));
             Endpoint::new_with_abstract_socket(
                 endpoint.clone(),
                 Some(self.config.clone()),

@@ -299,6 +299,9 @@ impl RequestTask {
         let connection = &self.connection;
         let log = connection.log.as_deref();
         self.record = log.map(|log| log.record_of(Protocol::Http3, &head));
+        if let Some(record) = &self.record {
+            self.charge.set(self.charge.bytes() + record.memory());
+        }
         let context = &connection.shared.context;
         let (request, lines) = engine_request(head);
         let http_request = |path: Option<&RequestPath<'_>>| {

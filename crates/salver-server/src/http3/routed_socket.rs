@@ -2,19 +2,18 @@
 //! if from the kernel.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
+use quinn::AsyncUdpSocket;
+use quinn::udp::RecvMeta;
 
 use super::connection_ids::ConnectionIds;
 use super::datagram::{Datagram, fill};
+use super::socket_layer::SocketLayer;
+use crate::deadlines::keep_waker;
 
 /// The number of datagrams that may wait for a worker; further ones are lost, as they would be in a socket that is
 /// full. Each takes 2 KiB at most but for the rare ones of local networks.
@@ -70,7 +69,7 @@ impl DatagramRouter {
 }
 
 impl Inbox {
-    fn lock(&self) -> std::sync::MutexGuard<'_, InboxState> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         // No change of the inbox can be half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,36 +83,24 @@ impl Inbox {
     ) -> usize {
         let mut waiting = self.lock();
         let taken = fill(buffers, metas, || waiting.datagrams.pop_front());
-        let waker = context.waker();
-        if taken == 0
-            && !waiting
-                .waker
-                .as_ref()
-                .is_some_and(|old| old.will_wake(waker))
-        {
-            waiting.waker = Some(waker.clone());
+        if taken == 0 {
+            keep_waker(&mut waiting.waker, context);
         }
         taken
     }
 }
 
-/// The UDP socket of one worker.
-pub(super) struct RoutedSocket {
-    inner: Arc<dyn AsyncUdpSocket>,
+/// The layer over the socket of one worker.
+pub(super) struct RoutingLayer {
     router: Arc<DatagramRouter>,
     worker: u16,
     /// True if the kernel has its turn before the inbox.
     kernel_first: AtomicBool,
 }
 
-impl RoutedSocket {
-    pub(super) fn new(
-        inner: Arc<dyn AsyncUdpSocket>,
-        router: Arc<DatagramRouter>,
-        worker: u16,
-    ) -> Self {
-        RoutedSocket {
-            inner,
+impl RoutingLayer {
+    pub(super) fn new(router: Arc<DatagramRouter>, worker: u16) -> Self {
+        RoutingLayer {
             router,
             worker,
             kernel_first: AtomicBool::new(false),
@@ -168,25 +155,10 @@ impl RoutedSocket {
     }
 }
 
-impl fmt::Debug for RoutedSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoutedSocket")
-            .field("worker", &self.worker)
-            .finish_non_exhaustive()
-    }
-}
-
-impl AsyncUdpSocket for RoutedSocket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.inner).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.inner.try_send(transmit)
-    }
-
+impl SocketLayer for RoutingLayer {
     fn poll_recv(
         &self,
+        below: &dyn AsyncUdpSocket,
         context: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
@@ -200,7 +172,7 @@ impl AsyncUdpSocket for RoutedSocket {
                 return Poll::Ready(Ok(taken));
             }
         }
-        match self.inner.poll_recv(context, buffers, metas) {
+        match below.poll_recv(context, buffers, metas) {
             Poll::Ready(Ok(count)) => {
                 for (buffer, meta) in buffers.iter_mut().zip(metas).take(count) {
                     self.sort(buffer, meta);
@@ -214,29 +186,18 @@ impl AsyncUdpSocket for RoutedSocket {
             other => other,
         }
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.inner.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::pin::Pin;
+
     use super::super::connection_ids::IdGenerator;
+    use super::super::socket_layer::LayeredSocket;
     use super::*;
-    use quinn::ConnectionIdGenerator;
+    use quinn::udp::Transmit;
+    use quinn::{ConnectionIdGenerator, UdpPoller};
     use salver_test::Wakes;
 
     /// The kernel's datagrams, one buffer after the other.
@@ -287,7 +248,7 @@ mod tests {
 
     struct Worker {
         kernel: Arc<Kernel>,
-        socket: RoutedSocket,
+        socket: LayeredSocket<RoutingLayer>,
         generator: IdGenerator,
         woken: Arc<Wakes>,
     }
@@ -298,7 +259,10 @@ mod tests {
         let worker = |number| {
             let kernel = Arc::new(Kernel::default());
             Worker {
-                socket: RoutedSocket::new(Arc::clone(&kernel) as _, Arc::clone(&router), number),
+                socket: LayeredSocket::new(
+                    RoutingLayer::new(Arc::clone(&router), number),
+                    Arc::clone(&kernel) as _,
+                ),
                 kernel,
                 generator: IdGenerator::new(ids.clone(), number),
                 woken: Arc::default(),

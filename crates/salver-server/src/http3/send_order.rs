@@ -23,6 +23,8 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
+use crate::deadlines::keep_waker;
+
 /// The bytes that an answer hands over before others of its rank have their turn; an answer that is no longer is
 /// small.
 pub(super) const TURN: usize = 64 * 1024;
@@ -160,13 +162,8 @@ impl SendSlot {
                 let left = state.answers.get(self.key).map_or(0, |answer| answer.left);
                 return Poll::Ready(left);
             }
-            if let Some(answer) = state.answers.get_mut(self.key)
-                && !answer
-                    .waker
-                    .as_ref()
-                    .is_some_and(|waker| waker.will_wake(context.waker()))
-            {
-                answer.waker = Some(context.waker().clone());
+            if let Some(answer) = state.answers.get_mut(self.key) {
+                keep_waker(&mut answer.waker, context);
             }
             // Now another answer waits for it, so that it has to find out where there is no room.
             let head = head.filter(|_| is_new);

@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::task::Context;
 use std::time::Instant;
 
 use quinn::VarInt;
@@ -33,7 +32,7 @@ pub(super) struct SharedConnection {
     /// The client's priority updates for answers, begun or not.
     priorities: RefCell<HashMap<u64, Priority>>,
     /// The number of priority updates so far.
-    reprioritised: Cell<u64>,
+    pub(super) reprioritised: Cell<u64>,
     pub(super) control: ControlStream,
     /// The guard against requests and frames that lead to nothing.
     flood_guard: RefCell<FloodGuard>,
@@ -81,11 +80,6 @@ impl SharedConnection {
         self.reprioritised.set(self.reprioritised.get() + 1);
     }
 
-    /// The number of priority updates so far.
-    pub(super) fn reprioritised(&self) -> u64 {
-        self.reprioritised.get()
-    }
-
     /// The client's priority for the answer on a stream, if it has sent one.
     pub(super) fn priority(&self, stream: u64) -> Option<Priority> {
         self.priorities.borrow().get(&stream).copied()
@@ -123,11 +117,6 @@ impl SharedConnection {
         self.flood_guard.borrow_mut().forgive(1);
     }
 
-    /// True if there is room to send on the connection; if not, the task is woken when there is.
-    pub(super) fn has_room(&self, context: &mut Context<'_>) -> bool {
-        self.control.connection_has_room(context)
-    }
-
     /// A counter that grows while anything is sent.
     pub(super) fn frames_sent(&self) -> u64 {
         self.quic.stats().frame_tx.stream
@@ -156,8 +145,13 @@ impl SharedConnection {
         self.close(error.code, error.reason);
     }
 
+    /// Ends the connection, with which nothing is wrong.
+    pub(super) fn end(&self, reason: &str) {
+        self.close(ErrorCode::NoError, reason);
+    }
+
     /// Ends the connection.
-    pub(super) fn close(&self, why: ErrorCode, reason: &str) {
+    fn close(&self, why: ErrorCode, reason: &str) {
         self.quic.close(code(why), reason.as_bytes());
     }
 }

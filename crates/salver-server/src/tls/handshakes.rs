@@ -70,9 +70,6 @@ impl Handshakes {
     }
 
     /// The settings for TCP: TLS 1.3 and 1.2, and the versions of HTTP, the best first.
-    ///
-    /// # Errors
-    /// Never with the provider that is built in.
     pub(crate) fn over_tcp(&self, versions: Versions) -> Result<OverTcp, rustls::Error> {
         let protocols: &[&[u8]] = match versions {
             Versions::Http1 => &[b"http/1.1"],
@@ -89,9 +86,6 @@ impl Handshakes {
     }
 
     /// The settings for QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.
-    ///
-    /// # Errors
-    /// Never with the provider that is built in.
     pub(crate) fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         self.config(&[&TLS13], &[b"h3"])
     }

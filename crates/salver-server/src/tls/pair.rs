@@ -58,21 +58,14 @@ impl Pair {
         key: PrivateKeyDer<'static>,
         files: &CertificateFiles,
     ) -> Result<Self, CertificateError> {
-        let broken = |why: String| {
-            CertificateError::new(&files.certificate, Problem::BrokenCertificate(why))
-        };
+        let of_chain = |problem| CertificateError::new(&files.certificate, problem);
+        let broken = |why: String| of_chain(Problem::BrokenCertificate(why));
         let Some(first) = chain.first() else {
-            return Err(CertificateError::new(
-                &files.certificate,
-                Problem::NoCertificate,
-            ));
+            return Err(of_chain(Problem::NoCertificate));
         };
         let (_, parsed) = parse_x509_certificate(first).map_err(|why| broken(why.to_string()))?;
         if parsed.version() != X509Version::V3 {
-            return Err(CertificateError::new(
-                &files.certificate,
-                Problem::OldCertificate,
-            ));
+            return Err(of_chain(Problem::OldCertificate));
         }
         let (mut names, mut addresses) = (Vec::new(), Vec::new());
         let alternatives = parsed

@@ -22,9 +22,6 @@ pub(crate) struct CertificateWatch {
 }
 
 /// Watches the files of the certificates of `handshakes` on a thread of its own, if they have any.
-///
-/// # Errors
-/// [`io::Error`] if there can be no further thread.
 pub(crate) fn watch(handshakes: &Handshakes) -> io::Result<Option<CertificateWatch>> {
     let certificates = handshakes.certificates().clone();
     if certificates.files().is_empty() {

@@ -54,6 +54,24 @@ pub(crate) fn content(version: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// The versions in a torn body, for people: from which byte on which one.
+fn versions_in(body: &[u8]) -> String {
+    let mut found = String::new();
+    let head = body.first_chunk().map(|head| u64::from_le_bytes(*head));
+    let (mut version, mut from) = (head, 0);
+    while let Some(known) = version {
+        let expected = content(known, body.len());
+        let same = |(given, wanted): &(&u8, &u8)| given == wanted;
+        let rest = body[from..].iter().zip(&expected[from..]);
+        found += &format!("{known} from {from}, ");
+        from += rest.take_while(same).count();
+        let next = body[from..].get(..16);
+        let is_it = |version: &u64| next == content(*version, body.len()).get(from..from + 16);
+        version = (known.saturating_sub(50)..known + 50).find(is_it);
+    }
+    format!("{found}else from {from}, of {} bytes", body.len())
+}
+
 /// A line of a log: which log, and which line of it.
 pub(crate) fn line(log: u64, number: u64) -> String {
     format!("{log:07} {number:07}\n")
@@ -187,7 +205,7 @@ impl Case {
                 self.whole.fetch_add(1, Ordering::Relaxed);
                 let Some(version) = self.version(&body) else {
                     self.torn.fetch_add(1, Ordering::Relaxed);
-                    println!("{}: torn: {} bytes under {tag}", self.name, body.len());
+                    println!("{}: torn: {} under {tag}", self.name, versions_in(&body));
                     return;
                 };
                 self.note_tag(tag, version);

@@ -120,10 +120,8 @@ fn what_is_known_is_true(view: &dyn View) -> Result<(), String> {
             continue;
         };
         let digest = digest::of_bytes(content);
-        let mut codings = ContentCoding::CODED.into_iter();
-        let coding = codings.find(|coding| coding.extension().is_some_and(|e| path.ends_with(e)));
-        let decoded = match coding {
-            Some(coding) if digest::DECODED.contains(&coding) => {
+        let decoded = match ContentCoding::of_file_name(path.as_bytes()) {
+            Some((coding, _)) if digest::DECODED.contains(&coding) => {
                 let read = digest::of_coded(&mut &*content, coding, FAR);
                 done("decode", path, read)?.decoded
             }

@@ -16,9 +16,7 @@ use super::super::shared_connection::SharedConnection;
 use super::super::translate::push_head;
 use super::{RequestFailure, RequestTask};
 use crate::access_log::bytes;
-use crate::context::NoFile;
 use crate::memory_budget::OpenFile;
-use crate::pending_limit::service_unavailable;
 use crate::transmit::loader_disk::Reading;
 
 /// The bytes that are read from a file at a time: as many as are handed over in one turn.
@@ -41,16 +39,8 @@ impl RequestTask {
     ) -> impl Future<Output = Result<(), RequestFailure>> {
         let connection = Rc::clone(&self.connection);
         let shared = &connection.shared;
-        let common = &shared.context.common;
-        let (plan, file) = match common.open_file(&connection.seat.account, &plan.content) {
-            Ok(file) => (plan, file),
-            Err(NoFile) => {
-                common.loader.discard(plan.content);
-                let plan =
-                    service_unavailable("Service Unavailable: too many files are being sent");
-                (plan, None)
-            }
-        };
+        let account = &connection.seat.account;
+        let (plan, file) = shared.context.common.hold_open(account, plan);
         self.log_answer(&plan);
         self.stall_timer.renew();
         let mut head = Vec::with_capacity(HEAD);
@@ -154,7 +144,7 @@ impl RequestTask {
 
     /// Applies the priority of the answer, in the send order and in QUIC.
     fn prioritise(&mut self) {
-        let said = self.connection.reprioritised();
+        let said = self.connection.reprioritised.get();
         if said != self.reprioritised {
             self.reprioritised = said;
             let stream = VarInt::from(self.send.id()).into_inner();
@@ -240,7 +230,8 @@ impl RequestTask {
             Poll::Ready(Err(_)) => Poll::Ready(Err(RequestFailure::Gone)),
             Poll::Pending => {
                 if let Some(slot) = &self.slot {
-                    slot.found_no_room(context, |context| self.connection.has_room(context));
+                    let control = &self.connection.control;
+                    slot.found_no_room(context, |context| control.connection_has_room(context));
                 }
                 // QUIC does not wake a task that waits for room when the client stops the stream; and a client may
                 // give that room back only when it sees the stream end.

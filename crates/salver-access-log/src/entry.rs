@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use salver_semantics::CacheState;
+
 use crate::address::AddressText;
-use crate::cache_status::CacheState;
 use crate::request_id::RequestId;
 use crate::trace_context::TraceParent;
 

@@ -6,13 +6,11 @@
 //! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Producer::log`] takes an
 //! [`Entry`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
 //!
-//! Each loop has its [`RequestIds`]; [`TraceParent`] reads and writes `traceparent`, [`CacheStatus`] writes
-//! `Cache-Status`.
+//! Each loop has its [`RequestIds`]; [`TraceParent`] reads and writes `traceparent`.
 #![forbid(unsafe_code)]
 
 mod address;
 mod bell;
-mod cache_status;
 mod digits;
 mod entry;
 mod escape;
@@ -30,12 +28,12 @@ mod trace_context;
 mod writer;
 
 pub use address::AddressText;
-pub use cache_status::{CacheState, CacheStatus};
 pub use entry::{Entry, Protocol};
 pub use format::Format;
 pub use log::{AccessLog, Producer, Statistics};
 pub use notice::Notice;
 pub use request_id::{RequestId, RequestIds};
+pub use salver_semantics::CacheState;
 pub use sampling::Sampling;
 pub use settings::{Destination, Settings, Syslog, SyslogFraming, SyslogSocket};
 pub use trace_context::TraceParent;

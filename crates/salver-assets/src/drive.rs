@@ -5,6 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use salver_semantics::CacheState;
+
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
@@ -119,7 +121,10 @@ impl Engine {
         };
         let open = |_: &Representation| None;
         match answer(request, representations, open, now.date) {
-            Decision::Respond(plan) => Some(plan),
+            Decision::Respond(mut plan) => {
+                plan.cache_state = Some(CacheState::Hit);
+                Some(plan)
+            }
             Decision::NeedContent(_) => None,
         }
     }

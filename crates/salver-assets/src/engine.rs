@@ -15,7 +15,7 @@ use crate::cache::policy::CacheKey;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, file_name};
-use crate::pending::{LoadReady, LoadRequest, Pending, RequestProgress};
+use crate::pending::{KnownEntry, LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::Request;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
@@ -106,6 +106,7 @@ impl Engine {
             fallback: false,
             loads: 0,
             asked: now.instant,
+            known: KnownEntry::None,
         };
         self.look_up(request, path, now, progress)
     }
@@ -130,7 +131,9 @@ impl Engine {
                 }
                 self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }
-            LoadResult::Stale(entry) => self.use_entry(request, path, &entry, None, now, progress),
+            LoadResult::Stale(entry) => {
+                self.use_entry(request, path, &entry, None, now, progress.with_stale())
+            }
         }
     }
 
@@ -228,7 +231,7 @@ impl Engine {
                 tag_basis: representation.tag_basis,
             })
         };
-        let step = match &entry.resource {
+        let mut step = match &entry.resource {
             // A directory has no slash of its own at the path that the fallback stands for.
             Resource::Directory if progress.fallback => {
                 respond(request, status_responses::not_found())
@@ -280,6 +283,10 @@ impl Engine {
         if progress.loads == 0 {
             self.shared.counters.hits.add(1);
         }
+        let shared = &*self.shared;
+        if let Step::Respond(plan) = &mut step {
+            plan.cache_state = Some(progress.cache_state(entry, || shared.is_cached(&entry.key)));
+        }
         step
     }
 
@@ -309,10 +316,7 @@ impl Engine {
         if progress.loads == 0 {
             shared.counters.misses.add(1);
         }
-        let progress = RequestProgress {
-            loads: progress.loads + 1,
-            ..progress
-        };
+        let progress = progress.with_load(&wanted);
         let leader = if shared.config.coalesce {
             match shared.flights.join(&wanted.key) {
                 Joined::Leader(leader) => leader,
@@ -462,6 +466,7 @@ mod tests {
                 fallback: false,
                 loads: 0,
                 asked: now.instant,
+                known: KnownEntry::None,
             };
             let step = engine.load(&request, &path, wanted, now, progress);
             assert_eq!(matches!(step, Step::Respond(_)), enough);

@@ -54,7 +54,7 @@ pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, Protocol, RenderedHeads};
 
 pub use salver_os::{Resolver, Symlinks};
-pub use salver_semantics::{ContentCoding, HttpDate, Method, RequestFields};
+pub use salver_semantics::{CacheState, ContentCoding, HttpDate, Method, RequestFields};
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;

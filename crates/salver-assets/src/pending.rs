@@ -2,9 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use salver_semantics::CacheState;
+
+use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadFollower, LoadKey, LoadResult};
 use crate::resource::load::Previous;
 
@@ -30,6 +34,60 @@ pub(crate) struct RequestProgress {
     pub(crate) loads: u8,
     /// The moment at which the request came.
     pub(crate) asked: Instant,
+    /// What the cache had of it when the first load began.
+    pub(crate) known: KnownEntry,
+}
+
+/// The entry that the cache had when a load began: the same one after it was only compared with its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KnownEntry {
+    /// None, or one without the content.
+    None,
+    /// The one at this address, which the load refers to.
+    At(usize),
+    /// One that had to be used although its source could not be compared.
+    Stale,
+}
+
+impl RequestProgress {
+    /// The same with one more load.
+    pub(crate) fn with_load(self, wanted: &LoadRequest) -> Self {
+        let previous = wanted.previous.as_ref();
+        let known = match previous.filter(|_| self.loads == 0 && !wanted.needs_content) {
+            Some(previous) => KnownEntry::At(Arc::as_ptr(&previous.entry).addr()),
+            None => self.known,
+        };
+        RequestProgress {
+            loads: self.loads + 1,
+            known,
+            ..self
+        }
+    }
+
+    /// The same where the source could not be compared.
+    pub(crate) fn with_stale(self) -> Self {
+        RequestProgress {
+            known: KnownEntry::Stale,
+            ..self
+        }
+    }
+
+    /// How the cache had an entry that answers the request.
+    pub(crate) fn cache_state(
+        &self,
+        entry: &Arc<CacheEntry>,
+        is_cached: impl FnOnce() -> bool,
+    ) -> CacheState {
+        let is_same = |known| known == Arc::as_ptr(entry).addr();
+        match self.known {
+            _ if self.loads == 0 => CacheState::Hit,
+            KnownEntry::Stale => CacheState::Stale,
+            _ if !is_cached() => CacheState::Bypass,
+            KnownEntry::None => CacheState::Miss,
+            KnownEntry::At(known) if is_same(known) => CacheState::Revalidated,
+            KnownEntry::At(_) => CacheState::Expired,
+        }
+    }
 }
 
 /// The need for a load.

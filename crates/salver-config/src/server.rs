@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, whole};
+use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, choice, whole};
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
 use crate::setting::Setting;
+use crate::values::{ForwardedField, LogFormat};
 
 const LISTENING: Row = Row {
     heading: "Listening",
@@ -27,6 +28,14 @@ const CACHE: Row = Row {
 };
 const LIMITS: Row = Row {
     heading: "Limits",
+    ..ROW
+};
+const LOG: Row = Row {
+    heading: "Access log",
+    ..ROW
+};
+const PROXIES: Row = Row {
+    heading: "Behind proxies",
     ..ROW
 };
 const RUNNING: Row = Row {
@@ -62,6 +71,15 @@ pub struct Server {
     pub send_timeout: Setting<Duration>,
     pub min_rate: Setting<u64>,
     pub answer_timeout: Setting<Duration>,
+    pub log: Setting<Option<PathBuf>>,
+    pub log_socket: Setting<Option<PathBuf>>,
+    pub log_syslog: Setting<Option<String>>,
+    pub log_format: Setting<LogFormat>,
+    pub log_sample: Setting<u32>,
+    pub cache_status: Setting<bool>,
+    pub trusted_proxies: Setting<Vec<String>>,
+    pub forwarded_field: Setting<ForwardedField>,
+    pub proxy_protocol: Setting<bool>,
     pub workers: Setting<Option<u16>>,
     pub drain: Setting<Duration>,
     pub statistics: Setting<bool>,
@@ -259,6 +277,74 @@ impl Server {
                 default: "30s",
                 help: "How long an answer may be waited for, on a slow disk say; then it is 503",
                 ..LIMITS
+            }),
+            log: from.optional(PATH, Row {
+                key: "log.file",
+                flag: "log",
+                help: "Log each request to this file, when its answer has ended; - is standard output",
+                more: "SIGUSR1 opens the file anew, for who has renamed it. The log never holds up an answer: what a \
+                       full disk or a stalled reader leaves no room for is dropped, counted and said.",
+                ..LOG
+            }),
+            log_socket: from.optional(PATH, Row {
+                key: "log.socket",
+                flag: "log-socket",
+                help: "Log each request to the Unix socket at this path, a stream that somebody listens on",
+                ..LOG
+            }),
+            log_syslog: from.optional(TEXT, Row {
+                key: "log.syslog",
+                flag: "log-syslog",
+                value: "DAEMON",
+                help: "Log each request to syslog: local, by /dev/log, or an address and port that takes RFC 5424 \
+                       over UDP",
+                ..LOG
+            }),
+            log_format: from.one(choice(), Row {
+                key: "log.format",
+                flag: "log-format",
+                value: "FORMAT",
+                default: "combined",
+                help: "What the lines of the access log look like",
+                ..LOG
+            }),
+            log_sample: from.one(whole(1, 1_000_000_000), Row {
+                key: "log.sample",
+                flag: "log-sample",
+                default: "1",
+                help: "Log one in so many requests; answers from 500 on are logged in any case",
+                ..LOG
+            }),
+            cache_status: from.switch(Row {
+                key: "cache.status",
+                flag: "cache-status",
+                default: "false",
+                help: "Say in each answer how the cache had it, by the field Cache-Status",
+                ..CACHE
+            }),
+            trusted_proxies: from.list(TEXT, Row {
+                key: "proxies.trusted",
+                flag: "trusted-proxies",
+                value: "NETWORK",
+                help: "Believe proxies in this network who the client is: 10.0.0.0/8, say. Repeatable, or separated \
+                       by commas",
+                ..PROXIES
+            }),
+            forwarded_field: from.one(choice(), Row {
+                key: "proxies.field",
+                flag: "forwarded-field",
+                value: "FIELD",
+                default: "x-forwarded-for",
+                help: "The field in which trusted proxies name the client, whom the access log has",
+                ..PROXIES
+            }),
+            proxy_protocol: from.switch(Row {
+                key: "proxies.protocol",
+                flag: "proxy-protocol",
+                default: "false",
+                help: "Connections of trusted proxies begin with a header of the PROXY protocol, version 1 or 2, over \
+                       TCP",
+                ..PROXIES
             }),
             workers: from.optional(whole(1, 1024), Row {
                 key: "workers",

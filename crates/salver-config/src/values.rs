@@ -190,6 +190,69 @@ impl Choice for Symlinks {
     const VALUES: &'static [Self] = &[Symlinks::None, Symlinks::Beneath, Symlinks::Any];
 }
 
+/// The format of the lines of an access log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Common Log Format.
+    Common,
+    /// Combined Log Format.
+    #[default]
+    Combined,
+    /// That, and host, duration, content coding, cache state and request id behind it.
+    Extended,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Choice for LogFormat {
+    const NAMES: &'static [(&'static str, &'static str)] = &[
+        ("common", "Common Log Format"),
+        (
+            "combined",
+            "Combined Log Format: with Referer and User-Agent",
+        ),
+        (
+            "extended",
+            "Combined, and behind it host, seconds, content coding, cache state and request id",
+        ),
+        (
+            "json",
+            "A JSON object a line, with the names of OpenTelemetry",
+        ),
+    ];
+    const VALUES: &'static [Self] = &[
+        LogFormat::Common,
+        LogFormat::Combined,
+        LogFormat::Extended,
+        LogFormat::Json,
+    ];
+}
+
+/// The field in which trusted proxies name the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedField {
+    /// None is read.
+    None,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+}
+
+impl Choice for ForwardedField {
+    const NAMES: &'static [(&'static str, &'static str)] = &[
+        ("none", "None is read"),
+        ("forwarded", "Forwarded, RFC 7239"),
+        ("x-forwarded-for", "X-Forwarded-For"),
+    ];
+    const VALUES: &'static [Self] = &[
+        ForwardedField::None,
+        ForwardedField::Forwarded,
+        ForwardedField::XForwardedFor,
+    ];
+}
+
 /// A file name that stands for its directory.
 ///
 /// # Errors

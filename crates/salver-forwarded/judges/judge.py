@@ -120,7 +120,7 @@ def haproxy():
 
 
 def theirs(data):
-    """What Python's library reads, in the words of `judged read`."""
+    """What Python's library reads, in the words of `clients_judged read`."""
     parser = next((parser for parser in [ProxyProtocolV1(), ProxyProtocolV2()] if parser.is_valid(data[:8])), None)
     if parser is None:
         return "error"

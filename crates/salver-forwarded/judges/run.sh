@@ -13,6 +13,6 @@ trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install -q proxy-protocol==0.11.3
 cd "$here/../../.."
-cargo build -q --locked -p salver-forwarded --example judged
+cargo build -q --locked -p salver-forwarded --example clients_judged
 target=${CARGO_TARGET_DIR:-target}
-"$folder/venv/bin/python" "$here/judge.py" "$target/debug/examples/judged" "$folder"
+"$folder/venv/bin/python" "$here/judge.py" "$target/debug/examples/clients_judged" "$folder"

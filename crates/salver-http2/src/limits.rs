@@ -16,6 +16,8 @@ pub struct Limits {
     /// [lines](salver_fields::RequestHead::lines) are kept, and 100 Continue is sent to clients that wait for it
     /// (Expect). Default: false.
     pub for_program: bool,
+    /// True if requests are given with all of their field lines. Default: false; they are where `for_program` is set.
+    pub keeps_lines: bool,
 }
 
 impl Default for Limits {
@@ -25,6 +27,7 @@ impl Default for Limits {
             max_streams: 128,
             max_idle_frames: 1000,
             for_program: false,
+            keeps_lines: false,
         }
     }
 }

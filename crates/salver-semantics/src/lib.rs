@@ -12,6 +12,7 @@
 
 pub mod authority;
 pub mod cache_control;
+pub mod cache_status;
 pub mod coding;
 pub mod date;
 pub mod field;
@@ -31,6 +32,7 @@ mod request_limits;
 
 pub use authority::Authority;
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
+pub use cache_status::{CacheState, CacheStatus};
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;

@@ -1,6 +1,7 @@
 //! The contexts of connections: the state that they share within a loop, and within the server.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use salver_assets::{Content, Engine, LogLimit, ResponsePlan};
 use salver_http1::Limits;
 
+use crate::access_log::LoopLog;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
@@ -44,6 +46,7 @@ pub(crate) struct LogLimits {
     pub(crate) peers_stall: LogLimit,
     pub(crate) files_change: LogLimit,
     pub(crate) handlers_fail: LogLimit,
+    pub(crate) proxies_fail: LogLimit,
 }
 
 impl ServerContext {
@@ -69,6 +72,11 @@ impl ServerContext {
             log_limits: LogLimits::default(),
             started: Instant::now(),
         })
+    }
+
+    /// True if all field lines of requests are kept, for those who read others than the engine does.
+    pub(crate) fn keeps_lines(&self) -> bool {
+        !self.handlers.is_empty() || self.settings.access_log.is_some()
     }
 
     /// A buffer for the content of a request, if there are handlers.
@@ -131,6 +139,8 @@ pub(crate) struct WorkerContext {
     pub(crate) draining: Cell<bool>,
     pub(crate) scratch: RefCell<WorkerBuffers>,
     pub(crate) turns: Rc<Turns>,
+    /// The access log, if there is one.
+    pub(crate) log: Option<Rc<LoopLog>>,
     /// The connections that have more to send than their socket took: each holds a reference.
     pub(crate) sending: Rc<()>,
 }
@@ -160,16 +170,28 @@ impl WorkerContext {
         }
     }
 
-    pub(crate) fn new(common: Arc<ServerContext>) -> Rc<Self> {
-        WorkerContext::with(common, Rc::default())
+    /// The context of a new loop.
+    ///
+    /// # Errors
+    /// That of the system, which has to give what the access log needs.
+    pub(crate) fn new(common: Arc<ServerContext>) -> io::Result<Rc<Self>> {
+        let settings = &common.settings;
+        let producer = settings.access_log.as_ref().map(|log| log.producer());
+        let log = producer.map(|producer| LoopLog::new(producer, settings.proxies.clone()));
+        Ok(WorkerContext::with(common, Rc::default(), log.transpose()?))
     }
 
     /// The context of connections that are admitted when all others of this loop drain already.
     pub(crate) fn for_last_connections(&self) -> Rc<Self> {
-        WorkerContext::with(Arc::clone(&self.common), Rc::clone(&self.deadlines))
+        let (common, deadlines) = (Arc::clone(&self.common), Rc::clone(&self.deadlines));
+        WorkerContext::with(common, deadlines, self.log.clone())
     }
 
-    fn with(common: Arc<ServerContext>, deadlines: Rc<Deadlines>) -> Rc<Self> {
+    fn with(
+        common: Arc<ServerContext>,
+        deadlines: Rc<Deadlines>,
+        log: Option<Rc<LoopLog>>,
+    ) -> Rc<Self> {
         let limits = Limits {
             max_body: common.settings.max_body,
             ..Limits::default()
@@ -181,10 +203,12 @@ impl WorkerContext {
             http2_limits: salver_http2::Limits {
                 request: limits,
                 for_program: !common.handlers.is_empty(),
+                keeps_lines: common.keeps_lines(),
                 ..salver_http2::Limits::default()
             },
             common,
             turns: Turns::new(),
+            log,
             sending: Rc::new(()),
             draining: Cell::new(false),
             scratch: RefCell::new(WorkerBuffers {

@@ -20,17 +20,21 @@ mod translate;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use salver_access_log::Protocol;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
 };
 
+use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::dispatch::{Dispatched, dispatch, error_plan};
 use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::WaitOutcome;
 use crate::http1::slow::SlowResponse;
-use crate::http1::translate::{engine_request, push_content, push_head, to_http_request};
+use crate::http1::translate::{
+    engine_request, log_record, push_content, push_head, to_http_request,
+};
 use crate::http2::Http2Connection;
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
@@ -325,12 +329,21 @@ impl<S: ByteStream> Http1Connection<S> {
     /// Appends the last answer of the connection: to the request whose body is awaited, else to the one that `input`
     /// begins with.
     fn refuse(&mut self, status: u16, reason: &str, input: &[u8], send_buffer: &mut SendBuffer) {
-        let method = match self.unfinished.take() {
-            Some(unfinished) => Some(unfinished.head.borrow().method),
-            None => request_method(input),
+        let log = self.wire.log.as_deref();
+        let (method, record) = match self.unfinished.take() {
+            Some(unfinished) => {
+                let head = unfinished.head.borrow();
+                let record = log.map(|log| log_record(log, &head));
+                (Some(head.method), record)
+            }
+            None => {
+                let record = log.map(|log| log.unread(Protocol::Http11, input));
+                (request_method(input), record)
+            }
         };
         let plan = error_plan(status, reason, method);
         self.push_head(send_buffer, &plan, Persistence::Close);
+        self.log_answer(record, &plan, send_buffer.left());
         push_content(send_buffer, &plan);
     }
 
@@ -345,6 +358,8 @@ impl<S: ByteStream> Http1Connection<S> {
         now: Now,
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
+        let log = self.wire.log.as_deref();
+        let record = log.map(|log| log_record(log, &head));
         let (raw, version) = (head.raw, head.version);
         let request = engine_request(head);
         let wire = &self.wire;
@@ -360,20 +375,31 @@ impl<S: ByteStream> Http1Connection<S> {
             now,
         ) {
             Dispatched::Ready(plan) => plan,
-            pending @ Dispatched::Pending(_) => return Some(slow(pending, persistence)),
+            pending @ Dispatched::Pending(_) => return Some(slow(pending, persistence, record)),
         };
-        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive)
-            && let Some(number) =
-                responses.find(&plan, &wire.shared.clock.date(), &self.listener_fields)
-        {
-            return Some(Flow::Rendered(number));
+        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
+            let fields = self.listener_fields.of(plan.cache_state);
+            if let Some(number) = responses.find(&plan, &wire.shared.clock.date(), fields) {
+                self.log_answer(record, &plan, responses.head_length(number, &plan));
+                return Some(Flow::Rendered(number));
+            }
         }
         self.push_head(send_buffer, &plan, persistence);
+        self.log_answer(record, &plan, send_buffer.left());
         if let Content::File(_) | Content::Parts(_) = plan.content {
-            return Some(slow(Dispatched::Ready(plan), persistence));
+            return Some(slow(Dispatched::Ready(plan), persistence, None));
         }
         push_content(send_buffer, &plan);
         (persistence == Persistence::Close).then_some(Flow::Ends)
+    }
+
+    /// Queues the record of an answer whose content follows behind `before` unsent bytes.
+    #[inline]
+    fn log_answer(&self, record: Option<LogRecord>, plan: &ResponsePlan, before: usize) {
+        if let (Some(log), Some(mut record)) = (&self.wire.log, record) {
+            record.answer(plan);
+            log.queue_whole(record, before);
+        }
     }
 
     fn push_head(
@@ -383,7 +409,8 @@ impl<S: ByteStream> Http1Connection<S> {
         persistence: Persistence,
     ) {
         let date = &self.wire.shared.clock.date();
-        push_head(send_buffer, plan, date, &self.listener_fields, persistence);
+        let fields = self.listener_fields.of(plan.cache_state);
+        push_head(send_buffer, plan, date, fields, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
@@ -410,10 +437,11 @@ fn match_prefix(input: &[u8], known: &[u8]) -> PrefixMatch {
     }
 }
 
-fn slow(answer: Dispatched, persistence: Persistence) -> Flow {
+fn slow(answer: Dispatched, persistence: Persistence, record: Option<LogRecord>) -> Flow {
     Flow::Slow(Box::new(SlowResponse {
         send_buffer: SendBuffer::default(),
         answer,
         persistence,
+        record,
     }))
 }

@@ -24,10 +24,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use salver_access_log::Protocol;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
 
+use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerBuffers;
 use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
@@ -50,10 +52,19 @@ const ROUNDS: u32 = 4;
 /// as many at a time.
 const SHARED_TURN: usize = 64 * 1024;
 
+/// An answer that waits for a load or a handler.
+struct PendingAnswer {
+    stream: u32,
+    plan: PendingPlan,
+    record: Option<LogRecord>,
+}
+
 /// The content of an answer that is being sent.
 struct Sending {
     reading: Reading,
     _file: Option<OpenFile>,
+    /// The record of the request, which is logged when this ends.
+    record: Option<LogRecord>,
 }
 
 /// One HTTP/2 connection.
@@ -62,7 +73,7 @@ pub(crate) struct Http2Connection<S> {
     listener_fields: Rc<ListenerFields>,
     protocol: salver_http2::Connection<Sending>,
     /// The answers that wait for a load or a handler, by stream.
-    pending: Vec<(u32, PendingPlan)>,
+    pending: Vec<PendingAnswer>,
     /// The content of requests that are not whole, if there are handlers.
     contents: Vec<RequestContent>,
     /// The phase and progress of the protocol for which the deadline was set.
@@ -120,7 +131,7 @@ impl<S: ByteStream> Http2Connection<S> {
             end
         })
         .await;
-        end_reading(self.protocol.end(), &self.wire);
+        end_all(self.protocol.end(), &self.wire, self.wire.unsent());
         // These are of no use while the client reads the last answers.
         self.pending.clear();
         self.contents.clear();
@@ -278,9 +289,9 @@ impl<S: ByteStream> Http2Connection<S> {
                     return at;
                 }
                 Event::Cancelled { stream, content } => {
-                    self.pending.retain(|(pending, _)| *pending != stream);
+                    self.pending.retain(|pending| pending.stream != stream);
                     self.take_content(stream);
-                    end_reading(content, &self.wire);
+                    end_all(content, &self.wire, send_buffer.left());
                 }
                 Event::Content { stream, content } => {
                     if self.keep_content(stream, content, now).is_err() {
@@ -331,6 +342,8 @@ impl<S: ByteStream> Http2Connection<S> {
         now: Now,
     ) {
         let content = self.take_content(stream);
+        let log = self.wire.log.as_deref();
+        let record = log.map(|log| log.record_of(Protocol::Http2, &head));
         let (request, lines) = engine_request(head);
         let wire = &self.wire;
         let http_request = |path: Option<&RequestPath<'_>>| {
@@ -344,14 +357,27 @@ impl<S: ByteStream> Http2Connection<S> {
             http_request,
             now,
         ) {
-            Dispatched::Ready(plan) => self.respond(stream, plan, send_buffer),
-            Dispatched::Pending(plan) => self.pending.push((stream, plan)),
+            Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),
+            Dispatched::Pending(plan) => self.pending.push(PendingAnswer {
+                stream,
+                plan,
+                record,
+            }),
         }
     }
 
-    fn respond(&mut self, stream: u32, plan: ResponsePlan, send_buffer: &mut SendBuffer) {
+    fn respond(
+        &mut self,
+        stream: u32,
+        plan: ResponsePlan,
+        mut record: Option<LogRecord>,
+        send_buffer: &mut SendBuffer,
+    ) {
         let Wire { shared, seat, .. } = &self.wire;
         let (mut plan, file) = shared.common.hold_open(&seat.account, plan);
+        if let Some(record) = &mut record {
+            record.answer(&plan);
+        }
         let content = std::mem::replace(&mut plan.content, Content::Empty);
         let date = &shared.clock.date();
         let made;
@@ -362,29 +388,29 @@ impl<S: ByteStream> Http2Connection<S> {
                 &made
             }
         };
-        let more = self.listener_fields.block();
+        let more = self.listener_fields.of(plan.cache_state).block();
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = reading.left();
         let sending = Sending {
             reading,
             _file: file,
+            record,
         };
         let left = send_buffer
             .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
-        end_reading(left, &self.wire);
+        end_all(left, &self.wire, send_buffer.left());
     }
 
     /// Sends the answers that no longer wait for a load or a handler.
     fn send_pending(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) {
         let mut place = 0;
-        while let Some((stream, plan)) = self.pending.get_mut(place) {
-            match plan.as_mut().poll(context) {
+        while let Some(pending) = self.pending.get_mut(place) {
+            match pending.plan.as_mut().poll(context) {
                 Poll::Pending => place += 1,
                 Poll::Ready(plan) => {
-                    let stream = *stream;
-                    drop(self.pending.swap_remove(place));
-                    self.respond(stream, plan, send_buffer);
+                    let PendingAnswer { stream, record, .. } = self.pending.swap_remove(place);
+                    self.respond(stream, plan, record, send_buffer);
                 }
             }
         }
@@ -418,14 +444,18 @@ impl<S: ByteStream> Http2Connection<S> {
                     send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
-            end_reading(left, &self.wire);
+            end_all(left, &self.wire, send_buffer.left());
         }
     }
 }
 
-/// Ends reading the content of answers that are sent or cut short.
-fn end_reading<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>) {
+/// Ends answers, whole or not; their last bytes are at the end of the `unsent` ones of the connection.
+fn end_all<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>, unsent: usize) {
     for sending in sent {
+        if let (Some(mut record), Some(log)) = (sending.record, &wire.log) {
+            record.set_unsent(sending.reading.left());
+            log.queue_ended(record, unsent);
+        }
         sending.reading.end(&disk(wire));
     }
 }

@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use quinn::Endpoint;
+use salver_assets::{CacheState, Field};
 use salver_fields::Scratch;
 use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
@@ -40,6 +41,7 @@ pub(crate) use self::quic_sockets::QuicSockets;
 use self::shared_connection::code;
 use crate::context::WorkerContext;
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
+use crate::listener_fields::with_cache_status;
 use crate::listener_service::tls_fields;
 use crate::seats::ConnectionKind;
 
@@ -54,10 +56,20 @@ struct Http3Context {
     limits: Limits,
     /// The fields of each answer over TLS, rendered.
     listener_fields: RenderedFields,
+    /// The same with `Cache-Status`, for each state of the cache; none if that is not sent.
+    by_cache_state: Vec<RenderedFields>,
     /// The buffers for heads that are being read.
     scratch: RefCell<Scratch>,
     /// The number of handshakes under way, of all workers.
     handshakes: Arc<AtomicUsize>,
+}
+
+impl Http3Context {
+    /// The fields of an answer that the cache had in this state.
+    fn fields_of(&self, state: Option<CacheState>) -> &RenderedFields {
+        let state = state.and_then(|state| self.by_cache_state.get(state as usize));
+        state.unwrap_or(&self.listener_fields)
+    }
 }
 
 /// A handshake under way, which counts until it is dropped.
@@ -87,15 +99,22 @@ impl Http3Endpoints {
     pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
         let tls = context.common.settings.tls();
         let fields = tls.map(tls_fields).unwrap_or_default();
-        let fields = fields.iter().map(|(name, value)| (*name, &**value));
+        let render = |fields: &[Field]| {
+            RenderedFields::new(fields.iter().map(|(name, value)| (*name, &**value)))
+        };
+        let by_cache_state = match context.common.settings.cache_status {
+            true => with_cache_status(&fields),
+            false => Vec::new(),
+        };
         let mut scratch = Scratch::default();
-        let for_program = !context.common.handlers.is_empty();
+        let for_program = context.common.keeps_lines();
         scratch.section.keep_lines(for_program);
         let shared = Rc::new(Http3Context {
             context: Rc::clone(context),
             deadlines: Rc::default(),
             limits: context.limits,
-            listener_fields: RenderedFields::new(fields),
+            by_cache_state: by_cache_state.iter().map(|all| render(all)).collect(),
+            listener_fields: render(&fields),
             scratch: RefCell::new(scratch),
             handshakes: sockets.handshakes(),
         });

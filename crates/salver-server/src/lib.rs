@@ -58,6 +58,7 @@
     allow(dead_code, unreachable_code, unreachable_pub)
 )]
 
+mod access_log;
 mod builder;
 mod byte_stream;
 mod clock;
@@ -77,6 +78,7 @@ mod listener_service;
 mod loader;
 mod memory_budget;
 mod pending_limit;
+mod proxy_header;
 mod redirect;
 mod rendered_responses;
 mod report;
@@ -104,9 +106,11 @@ mod worker;
 pub use builder::{BuildError, Builder};
 pub use handler::{Peer, Reply};
 pub use listener::BindError;
+pub use salver_access_log::AccessLog;
+pub use salver_forwarded::{ForwardedField, Network, TrustedNetworks};
 pub use salver_os::use_small_pages;
 pub use server::{Ready, Server};
-pub use settings::Settings;
 #[cfg(feature = "tls")]
 pub use settings::TlsSettings;
+pub use settings::{Proxies, Settings};
 pub use shutdown::Handle;

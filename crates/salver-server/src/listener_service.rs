@@ -52,8 +52,11 @@ impl ListenerService {
             let tls = common.settings.tls();
             tls.ok_or_else(|| io::Error::other("a listener for TLS without settings for it"))
         };
+        let cache_status = common.settings.cache_status;
         Ok(match kind {
-            ListenerKind::Plain => ListenerService::Plain(Rc::default()),
+            ListenerKind::Plain => {
+                ListenerService::Plain(ListenerFields::of_listener(&[], cache_status))
+            }
             ListenerKind::Tls => {
                 let tls = tls()?;
                 let mut fields = tls_fields(tls);
@@ -64,7 +67,7 @@ impl ListenerService {
                 }
                 let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
-                ListenerService::Tls(Rc::new(ListenerFields::new(&fields)), config)
+                ListenerService::Tls(ListenerFields::of_listener(&fields, cache_status), config)
             }
             ListenerKind::Redirect { to } => ListenerService::Redirect(to),
         })
@@ -81,7 +84,7 @@ impl ListenerService {
             ListenerService::Tls(listener_fields, config) => {
                 let (listener_fields, config) = (Rc::clone(listener_fields), config.clone());
                 spawn_local(async move {
-                    let accepted = config.accept(&context, stream, seat.client).await;
+                    let accepted = config.accept(&context, stream, &seat).await;
                     if let Some((stream, versions)) = accepted {
                         // A task of its own, which holds nothing of the handshake.
                         serve_http(context, stream, listener_fields, seat, versions);

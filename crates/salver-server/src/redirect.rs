@@ -9,6 +9,7 @@ use salver_http1::{Limits, RequestHead, RequestTarget, authority, parse, request
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use crate::access_log::ConnectionLog;
 use crate::context::WorkerContext;
 use crate::dispatch::error_plan;
 use crate::seats::Seat;
@@ -22,7 +23,7 @@ pub(crate) async fn serve(
     context: Rc<WorkerContext>,
     mut stream: TcpStream,
     port: u16,
-    _seat: Seat,
+    seat: Seat,
 ) {
     let time = context.common.settings.header_timeout;
     let now = Instant::now();
@@ -42,8 +43,10 @@ pub(crate) async fn serve(
             break plan;
         }
     };
+    let log = ConnectionLog::new(context.log.as_ref(), seat.address);
+    let record = log.map(|log| log.unread_with_fields(&input));
     drop(input);
-    end_with_response(&context, &deadline, stream, &plan).await;
+    end_with_response(&context, &deadline, stream, &plan, record).await;
 }
 
 /// The answer to the request in `input`; `None` if its head is incomplete.

@@ -116,6 +116,12 @@ impl RenderedResponses {
         self.slots.get(number).map_or(&[], |slot| &slot.answer)
     }
 
+    /// The bytes before the content of a response that was found for `plan`.
+    pub(crate) fn head_length(&self, number: usize, plan: &ResponsePlan) -> usize {
+        let content = plan.served_whole().map_or(0, |whole| whole.content().len());
+        self.get(number).len().saturating_sub(content)
+    }
+
     /// Drops the responses that were not used since the last sweep. Called every now and then.
     pub(crate) fn sweep(&mut self) {
         for slot in &mut self.slots {

@@ -76,6 +76,8 @@ impl ConnectionKind {
 pub(crate) struct Seat {
     seats: Arc<Seats>,
     pub(crate) client: ClientKey,
+    /// The address of the client.
+    pub(crate) address: IpAddr,
     /// The memory of the connection.
     pub(crate) account: Arc<Account>,
 }
@@ -134,6 +136,7 @@ impl Seats {
         Ok(Seat {
             seats: Arc::clone(self),
             client,
+            address,
             account,
         })
     }

@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use salver_access_log::AccessLog;
 use salver_assets::strategy::{self, Transport};
+use salver_forwarded::{ForwardedField, TrustedNetworks};
 use salver_semantics::LeastRate;
 
 use crate::tls::Handshakes;
@@ -69,6 +71,25 @@ pub struct Settings {
     /// True to check the page cache before the loop sends content from a file. Without it a cold file blocks its
     /// whole loop: only for showing the worth of the check. Default: true.
     pub check_residency: bool,
+    /// The log that each request gets a line of, when its answer has ended. Default: none.
+    pub access_log: Option<AccessLog>,
+    /// True to say in each answer how the cache had it, by the field `Cache-Status` (RFC 9211). Default: false.
+    pub cache_status: bool,
+    /// The proxies that are believed who the client is. Default: none are.
+    pub proxies: Proxies,
+}
+
+/// The proxies before the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// The networks that they are in. Default: none.
+    pub trusted: TrustedNetworks,
+    /// The field in which they name the client of a request: in the access log it is that one. Default: none.
+    pub field: Option<ForwardedField>,
+    /// True if their connections begin with a header of the PROXY protocol, version 1 or 2, over TCP; the client that
+    /// it names is that of the connection, also where [`Settings::max_connections_per_client`] is counted. Those that
+    /// begin otherwise are closed; those from elsewhere are not looked at. Default: false.
+    pub protocol: bool,
 }
 
 /// The settings of TLS.
@@ -150,6 +171,9 @@ impl Default for Settings {
             max_body: 1024 * 1024,
             connection_memory: 512 * 1024 * 1024,
             check_residency: true,
+            access_log: None,
+            cache_status: false,
+            proxies: Proxies::default(),
         }
     }
 }

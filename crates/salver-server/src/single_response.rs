@@ -8,6 +8,7 @@ use salver_http1::{Persistence, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::access_log::record::LogRecord;
 use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
 use crate::rendered_responses::field_lines;
@@ -21,10 +22,11 @@ pub(crate) async fn end_with_response(
     deadline: &Deadline,
     stream: TcpStream,
     plan: &ResponsePlan,
+    record: Option<LogRecord>,
 ) {
     let date = context.clock.now().date.format();
     deadline.set(Instant::now() + READING);
-    let sending = Box::pin(send_single_response(stream, plan, &date));
+    let sending = Box::pin(send_single_response(stream, plan, &date, record));
     deadline.bound(sending, || true).await;
 }
 
@@ -34,7 +36,11 @@ pub(crate) async fn send_single_response(
     mut stream: TcpStream,
     plan: &ResponsePlan,
     date: &[u8; 29],
+    mut record: Option<LogRecord>,
 ) -> io::Result<()> {
+    if let Some(record) = &mut record {
+        record.answer(plan);
+    }
     let mut answer = Vec::new();
     let (status, fields) = (plan.status, field_lines(plan));
     write_head(&mut answer, status, date, fields, b"", Persistence::Close);
@@ -42,6 +48,9 @@ pub(crate) async fn send_single_response(
         answer.extend_from_slice(text);
     }
     stream.write_all(&answer).await?;
+    if let Some(mut record) = record {
+        record.set_unsent(0);
+    }
     stream.shutdown().await?;
     let mut ignored = [0; 1024];
     while stream.read(&mut ignored).await? > 0 {}

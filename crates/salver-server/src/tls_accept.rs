@@ -7,6 +7,7 @@ use std::task::Context;
 use std::time::Instant;
 
 use rustls::server::Acceptor;
+use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
 use salver_http1::request_method;
 use tokio::io::AsyncWrite as _;
@@ -14,11 +15,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::dispatch::error_plan;
 use crate::memory_budget::Account;
-use crate::seats::ClientKey;
+use crate::seats::Seat;
 use crate::single_response::end_with_response;
 use crate::tls::OverTcp;
 use crate::versions::Versions;
@@ -37,7 +39,7 @@ impl OverTcp {
         &self,
         context: &Rc<WorkerContext>,
         stream: TcpStream,
-        client: ClientKey,
+        seat: &Seat,
     ) -> Option<(TlsStream<TcpStream>, Versions)> {
         let time = context.common.settings.header_timeout;
         let now = Instant::now();
@@ -50,13 +52,15 @@ impl OverTcp {
         if is_http(first) {
             let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
             let plan = error_plan(400, text, request_method(first));
-            end_with_response(context, &deadline, stream, &plan).await;
+            let log = ConnectionLog::new(context.log.as_ref(), seat.address);
+            let record = log.map(|log| log.unread(Protocol::Http11, b""));
+            end_with_response(context, &deadline, stream, &plan, record).await;
             return None;
         }
         let handshake = async {
             let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
             // The most costly part follows.
-            context.turns.wait(client).await;
+            context.turns.wait(seat.client).await;
             let config = self.of(&start.client_hello());
             start.into_stream(config).await
         };

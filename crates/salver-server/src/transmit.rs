@@ -14,6 +14,7 @@ use salver_assets::strategy::{Residency, Situation, Transport, Way, way};
 use salver_assets::{Content, FileContent, Patience, Piece};
 use tokio::io::Interest;
 
+use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
 use crate::context::{ServerContext, WorkerContext};
 use crate::deadlines::Deadline;
@@ -82,6 +83,11 @@ impl Unsent {
         })
     }
 
+    /// The number of bytes that have not been sent.
+    pub(crate) fn left(&self) -> usize {
+        self.send_buffer.left()
+    }
+
     /// Sends the bytes, as [`poll_send`], and checks the pace of the client.
     ///
     /// # Errors
@@ -141,6 +147,8 @@ pub(crate) struct Transmission<'a, S> {
     pub(crate) pace: Option<SendPace>,
     /// The memory that is held while the client is waited for.
     pub(crate) charge: Charge,
+    /// The access log, which counts what is sent.
+    pub(crate) log: Option<&'a ConnectionLog>,
 }
 
 impl<'a, S: ByteStream> Transmission<'a, S> {
@@ -176,9 +184,17 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
             let before = self.send_buffer.left();
             let result = poll_send(self.stream, context, &mut self.send_buffer);
             let sent = before - self.send_buffer.left();
+            self.count(sent);
             self.check_pace(context, result, sent)
         })
         .await
+    }
+
+    /// Counts bytes for the access log.
+    fn count(&self, sent: usize) {
+        if let Some(log) = self.log {
+            log.count(sent);
+        }
     }
 
     async fn send_file(&mut self, content: &FileContent) -> io::Result<()> {
@@ -271,7 +287,10 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
         if let (1, [head, ..]) = (self.send_buffer.slices(&mut slices), &slices) {
             let send = || salver_os::send_more(self.stream.tcp(), head);
             match self.stream.tcp().try_io(Interest::WRITABLE, send) {
-                Ok(count) => self.send_buffer.advance(count),
+                Ok(count) => {
+                    self.send_buffer.advance(count);
+                    self.count(count);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
@@ -299,6 +318,7 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(count) => {
                     at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+                    self.count(count);
                     if let Some(pace) = &mut self.pace {
                         pace.accept(count);
                     }
@@ -342,7 +362,9 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
             let settings = &self.shared.common.settings;
             let pace = self.pace.get_or_insert_with(|| {
                 let buffered = self.stream.limit_buffer(&self.seat.account);
-                self.charge.set(self.send_buffer.memory() + buffered);
+                let logged = self.log.map_or(0, ConnectionLog::held);
+                self.charge
+                    .set(self.send_buffer.memory() + buffered + logged);
                 SendPace::new(self.stream, self.deadline, settings)
             });
             pace.accept(sent);

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use tokio::io::ReadBuf;
 
+use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
@@ -34,6 +35,8 @@ pub(crate) struct Wire<S> {
     unsent: Option<Box<Unsent>>,
     pub(crate) deadline: Deadline,
     pub(crate) seat: Seat,
+    /// The access log of the connection, if there is one.
+    pub(crate) log: Option<Box<ConnectionLog>>,
 }
 
 /// The outcome of receiving once.
@@ -54,6 +57,7 @@ impl<S: ByteStream> Wire<S> {
         let deadline = shared.deadlines.add(until);
         deadline.set_waiting(until, now);
         Wire {
+            log: ConnectionLog::new(shared.log.as_ref(), seat.address),
             shared,
             stream,
             carry: Vec::new(),
@@ -76,8 +80,14 @@ impl<S: ByteStream> Wire<S> {
             return Poll::Ready(Ok(false));
         };
         let common = &*self.shared.common;
-        ready!(unsent.poll(common, &mut self.stream, &self.deadline, context))?;
+        let before = unsent.left();
+        let sent = unsent.poll(common, &mut self.stream, &self.deadline, context);
+        if let Some(log) = &self.log {
+            log.count(before - unsent.left());
+        }
+        ready!(sent)?;
         self.unsent = None;
+        self.log_sent();
         Poll::Ready(Ok(true))
     }
 
@@ -165,9 +175,16 @@ impl<S: ByteStream> Wire<S> {
         context: &mut Context<'_>,
         send_buffer: &mut SendBuffer,
     ) -> Poll<io::Result<()>> {
+        let before = send_buffer.left();
         let sent = poll_send(&mut self.stream, context, send_buffer);
+        if let Some(log) = &self.log {
+            log.count(before - send_buffer.left());
+        }
         match &sent {
-            Poll::Ready(Ok(())) => send_buffer.free_memory(),
+            Poll::Ready(Ok(())) => {
+                send_buffer.free_memory();
+                self.log_sent();
+            }
             Poll::Ready(Err(_)) => send_buffer.clear(),
             Poll::Pending => self.keep(send_buffer),
         }
@@ -183,10 +200,28 @@ impl<S: ByteStream> Wire<S> {
         send_buffer: &mut SendBuffer,
     ) -> Poll<io::Result<()>> {
         let sent = send_or_keep(&mut self.stream, context, answer, send_buffer);
-        if sent.is_pending() {
-            self.keep(send_buffer);
+        if let (Some(log), false) = (&self.log, matches!(sent, Poll::Ready(Err(_)))) {
+            log.count(answer.len() - send_buffer.left());
+        }
+        match &sent {
+            Poll::Ready(Ok(())) => self.log_sent(),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.keep(send_buffer),
         }
         sent
+    }
+
+    /// The number of bytes for which the socket had no room.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent.as_ref().map_or(0, |unsent| unsent.left())
+    }
+
+    /// Logs the answers whose last byte the socket has taken: all that were made.
+    #[inline]
+    pub(crate) fn log_sent(&self) {
+        if let Some(log) = &self.log {
+            log.finish();
+        }
     }
 
     /// Keeps the unsent bytes of `send_buffer` for this connection.
@@ -200,6 +235,9 @@ impl<S: ByteStream> Wire<S> {
             &self.deadline,
         );
         self.unsent = Some(unsent);
+        if let Some(log) = &self.log {
+            log.charge_to(account);
+        }
     }
 
     /// Limits the bytes that the stream itself holds for sending.

@@ -7,11 +7,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use salver_access_log::Protocol;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
+use crate::access_log::ConnectionLog;
+use crate::access_log::record::LogRecord;
 use crate::clock;
 use crate::context::{ServerContext, WorkerContext};
 use crate::deadlines::SWEEP_INTERVAL;
@@ -19,6 +22,8 @@ use crate::http3::{Http3Endpoints, QuicSockets};
 use crate::listener::ListenerKind;
 use crate::listener_service::ListenerService;
 use crate::pending_limit::service_unavailable;
+use crate::proxy_header::read_proxy_header;
+use crate::seats::ConnectionKind;
 use crate::shutdown::ShutdownStage;
 use crate::single_response::send_single_response;
 use crate::turns;
@@ -68,7 +73,7 @@ async fn serve(
     mut stage: watch::Receiver<ShutdownStage>,
     accepts: impl FnOnce(),
 ) -> io::Result<()> {
-    let context = WorkerContext::new(common);
+    let context = WorkerContext::new(common)?;
     let mut accepting = Vec::new();
     let quic_port = quic.as_ref().and_then(QuicSockets::port);
     let quic = quic
@@ -146,6 +151,7 @@ async fn serve(
 }
 
 /// The admission of connections at a listener.
+#[derive(Clone)]
 struct Admission {
     service: ListenerService,
     /// The clients that are being refused: each holds a reference.
@@ -154,6 +160,47 @@ struct Admission {
 
 impl Admission {
     fn admit(&self, context: &Rc<WorkerContext>, stream: TcpStream, address: IpAddr) {
+        let proxies = &context.common.settings.proxies;
+        if proxies.protocol && proxies.trusted.contains(address) {
+            spawn_local(
+                self.clone()
+                    .admit_proxied(Rc::clone(context), stream, address),
+            );
+        } else {
+            self.admit_client(context, stream, address);
+        }
+    }
+
+    /// Admits the client that a proxy names, which has a seat of its own until it has named it.
+    async fn admit_proxied(self, context: Rc<WorkerContext>, mut stream: TcpStream, proxy: IpAddr) {
+        let seat = match context.seat(proxy, ConnectionKind::Plain) {
+            Ok(seat) => seat,
+            Err(why) => return context.common.log_no_seat(why),
+        };
+        let time = context.common.settings.header_timeout;
+        let now = Instant::now();
+        let deadline = context.deadlines.add(now + time);
+        deadline.set_waiting(now + time, now);
+        let goes_on = || !context.draining.get();
+        let reading = Box::pin(read_proxy_header(&mut stream));
+        match deadline.bound(reading, goes_on).await {
+            Some(Ok(client)) => {
+                drop((deadline, seat));
+                self.admit_client(&context, stream, client.unwrap_or(proxy));
+            }
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                let common = &context.common;
+                if common.log_limits.proxies_fail.permits(common.uptime()) {
+                    tracing::warn!(
+                        "a connection from {proxy} was closed: {error} (said at most once a minute)"
+                    );
+                }
+            }
+            Some(Err(_)) | None => {}
+        }
+    }
+
+    fn admit_client(&self, context: &Rc<WorkerContext>, stream: TcpStream, address: IpAddr) {
         let service = &self.service;
         match context.seat(address, service.connection_kind()) {
             Ok(seat) => {
@@ -167,9 +214,12 @@ impl Admission {
                 if service.is_without_tls() && Rc::strong_count(&self.refusals) <= REFUSALS {
                     let refusals = Rc::clone(&self.refusals);
                     let date = context.clock.now().date.format();
+                    let log = ConnectionLog::new(context.log.as_ref(), address);
+                    let record = log.map(|log| log.unread(Protocol::Http11, b""));
                     spawn_local(async move {
                         let _one = refusals;
-                        let _ = tokio::time::timeout(REFUSAL, refuse(stream, date)).await;
+                        let refusal = refuse(stream, date, record);
+                        let _ = tokio::time::timeout(REFUSAL, refusal).await;
                     });
                 }
             }
@@ -236,7 +286,7 @@ fn lacks_resources(error: &io::Error) -> bool {
 }
 
 /// Answers 503 to a client without a seat, and waits until it has read that.
-async fn refuse(stream: TcpStream, date: [u8; 29]) -> io::Result<()> {
+async fn refuse(stream: TcpStream, date: [u8; 29], record: Option<LogRecord>) -> io::Result<()> {
     let plan = service_unavailable("Service Unavailable: too many connections");
-    send_single_response(stream, &plan, &date).await
+    send_single_response(stream, &plan, &date, record).await
 }

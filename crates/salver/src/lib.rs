@@ -7,6 +7,7 @@
 //! engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
+mod access_log;
 pub mod banner;
 pub mod command_line;
 pub mod commands;

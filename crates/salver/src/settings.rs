@@ -11,6 +11,7 @@ use salver_bench::environment::Environment;
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
+use crate::access_log::{log_settings, proxies};
 use crate::failure::Failure;
 use crate::listening::{Listening, listen};
 use crate::roots::{absolute, has_file, kind, neither, open};
@@ -20,8 +21,10 @@ use crate::roots::{absolute, has_file, kind, neither, open};
 pub struct Settings {
     /// The engine's.
     pub engine: Config,
-    /// The server's.
+    /// The server's, but for its access log.
     pub server: salver_server::Settings,
+    /// Those of the access log, if there is one.
+    pub access_log: Option<salver_access_log::Settings>,
     /// What is served where, for people; the root first.
     pub shown: Vec<Shown>,
     /// The certificates, for people, one line each.
@@ -80,6 +83,7 @@ impl Settings {
         let mut settings = Settings {
             engine,
             server,
+            access_log: log_settings(configured)?,
             shown: Vec::new(),
             certificates: listening.certificates,
             warnings: listening.warnings,
@@ -383,6 +387,8 @@ fn server(
             .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
         connection_memory: *configured.connection_memory,
         grace: *configured.drain,
+        cache_status: *configured.cache_status,
+        proxies: proxies(configured)?,
         ..defaults
     };
     let listening = listen(configured, site, &mut settings)?;

@@ -15,7 +15,9 @@ pub enum Order {
     End,
     /// SIGHUP: by custom, read the configuration again.
     Reload,
-    /// SIGUSR1 and SIGUSR2: by custom, open the log again, or bring in another program.
+    /// SIGUSR1: open the log again.
+    Reopen,
+    /// SIGUSR2: by custom, bring in another program.
     Other,
 }
 
@@ -42,7 +44,7 @@ pub fn take_orders(react: impl Fn(Order) + Send + 'static) -> io::Result<()> {
         (SignalKind::terminate(), Order::End),
         (SignalKind::quit(), Order::End),
         (SignalKind::hangup(), Order::Reload),
-        (SignalKind::user_defined1(), Order::Other),
+        (SignalKind::user_defined1(), Order::Reopen),
         (SignalKind::user_defined2(), Order::Other),
     ];
     listen_to(orders, react)

@@ -1,10 +1,10 @@
 use super::*;
 use crate::address::AddressText;
-use crate::cache_status::CacheState;
 use crate::entry::{LINE_AT_MOST, Protocol};
 use crate::request_id::RequestId;
 use crate::trace_context::TraceParent;
 use proptest::prelude::*;
+use salver_semantics::CacheState;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use salver_semantics::Method;
+use salver_semantics::{CacheState, Method};
 
 use crate::answer::file_content::{FileContent, TransferCheck};
 use crate::cache::recent_checks::RecentChecks;
@@ -22,6 +22,8 @@ pub struct ResponsePlan {
     more: Box<[OwnField]>,
     /// The content; already left out for HEAD.
     pub content: Content,
+    /// How the cache had the resource; `None` if it was not asked.
+    pub cache_state: Option<CacheState>,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl ResponsePlan {
             head: PlannedHead::Made(fields),
             more: Box::default(),
             content,
+            cache_state: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl ResponsePlan {
             head,
             more: Box::default(),
             content,
+            cache_state: None,
         }
     }
 
@@ -128,6 +132,7 @@ impl ResponsePlan {
             head,
             more: Box::default(),
             content: Content::Empty,
+            cache_state: None,
         }
     }
 

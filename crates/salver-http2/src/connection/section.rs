@@ -93,7 +93,7 @@ impl<T> Connection<T> {
         scratch: &mut Scratch,
     ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Scratch { section, text } = scratch;
-        section.keep_lines(args.limits.for_program);
+        section.keep_lines(args.limits.for_program || args.limits.keeps_lines);
         section.clear();
         self.decoder
             .decode(bytes, text, |line| section.add(&args.limits.request, line))

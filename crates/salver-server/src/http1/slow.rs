@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use salver_assets::ResponsePlan;
 use salver_http1::Persistence;
 
-use super::translate::push_head;
 use super::{Http1Connection, SENT_AHEAD};
+use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::dispatch::{Dispatched, PendingPlan};
@@ -28,6 +28,8 @@ pub(super) struct SlowResponse {
     pub(super) send_buffer: SendBuffer,
     pub(super) answer: Dispatched,
     pub(super) persistence: Persistence,
+    /// The record of its request, unless it is queued for its plan.
+    pub(super) record: Option<LogRecord>,
 }
 
 impl<S: ByteStream> Http1Connection<S> {
@@ -40,6 +42,7 @@ impl<S: ByteStream> Http1Connection<S> {
             send_buffer,
             answer,
             persistence,
+            record,
         } = slow;
         let shared = Rc::clone(&self.wire.shared);
         let common = &shared.common;
@@ -50,18 +53,13 @@ impl<S: ByteStream> Http1Connection<S> {
             Dispatched::Pending(awaited) => {
                 // The answers before it need not wait for this one.
                 self.transmission(&shared, send_buffer).flush().await?;
+                self.wire.log_sent();
                 let Some(plan) = self.wait_for(awaited).await else {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 };
                 let mut send_buffer = SendBuffer::default();
-                let date = &shared.clock.date();
-                push_head(
-                    &mut send_buffer,
-                    &plan,
-                    date,
-                    &self.listener_fields,
-                    persistence,
-                );
+                self.push_head(&mut send_buffer, &plan, persistence);
+                self.log_answer(record, &plan, send_buffer.left());
                 (send_buffer, plan)
             }
         };
@@ -69,6 +67,7 @@ impl<S: ByteStream> Http1Connection<S> {
         let sent = transmission.send(&plan.content).await;
         common.loader.discard(plan.content);
         sent?;
+        self.wire.log_sent();
         self.ends = persistence == Persistence::Close;
         self.wait_for_request(shared.clock.now());
         Ok(())
@@ -87,6 +86,7 @@ impl<S: ByteStream> Http1Connection<S> {
             send_buffer,
             pace: None,
             charge: self.wire.seat.account.charge(0),
+            log: self.wire.log.as_deref(),
         }
     }
 

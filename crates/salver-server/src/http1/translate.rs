@@ -1,9 +1,12 @@
 //! Translation between the types of HTTP/1.1 and those of the engine and of handlers.
 
 use bytes::Bytes;
+use salver_access_log::Protocol;
 use salver_assets::{Content, Request, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
+use crate::access_log::ConnectionLog;
+use crate::access_log::record::{LogRecord, RequestLine};
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::{field_lines, rendered_head};
@@ -21,6 +24,25 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
         query: query.map(Into::into),
         fields: head.fields,
     }
+}
+
+/// The record of a request for the access log.
+pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>) -> LogRecord {
+    let protocol = match head.version {
+        Version::Http10 => Protocol::Http10,
+        Version::Http11 => Protocol::Http11,
+    };
+    let (path, query) = match head.target {
+        RequestTarget::Path { path, query } => (path, query),
+        RequestTarget::Asterisk => (&b"*"[..], None),
+        RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
+    };
+    let line = RequestLine {
+        method: head.raw.method_token(),
+        path,
+        query,
+    };
+    log.record(protocol, &line, head.raw.field_lines())
 }
 
 /// The request for handlers.

@@ -6,9 +6,8 @@ use std::time::Duration;
 use salver_assets::Now;
 use salver_http2::Phase;
 
-use super::{Http2Connection, disk};
+use super::{Http2Connection, PendingAnswer, end_all};
 use crate::byte_stream::ByteStream;
-use crate::dispatch::PendingPlan;
 use crate::report::report;
 use crate::send_buffer::SendBuffer;
 use crate::send_pace::step;
@@ -20,8 +19,11 @@ const GOAWAY_DELAY: Duration = Duration::from_secs(1);
 impl<S: ByteStream> Http2Connection<S> {
     /// Counts the memory that the connection holds from this turn to the next.
     pub(super) fn count_memory(&mut self) {
-        let unsettled = self.pending.capacity() * size_of::<(u32, PendingPlan)>();
-        let held = self.protocol.held() + unsettled;
+        let unsettled = self.pending.capacity() * size_of::<PendingAnswer>();
+        // While there is unsent output its records are charged with it.
+        let logged = self.wire.log.as_ref().filter(|_| self.wire.unsent() == 0);
+        let logged = logged.map_or(0, |log| log.held());
+        let held = self.protocol.held() + unsettled + logged;
         self.charge.set(held);
     }
 
@@ -57,7 +59,7 @@ impl<S: ByteStream> Http2Connection<S> {
         };
         for sending in stalled {
             report(common, &io::ErrorKind::TimedOut.into());
-            sending.reading.end(&disk(&self.wire));
+            end_all([sending], &self.wire, send_buffer.left());
         }
         false
     }

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use salver_assets::{Now, ResponsePlan};
+use salver_access_log::Protocol;
+use salver_assets::{Method, Now, ResponsePlan};
 
 use super::Http2Connection;
 use crate::byte_stream::ByteStream;
@@ -57,7 +58,10 @@ impl<S: ByteStream> Http2Connection<S> {
     /// Answers a request, whose content is dropped.
     pub(super) fn refuse(&mut self, stream: u32, plan: ResponsePlan, send_buffer: &mut SendBuffer) {
         self.take_content(stream);
-        self.respond(stream, plan, send_buffer);
+        let method = self.protocol.method(stream).map_or("", Method::token);
+        let log = self.wire.log.as_deref();
+        let record = log.map(|log| log.unread(Protocol::Http2, method.as_bytes()));
+        self.respond(stream, plan, record, send_buffer);
     }
 
     /// Refuses requests whose content takes too long.

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
+use salver_access_log::Protocol;
 use salver_assets::{Method, RequestPath, ResponsePlan};
 use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
@@ -18,6 +19,7 @@ use salver_semantics::LeastRate;
 use super::send_order::SendSlot;
 use super::shared_connection::{SharedConnection, code};
 use super::stall_timer::StallTimer;
+use crate::access_log::record::LogRecord;
 use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
 use crate::handler::{Peer, RequestBody, to_http_request};
 use crate::listener::canonical;
@@ -52,6 +54,10 @@ pub(super) struct RequestTask {
     charge: Charge,
     /// The part of it that is not the head.
     base: usize,
+    /// The record of the request, which is logged when the task ends.
+    record: Option<LogRecord>,
+    /// The bytes before the content that have not been handed over.
+    head_left: usize,
 }
 
 /// The future of [`SendStream::stopped`].
@@ -120,6 +126,8 @@ impl RequestTask {
             withdrawn: None,
             base: charge.bytes(),
             charge,
+            record: None,
+            head_left: 0,
         }
     }
 
@@ -287,8 +295,13 @@ impl RequestTask {
     }
 
     /// Dispatches a whole request.
-    fn dispatch(&self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
+    fn dispatch(&mut self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
         let connection = &self.connection;
+        let log = connection.log.as_deref();
+        self.record = log.map(|log| log.record_of(Protocol::Http3, &head));
+        if let Some(record) = &self.record {
+            self.charge.set(self.charge.bytes() + record.memory());
+        }
         let context = &connection.shared.context;
         let (request, lines) = engine_request(head);
         let http_request = |path: Option<&RequestPath<'_>>| {

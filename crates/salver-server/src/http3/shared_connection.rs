@@ -13,6 +13,7 @@ use salver_semantics::FloodGuard;
 use super::Http3Context;
 use super::control_stream::ControlStream;
 use super::send_order::SendOrder;
+use crate::access_log::ConnectionLog;
 use crate::deadlines::Deadline;
 use crate::seats::Seat;
 use crate::transmit::loader_disk::LoaderDisk;
@@ -41,6 +42,8 @@ pub(super) struct SharedConnection {
     pub(super) order: Rc<SendOrder>,
     pub(super) deadline: Deadline,
     pub(super) seat: Seat,
+    /// The access log of the connection, if there is one.
+    pub(super) log: Option<Box<ConnectionLog>>,
 }
 
 impl SharedConnection {
@@ -52,6 +55,7 @@ impl SharedConnection {
         seat: Seat,
     ) -> Self {
         SharedConnection {
+            log: ConnectionLog::new(shared.context.log.as_ref(), seat.address),
             shared,
             quic,
             priorities: RefCell::default(),

@@ -13,6 +13,7 @@ mod common;
 #[path = "../quic/mod.rs"]
 mod quic;
 
+mod access_log;
 mod connections;
 mod drain;
 mod entrance;

@@ -7,6 +7,7 @@ use salver_assets::{Engine, Prewarmed, Statistics};
 use salver_config::Environment;
 use salver_server::Server;
 
+use crate::access_log::OpenedLog;
 use crate::banner::banner;
 use crate::failure::Failure;
 use crate::serve_flags::ServeFlags;
@@ -38,7 +39,13 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
     let settings = Settings::new(&configuration)?;
     let engine = Engine::new(settings.engine.clone())
         .map_err(|error| Failure::Misused(error.to_string()))?;
-    let server = Server::bind(engine.clone(), settings.server.clone())
+    let log = settings.access_log.as_ref().map(OpenedLog::open);
+    let log = log.transpose()?;
+    let of_server = salver_server::Settings {
+        access_log: log.as_ref().map(OpenedLog::log),
+        ..settings.server.clone()
+    };
+    let server = Server::bind(engine.clone(), of_server)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
     let counting = engine.clone();
@@ -74,6 +81,11 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
             Event::Order(Order::Reload) => tracing::info!(
                 "SIGHUP: nothing to reload: files and certificates are followed by themselves"
             ),
+            Event::Order(Order::Reopen) => {
+                if let Some(log) = &log {
+                    log.reopen();
+                }
+            }
             Event::Order(Order::Other) => {}
             // Nothing is under way before it runs.
             Event::Order(Order::End) if server.is_some() => return Ok(()),
@@ -89,8 +101,9 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
                 stopping = true;
             }
             Event::Ended(result) => {
+                let logged = log.map(OpenedLog::end);
                 if settings.statistics {
-                    print(counting.statistics())?;
+                    print(counting.statistics(), logged)?;
                 }
                 return result.map_err(failed("the server"));
             }
@@ -143,7 +156,10 @@ fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) 
 }
 
 /// Prints the counters for a program that reads them.
-fn print(statistics: Statistics) -> Result<(), Failure> {
+fn print(
+    statistics: Statistics,
+    logged: Option<salver_access_log::Statistics>,
+) -> Result<(), Failure> {
     let Statistics {
         hits,
         misses,
@@ -156,7 +172,7 @@ fn print(statistics: Statistics) -> Result<(), Failure> {
         bytes,
         open_files,
     } = statistics;
-    let line = serde_json::json!({
+    let mut line = serde_json::json!({
         "hits": hits,
         "misses": misses,
         "coalesced": coalesced,
@@ -168,6 +184,10 @@ fn print(statistics: Statistics) -> Result<(), Failure> {
         "bytes": bytes,
         "open_files": open_files,
     });
+    if let Some(logged) = logged {
+        line["log_lines"] = logged.lines.into();
+        line["log_dropped"] = logged.dropped.into();
+    }
     writeln!(io::stdout(), "{line}").map_err(failed("standard output"))
 }
 

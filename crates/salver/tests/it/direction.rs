@@ -10,6 +10,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         "salver",
         &[
             "salver-server",
+            "salver-access-log",
             "salver-assets",
             "salver-bench",
             "salver-config",
@@ -19,8 +20,10 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     (
         "salver-server",
         &[
+            "salver-access-log",
             "salver-assets",
             "salver-fields",
+            "salver-forwarded",
             "salver-http1",
             "salver-http2",
             "salver-http3",

@@ -18,6 +18,7 @@ mod loaded;
 #[allow(dead_code, reason = "the tests of the library use the rest")]
 mod stub;
 
+mod access_log;
 mod architecture_map;
 mod bench_cache;
 mod bench_coalesce;

@@ -6,7 +6,7 @@ use salver::flags::{Cli, Command, command};
 use salver_config::Environment;
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
-const VALUES: [&str; 9] = [
+const VALUES: [&str; 11] = [
     "7",
     "7s",
     "7MiB",
@@ -16,6 +16,8 @@ const VALUES: [&str; 9] = [
     "/a=b",
     "/x/y.pem",
     "/dev/null",
+    "json",
+    "forwarded",
 ];
 
 /// What is meant by these arguments of `serve` and these variables.

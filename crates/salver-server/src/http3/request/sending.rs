@@ -7,13 +7,15 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use quinn::{VarInt, Written};
-use salver_assets::{Content, ResponsePlan};
+use salver_access_log::Protocol;
+use salver_assets::{Content, Method, ResponsePlan};
 use salver_http3::write_data_header;
 
 use super::super::send_order::{Rank, TURN};
 use super::super::shared_connection::SharedConnection;
 use super::super::translate::push_head;
 use super::{RequestFailure, RequestTask};
+use crate::access_log::bytes;
 use crate::memory_budget::OpenFile;
 use crate::transmit::loader_disk::Reading;
 
@@ -39,16 +41,27 @@ impl RequestTask {
         let shared = &connection.shared;
         let account = &connection.seat.account;
         let (plan, file) = shared.context.common.hold_open(account, plan);
+        self.log_answer(&plan);
         self.stall_timer.renew();
         let mut head = Vec::with_capacity(HEAD);
         push_head(
             &mut head,
             &plan,
             &shared.context.clock.date(),
-            &shared.listener_fields,
+            shared.fields_of(plan.cache_state),
         );
         // Without the plan, so that it is not kept as long as this takes.
         self.send_content(connection, head, plan.content, file)
+    }
+
+    /// Notes the answer for the access log.
+    fn log_answer(&mut self, plan: &ResponsePlan) {
+        let Some(log) = &self.connection.log else {
+            return;
+        };
+        let method = self.method.map_or("", Method::token);
+        let unread = || log.unread(Protocol::Http3, method.as_bytes());
+        self.record.get_or_insert_with(unread).answer(plan);
     }
 
     async fn send_content(
@@ -60,6 +73,7 @@ impl RequestTask {
     ) -> Result<(), RequestFailure> {
         let length = match content {
             Content::Empty => {
+                self.head_left = head.len();
                 self.take_slot(0);
                 self.write(&mut [head.into()]).await?;
                 0
@@ -68,6 +82,7 @@ impl RequestTask {
                 let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 self.take_slot(length);
                 write_data_header(&mut head, length);
+                self.head_left = head.len();
                 self.write(&mut [head.into(), bytes]).await?;
                 length
             }
@@ -76,6 +91,7 @@ impl RequestTask {
                 let length = reading.left();
                 self.take_slot(length);
                 write_data_header(&mut head, length);
+                self.head_left = head.len();
                 let mut sent = self.write(&mut [head.into()]).await;
                 while sent.is_ok() && reading.left() > 0 {
                     self.prioritise();
@@ -199,6 +215,11 @@ impl RequestTask {
             Poll::Ready(Ok(written)) => {
                 if let Some(slot) = &self.slot {
                     slot.handed_over(written.bytes);
+                }
+                if let Some(record) = &mut self.record {
+                    let of_head = written.bytes.min(self.head_left);
+                    self.head_left -= of_head;
+                    record.add_sent(bytes(written.bytes - of_head));
                 }
                 if self.stall_timer.waits() {
                     self.connection.await_client();

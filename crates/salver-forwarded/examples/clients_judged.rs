@@ -1,8 +1,8 @@
 //! What judges ask: a listener behind a proxy, and a reader of headers.
 //!
 //! ```text
-//! cargo run -p salver-forwarded --example judged -- listen FIELD NETWORK...
-//! cargo run -p salver-forwarded --example judged -- read
+//! cargo run -p salver-forwarded --example clients_judged -- listen FIELD NETWORK...
+//! cargo run -p salver-forwarded --example clients_judged -- read
 //! ```
 //!
 //! `listen` prints its address, expects the PROXY protocol on each connection, and answers each request with

@@ -1,6 +1,6 @@
 //! How an answer was had from a cache, for the log and as the field `Cache-Status` (RFC 9211).
 
-use crate::digits;
+use crate::field::is_token;
 
 /// How a cache had an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -20,6 +20,16 @@ pub enum CacheState {
 }
 
 impl CacheState {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [CacheState; 6] = [
+        CacheState::Hit,
+        CacheState::Stale,
+        CacheState::Revalidated,
+        CacheState::Expired,
+        CacheState::Miss,
+        CacheState::Bypass,
+    ];
+
     /// The word in the log. They are those by which log analysers count hits.
     pub fn word(self) -> &'static str {
         match self {
@@ -62,7 +72,7 @@ impl CacheStatus {
     /// with a letter stands as it is, everything else as a string, of which only ASCII without controls is left.
     pub fn write(&self, cache: &str, out: &mut Vec<u8>) {
         let is_token = cache.starts_with(|sign: char| sign.is_ascii_alphabetic())
-            && salver_semantics::field::is_token(cache.as_bytes());
+            && is_token(cache.as_bytes());
         if is_token {
             out.extend_from_slice(cache.as_bytes());
         } else {
@@ -80,7 +90,8 @@ impl CacheStatus {
         if let Some(ttl) = self.ttl {
             out.extend_from_slice(if ttl < 0 { b"; ttl=-" } else { b"; ttl=" });
             // An integer has at most 15 digits (RFC 8941 section 3.3.1).
-            digits::push(out, ttl.unsigned_abs().min(999_999_999_999_999));
+            let seconds = ttl.unsigned_abs().min(999_999_999_999_999);
+            out.extend_from_slice(seconds.to_string().as_bytes());
         }
         if self.stored {
             out.extend_from_slice(b"; stored");

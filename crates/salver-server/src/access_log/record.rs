@@ -1,0 +1,381 @@
+//! The record of one request, which becomes a line of the access log when it is dropped.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use salver_access_log::{AddressText, CacheState, Entry, Protocol, RequestId, TraceParent};
+use salver_assets::{Content, Piece, ResponsePlan};
+use salver_forwarded::client_address;
+
+use super::{LoopLog, SPARE, SharedLog, bytes};
+use crate::settings::Proxies;
+
+/// The status of a request whose client went away before there was an answer; other servers log it as well.
+const CLIENT_GONE: u16 = 499;
+
+/// The bytes that are kept of each text: one more than a line has room for, so that it shows that some is missing.
+const AT_MOST: [usize; TEXTS] = [33, 2049, 2049, 256, 1025, 513];
+
+/// The bytes of an input in which a request line is looked for.
+const LINE_AT_MOST: usize = 8 * 1024;
+
+/// The bytes of memory that a record keeps for another request.
+const KEPT: usize = 4 * 1024;
+
+/// The number of texts of a record.
+const TEXTS: usize = 6;
+
+/// The texts of a record, in their order.
+#[derive(Clone, Copy)]
+enum Text {
+    Method,
+    Path,
+    Query,
+    Host,
+    Referer,
+    UserAgent,
+}
+
+/// The bytes of a connection that its socket has taken.
+pub(crate) struct Sent(pub(super) u64);
+
+/// The request line of a request, or what stands for it in later versions.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RequestLine<'a> {
+    pub(crate) method: &'a [u8],
+    pub(crate) path: &'a [u8],
+    pub(crate) query: Option<&'a [u8]>,
+}
+
+impl<'a> RequestLine<'a> {
+    /// What can be read of an input that begins with a request line, valid or not.
+    pub(super) fn of(input: &'a [u8]) -> Self {
+        let input = input
+            .get(..LINE_AT_MOST)
+            .unwrap_or(input)
+            .trim_ascii_start();
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let line = input.split(is_end).next().unwrap_or_default();
+        let mut words = line.split(|byte| *byte == b' ');
+        let (method, target) = (words.next().unwrap_or_default(), words.next());
+        let target = target.unwrap_or_default();
+        match target.iter().position(|byte| *byte == b'?') {
+            None => RequestLine {
+                method,
+                path: target,
+                query: None,
+            },
+            Some(mark) => RequestLine {
+                method,
+                path: target.get(..mark).unwrap_or_default(),
+                query: target.get(mark + 1..),
+            },
+        }
+    }
+}
+
+/// What is known of a request and its answer.
+pub(super) struct Record {
+    client: AddressText,
+    protocol: Protocol,
+    id: RequestId,
+    began: Instant,
+    /// The same moment, since 1970.
+    started: Duration,
+    /// The texts one after the other.
+    text: Vec<u8>,
+    /// The end of each.
+    ends: [usize; TEXTS],
+    has_query: bool,
+    status: u16,
+    coding: &'static str,
+    cache: Option<CacheState>,
+    trace: Option<TraceParent>,
+    /// The length of the answer's content, in bytes.
+    length: u64,
+    /// The bytes of content that were sent.
+    sent: u64,
+    /// The place of the last bytes of content in what the connection sends: where they begin and end.
+    place: (u64, u64),
+}
+
+impl Record {
+    /// A record of a request that has just come, with the memory of `text`.
+    fn new(log: &LoopLog, client: AddressText, protocol: Protocol, mut text: Vec<u8>) -> Self {
+        let began = Instant::now();
+        text.clear();
+        Record {
+            client,
+            protocol,
+            id: log.next_id(),
+            began,
+            started: log.unix_time(began),
+            text,
+            ends: [0; TEXTS],
+            has_query: false,
+            status: 0,
+            coding: "",
+            cache: None,
+            trace: None,
+            length: 0,
+            sent: 0,
+            place: (0, 0),
+        }
+    }
+
+    /// The memory that it holds because of what was asked, in bytes.
+    fn memory(&self) -> usize {
+        size_of::<Record>() + self.text.len()
+    }
+
+    fn text(&self, which: Text) -> &[u8] {
+        let at = which as usize;
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(at).copied().unwrap_or_default();
+        let start = start.copied().unwrap_or_default();
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    fn push(&mut self, which: Text, text: &[u8]) {
+        let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
+        self.text
+            .extend_from_slice(text.get(..most).unwrap_or(text));
+        if let Some(end) = self.ends.get_mut(which as usize) {
+            *end = self.text.len();
+        }
+    }
+}
+
+/// The record of a request. When it is dropped the line is logged.
+pub(crate) struct LogRecord {
+    log: Rc<SharedLog>,
+    /// There until it is dropped.
+    record: Option<Box<Record>>,
+}
+
+impl LogRecord {
+    /// A blank record of a request that has just come.
+    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, protocol: Protocol) -> Self {
+        let new = |text| Record::new(&log.log, client, protocol, text);
+        let spare = log.log.spare.borrow_mut().pop();
+        let record = match spare {
+            Some(mut spare) => {
+                *spare = new(std::mem::take(&mut spare.text));
+                spare
+            }
+            None => Box::new(new(Vec::new())),
+        };
+        LogRecord {
+            log: Rc::clone(log),
+            record: Some(record),
+        }
+    }
+
+    /// Keeps what a line tells of the request. The fields of trusted proxies name its client and its identifier.
+    pub(super) fn read<'a>(
+        &mut self,
+        line: &RequestLine<'_>,
+        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        proxy: Option<(IpAddr, &Proxies)>,
+    ) {
+        let Some(record) = &mut self.record else {
+            return;
+        };
+        let (mut authority, mut host, mut referer, mut agent) = (None, None, None, None);
+        let (mut traces, mut trace) = (0, None);
+        let mut named: Option<Cow<'_, [u8]>> = None;
+        for (name, value) in lines {
+            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+            match name.len() {
+                4 if is(b"host") => host = host.or(Some(value)),
+                7 if is(b"referer") => referer = referer.or(Some(value)),
+                10 if is(b":authority") => authority = Some(value),
+                10 if is(b"user-agent") => agent = agent.or(Some(value)),
+                11 if is(b"traceparent") => {
+                    traces += 1;
+                    // Two are none.
+                    trace = TraceParent::parse(value).filter(|_| traces == 1);
+                }
+                12 if proxy.is_some() && is(b"x-request-id") => {
+                    record.id = RequestId::parse(value).unwrap_or(record.id);
+                }
+                _ => {
+                    if let Some((_, proxies)) = proxy
+                        && let Some(field) = proxies.field
+                        && is(field.name().as_bytes())
+                    {
+                        named = Some(match named {
+                            None => Cow::Borrowed(value),
+                            // RFC 9110 section 5.3.
+                            Some(before) => Cow::Owned([&*before, b", ", value].concat()),
+                        });
+                    }
+                }
+            }
+        }
+        if let (Some((peer, proxies)), Some(value)) = (proxy, named)
+            && let Some(field) = proxies.field
+        {
+            record.client = AddressText::new(client_address(peer, &proxies.trusted, field, &value));
+        }
+        record.trace = trace;
+        record.has_query = line.query.is_some();
+        for (which, text) in [
+            (Text::Method, Some(line.method)),
+            (Text::Path, Some(line.path)),
+            (Text::Query, line.query),
+            (Text::Host, authority.or(host)),
+            (Text::Referer, referer),
+            (Text::UserAgent, agent),
+        ] {
+            record.push(which, text.unwrap_or_default());
+        }
+        self.log.hold(record.memory());
+    }
+
+    /// The memory of the record, in bytes.
+    #[cfg(feature = "http3")]
+    pub(crate) fn memory(&self) -> usize {
+        self.record.as_ref().map_or(0, |record| record.memory())
+    }
+
+    /// Notes the answer, of which nothing is sent yet.
+    pub(crate) fn answer(&mut self, plan: &ResponsePlan) {
+        let Some(record) = &mut self.record else {
+            return;
+        };
+        record.status = plan.status;
+        record.cache = plan.cache_state;
+        record.coding = coding(plan);
+        record.length = length(&plan.content);
+    }
+
+    /// Notes that so many bytes of the content have not been sent.
+    pub(crate) fn set_unsent(&mut self, unsent: u64) {
+        if let Some(record) = &mut self.record {
+            record.sent = record.length.saturating_sub(unsent);
+        }
+    }
+
+    /// Adds bytes of content that were sent.
+    #[cfg(feature = "http3")]
+    pub(crate) fn add_sent(&mut self, sent: u64) {
+        if let Some(record) = &mut self.record {
+            record.sent = record.length.min(record.sent.saturating_add(sent));
+        }
+    }
+
+    /// Notes that all of the content is sent, from this place on in what the connection sends.
+    pub(super) fn follows(&mut self, start: u64) {
+        if let Some(record) = &mut self.record {
+            record.sent = record.length;
+            record.place = (start, start.saturating_add(record.length));
+        }
+    }
+
+    /// Notes where the last bytes of the content end in what the connection sends; the `unsent` bytes before that
+    /// have not been sent.
+    pub(super) fn ends_at(&mut self, end: u64, unsent: u64) {
+        if let Some(record) = &mut self.record {
+            record.place = (end.saturating_sub(unsent.min(record.sent)), end);
+        }
+    }
+
+    /// Takes off the bytes that were not sent when the connection ended.
+    pub(super) fn cut(&mut self, Sent(sent): Sent) {
+        if let Some(record) = &mut self.record {
+            let (start, end) = record.place;
+            let cut = end.saturating_sub(sent.max(start));
+            record.sent = record.sent.saturating_sub(cut);
+        }
+    }
+
+    fn log(&self, record: &Record) {
+        let ended = Instant::now();
+        let status = match record.status {
+            0 => CLIENT_GONE,
+            status => status,
+        };
+        self.log.log.producer.borrow_mut().log(&Entry {
+            client: &record.client,
+            user: b"",
+            host: record.text(Text::Host),
+            method: record.text(Text::Method),
+            path: record.text(Text::Path),
+            query: record.has_query.then(|| record.text(Text::Query)),
+            protocol: record.protocol,
+            status,
+            sent: record.sent,
+            started: record.started,
+            duration: ended.saturating_duration_since(record.began),
+            coding: record.coding,
+            cache: record.cache,
+            request_id: record.id,
+            trace: record.trace,
+            referer: record.text(Text::Referer),
+            user_agent: record.text(Text::UserAgent),
+            site: b"",
+        });
+    }
+}
+
+impl Drop for LogRecord {
+    fn drop(&mut self) {
+        let Some(record) = self.record.take() else {
+            return;
+        };
+        self.log(&record);
+        self.log.release(record.memory());
+        let mut spare = self.log.log.spare.borrow_mut();
+        if spare.len() < SPARE && record.text.capacity() <= KEPT {
+            spare.push(record);
+        }
+    }
+}
+
+/// The content coding of an answer; empty for identity.
+fn coding(plan: &ResponsePlan) -> &'static str {
+    const KNOWN: [&str; 6] = ["br", "zstd", "gzip", "deflate", "dcb", "dcz"];
+    let mut fields = plan.fields();
+    let coding = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
+    let known = |value: &[u8]| KNOWN.into_iter().find(|known| known.as_bytes() == value);
+    coding
+        .and_then(|(_, value)| known(value))
+        .unwrap_or_default()
+}
+
+fn length(content: &Content) -> u64 {
+    let of_piece = |piece: &Piece| match piece {
+        Piece::Memory(content) => bytes(content.len()),
+        Piece::File(file) => file.range.end - file.range.start,
+    };
+    match content {
+        Content::Empty => 0,
+        Content::Memory(content) => bytes(content.len()),
+        Content::File(file) => file.range.end - file.range.start,
+        Content::Parts(pieces) => pieces.iter().map(of_piece).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_lines_that_were_refused() {
+        fn check(input: &[u8], method: &str, path: &str, query: Option<&str>) {
+            let line = RequestLine::of(input);
+            assert_eq!(line.method, method.as_bytes());
+            assert_eq!(line.path, path.as_bytes());
+            assert_eq!(line.query, query.map(str::as_bytes));
+        }
+        check(b"", "", "", None);
+        check(b"\r\nGET /a?b HTTP/1.1\r\nX: y", "GET", "/a", Some("b"));
+        check(b"GET /a\r\nX", "GET", "/a", None);
+        check(b"\x16\x03\x01\n", "\x16\x03\x01", "", None);
+        let long = [b"GET /", &*vec![b'a'; 10_000]].concat();
+        assert_eq!(RequestLine::of(&long).path.len(), LINE_AT_MOST - 4);
+    }
+}

@@ -1,0 +1,209 @@
+//! Settings for the access log and for proxies to those of the log and the server.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use salver_access_log::{
+    Destination, Format, LogWriter, Notice, Sampling, Settings, Statistics, Syslog,
+};
+use salver_config::Server;
+use salver_config::values::{ForwardedField, LogFormat};
+use salver_server::{AccessLog, Network, Proxies};
+
+use crate::failure::Failure;
+
+/// The settings of the access log; `None` without one.
+///
+/// # Errors
+/// Settings that cannot be meant.
+pub(crate) fn log_settings(server: &Server) -> Result<Option<Settings>, Failure> {
+    let named = [
+        server.log.is_some().then(|| server.log.name()),
+        server
+            .log_socket
+            .is_some()
+            .then(|| server.log_socket.name()),
+        server
+            .log_syslog
+            .is_some()
+            .then(|| server.log_syslog.name()),
+    ];
+    let named: Vec<String> = named.into_iter().flatten().collect();
+    if let [first, second, ..] = &*named {
+        return Err(Failure::Misused(format!(
+            "{first} and {second} are two logs: give one of them"
+        )));
+    }
+    let destination = if let Some(path) = &*server.log {
+        file(path, &server.log.name())?
+    } else if let Some(path) = &*server.log_socket {
+        Destination::UnixStream(path.clone())
+    } else if let Some(daemon) = &*server.log_syslog {
+        Destination::Syslog(syslog(daemon, &server.log_syslog.name())?)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Settings {
+        format: match *server.log_format {
+            LogFormat::Common => Format::Common,
+            LogFormat::Combined => Format::Combined,
+            LogFormat::Extended => Format::Extended,
+            LogFormat::Json => Format::Json,
+        },
+        sampling: Sampling {
+            one_in: NonZeroU32::new(*server.log_sample).unwrap_or(NonZeroU32::MIN),
+            ..Sampling::default()
+        },
+        ..Settings::new(destination)
+    }))
+}
+
+/// The file at a path, in a directory that is there.
+fn file(path: &Path, name: &str) -> Result<Destination, Failure> {
+    if path.file_name().is_none_or(|name| name == "-") {
+        return match path.file_name() {
+            Some(_) => Ok(Destination::StandardOutput),
+            None => Err(Failure::Misused(format!(
+                "{name} {path:?} is no file: give one"
+            ))),
+        };
+    }
+    let directory = match path.parent() {
+        None => Path::new("."),
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+    };
+    if !directory.is_dir() {
+        return Err(Failure::Misused(format!(
+            "{name} {path:?}: there is no directory {directory:?}: make it, or log elsewhere"
+        )));
+    }
+    if path.is_dir() {
+        return Err(Failure::Misused(format!(
+            "{name} {path:?} is a directory: give a file in it"
+        )));
+    }
+    Ok(Destination::File(path.to_owned()))
+}
+
+fn syslog(daemon: &str, name: &str) -> Result<Syslog, Failure> {
+    match (daemon, daemon.parse::<SocketAddr>()) {
+        ("local", _) => Ok(Syslog::local()),
+        (_, Ok(address)) => Ok(Syslog::udp(address)),
+        (_, Err(_)) => Err(Failure::Misused(format!(
+            "{name} {}: give local, or an address with its port such as 192.0.2.1:514",
+            daemon.escape_debug()
+        ))),
+    }
+}
+
+/// The proxies that are believed who the client is.
+///
+/// # Errors
+/// Settings that cannot be meant.
+pub(crate) fn proxies(server: &Server) -> Result<Proxies, Failure> {
+    let networks = server.trusted_proxies.iter().map(|text| {
+        text.parse::<Network>().map_err(|error| {
+            let name = server.trusted_proxies.name();
+            Failure::Misused(format!("{name} {}: {error}", text.escape_debug()))
+        })
+    });
+    if *server.proxy_protocol && server.trusted_proxies.is_empty() {
+        return Err(Failure::Misused(format!(
+            "{} is for proxies that are trusted, and none is: give {}",
+            server.proxy_protocol.name(),
+            server.trusted_proxies.name()
+        )));
+    }
+    Ok(Proxies {
+        trusted: networks.collect::<Result<_, Failure>>()?,
+        field: match *server.forwarded_field {
+            ForwardedField::None => None,
+            ForwardedField::Forwarded => Some(salver_server::ForwardedField::Forwarded),
+            ForwardedField::XForwardedFor => Some(salver_server::ForwardedField::XForwardedFor),
+        },
+        protocol: *server.proxy_protocol,
+    })
+}
+
+/// The access log of a server that runs, and the thread that writes it.
+#[derive(Debug)]
+pub(crate) struct OpenedLog {
+    writer: LogWriter,
+    log: AccessLog,
+}
+
+impl OpenedLog {
+    /// Opens the log. What the operator should be told of it goes to the program's own log.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(settings: &Settings) -> Result<OpenedLog, Failure> {
+        let say = |notice: &Notice<'_>| match notice {
+            Notice::WritesAgain { .. } => tracing::info!("{notice}"),
+            _ => tracing::warn!("{notice}"),
+        };
+        let failed =
+            |error: io::Error| Failure::Failed(format!("the access log cannot be begun: {error}"));
+        let writer = LogWriter::start(say).map_err(failed)?;
+        let opened = writer.open(settings);
+        let log = opened.map_err(|error| Failure::Failed(error.to_string()))?;
+        Ok(OpenedLog { writer, log })
+    }
+
+    /// The log, for a server.
+    pub(crate) fn log(&self) -> AccessLog {
+        self.log.clone()
+    }
+
+    /// Opens its file anew.
+    pub(crate) fn reopen(&self) {
+        self.writer.reopen();
+    }
+
+    /// Writes the last lines; returns what became of all.
+    pub(crate) fn end(self) -> Statistics {
+        self.writer.stop(LAST_LINES);
+        self.log.statistics()
+    }
+}
+
+/// The time for the last lines to be written.
+const LAST_LINES: std::time::Duration = std::time::Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn daemons_of_syslog() {
+        let check = |text: &str, is_right: bool| {
+            assert_eq!(syslog(text, "--log-syslog").is_ok(), is_right, "{text}");
+        };
+        check("local", true);
+        check("192.0.2.1:514", true);
+        check("[::1]:514", true);
+        check("localhost", false);
+        check("", false);
+    }
+
+    #[test]
+    fn files_are_in_directories() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |name: &str, part: &str| {
+            let said = file(&folder.path().join(name), "--log");
+            let said = said.map_or_else(|failure| failure.to_string(), |it| it.to_string());
+            assert!(said.contains(part), "{said}");
+        };
+        check("access.log", "access.log");
+        check("no/access.log", "there is no directory");
+        check(".", "is a directory");
+        assert_eq!(
+            file(Path::new("-"), "--log"),
+            Ok(Destination::StandardOutput)
+        );
+        assert!(file(Path::new("a.log"), "--log").is_ok());
+    }
+}

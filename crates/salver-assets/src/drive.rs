@@ -7,9 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use crate::answer::plan::{Content, Piece, ResponsePlan};
 use crate::answer::select::{Decision, answer};
+use crate::answer::status_responses;
 use crate::engine::{Engine, Now, Step};
+use crate::error::LoadError;
 use crate::path::RequestPath;
-use crate::pending::{LoadReady, Pending};
+use crate::pending::{AskedKey, LoadReady, Pending};
 use crate::request::Request;
 use crate::resource::entry::Resource;
 use crate::resource::load::{Load, WouldWait};
@@ -22,6 +24,8 @@ pub enum EngineReply {
     Ready(ResponsePlan),
     /// A reply that comes later: [`Engine::wait`].
     Pending(Pending),
+    /// Rules for the path ask more of the request: ask again with its [details](Request::details).
+    NeedDetails,
 }
 
 impl Engine {
@@ -29,8 +33,8 @@ impl Engine {
     /// are performed here; the others are given to `hand_over`, which sees to it that each is
     /// performed where it may wait, and [finished](Engine::finish).
     pub fn ask(&self, request: &Request<'_>, now: Now, hand_over: impl FnMut(Load)) -> EngineReply {
-        self.at_path(request, EngineReply::Ready, |path| {
-            self.ask_at(request, path, now, hand_over)
+        self.at_path(request, EngineReply::Ready, |path, key| {
+            self.ask_at(request, path, key, now, hand_over)
         })
     }
 
@@ -39,16 +43,17 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
+        key: AskedKey,
         now: Now,
         mut hand_over: impl FnMut(Load),
     ) -> EngineReply {
-        let mut step = self.begin_at(request, path, now);
+        let mut step = self.begin_at(request, path, key, now);
         let mut outdated = false;
         loop {
             match step {
                 Step::Respond(plan) if !outdated && self.is_outdated(&plan) => {
                     outdated = true;
-                    step = self.begin_at(request, path, now);
+                    step = self.begin_at(request, path, key, now);
                 }
                 Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(mut load, pending) => {
@@ -71,11 +76,13 @@ impl Engine {
                     }
                 }
                 Step::Wait(pending) => return EngineReply::Pending(pending),
+                Step::NeedDetails => return EngineReply::NeedDetails,
             }
         }
     }
 
-    /// The answer that comes later. Every further load is given to `hand_over`.
+    /// The answer that comes later. Every further load is given to `hand_over`. The request has its
+    /// [details](Request::details) if it [may need them](Self::may_need_details).
     pub async fn wait(
         &self,
         request: &Request<'_>,
@@ -93,6 +100,10 @@ impl Engine {
                     pending
                 }
                 Step::Wait(pending) => pending,
+                Step::NeedDetails => {
+                    let plan = status_responses::failed(LoadError::Failed);
+                    return plan.for_method(request.method);
+                }
             };
         }
     }

@@ -252,7 +252,7 @@ impl Engine {
                 drop(pending);
                 self.perform(load, unsettled)
             }
-            Step::Respond(_) | Step::Wait(_) => false,
+            Step::Respond(_) | Step::Wait(_) | Step::NeedDetails => false,
         }
     }
 }

@@ -72,6 +72,14 @@ impl CompiledRule {
         })
     }
 
+    /// True if it reads a field of requests; who asks for a password does.
+    pub(crate) fn reads_request_fields(&self) -> bool {
+        let condition = self.condition.as_ref();
+        self.cors().is_some()
+            || self.basic_auth.is_some()
+            || condition.is_some_and(|condition| condition.field_names().next().is_some())
+    }
+
     /// True if what it does may differ between two requests for one path.
     pub(crate) fn depends_on_request(&self) -> bool {
         self.condition.is_some() || self.cors().is_some_and(|cors| !cors.is_for_any())

@@ -43,6 +43,22 @@ impl Method {
         }
     }
 
+    /// The token of the method; empty for those that are not known.
+    pub const fn token(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Patch => "PATCH",
+            Method::Connect => "CONNECT",
+            Method::Trace => "TRACE",
+            Method::Other => "",
+        }
+    }
+
     /// True for the methods that files have an answer to; those of all others are 405 (Method Not Allowed) and
     /// 501 (Not Implemented).
     pub const fn is_served(self) -> bool {

@@ -87,6 +87,11 @@ impl ServerContext {
         (!self.handlers.is_empty()).then(|| RequestBody::new(account))
     }
 
+    /// True if all field lines of requests are kept: handlers get them, and rules may ask for them.
+    pub(crate) fn keeps_lines(&self) -> bool {
+        !self.handlers.is_empty() || self.engine.reads_request_fields()
+    }
+
     /// Logs that there is no seat.
     pub(crate) fn log_no_seat(&self, why: NoSeat) {
         match why {
@@ -216,7 +221,7 @@ impl WorkerContext {
             limits,
             http2_limits: salver_http2::Limits {
                 request: limits,
-                for_program: !common.handlers.is_empty(),
+                for_program: common.keeps_lines(),
                 ..salver_http2::Limits::default()
             },
             common,

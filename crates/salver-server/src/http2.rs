@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use salver_assets::strategy::Transport;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
@@ -333,17 +334,18 @@ impl<S: ByteStream> Http2Connection<S> {
         now: Now,
     ) {
         let content = self.take_content(stream);
-        let (request, lines) = engine_request(head);
+        let (request, more) = engine_request(head);
         let wire = &self.wire;
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            to_http_request(version, &request, path, lines.iter(), content, peer)
+            to_http_request(version, &request, path, more.lines.iter(), content, peer)
         };
+        let details = || more.details(S::TRANSPORT == Transport::PassesThrough, request.method);
         match dispatch(
             &wire.shared,
             &wire.seat.account,
             &request,
-            http_request,
+            (http_request, details),
             now,
         ) {
             Dispatched::Ready(plan) => self.respond(stream, plan, send_buffer),

@@ -97,7 +97,7 @@ impl Http3Endpoints {
         let fields = tls.map(tls_fields).unwrap_or_default();
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
         let mut scratch = Scratch::default();
-        let for_program = !context.common.handlers.is_empty();
+        let for_program = context.common.keeps_lines();
         scratch.section.keep_lines(for_program);
         let shared = Rc::new(Http3Context {
             context: Rc::clone(context),

@@ -198,7 +198,7 @@ mod tests {
                         let outcome = load.perform(Patience::MayWait, self.now.instant);
                         self.engine.finish(load, outcome.unwrap());
                     }
-                    Step::Wait(_) => panic!("nobody else loads"),
+                    Step::Wait(_) | Step::NeedDetails => panic!("nobody else loads"),
                 }
             }
         }

@@ -71,8 +71,14 @@ impl EngineHandle {
         match self.ask(request) {
             EngineReply::Ready(plan) => plan,
             EngineReply::Pending(pending) => self.wait(request, pending).await,
+            EngineReply::NeedDetails => no_details(),
         }
     }
+}
+
+/// The answer where rules ask for more of a request: no mount here has rules.
+pub(crate) fn no_details() -> ResponsePlan {
+    ResponsePlan::error(500, "Internal Server Error", vec![])
 }
 
 #[cfg(test)]

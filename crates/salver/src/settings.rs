@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use salver_assets::source::Kind;
 use salver_assets::strategy::{self, Transport};
-use salver_assets::{Config, DirectorySource, Mount, Patience, Source, Symlinks};
+use salver_assets::{Config, Conventions, DirectorySource, Mount, Patience, Source, Symlinks};
 use salver_bench::environment::Environment;
 
 use crate::failure::Failure;
@@ -208,7 +208,8 @@ impl Settings {
                 "{prefix}{slash} is answered 404: no {names} in {path:?}"
             ));
         }
-        let mut mount = Mount::tree(prefix, Arc::new(source));
+        let mount = Mount::tree(prefix, Arc::new(source));
+        let mut mount = mount.with_conventions(Conventions::default());
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);
         }

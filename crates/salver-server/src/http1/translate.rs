@@ -1,9 +1,10 @@
 //! Translation between the types of HTTP/1.1 and those of the engine and of handlers.
 
 use bytes::Bytes;
-use salver_assets::{Content, Request, RequestPath, ResponsePlan};
+use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
+use crate::dispatch::scheme;
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::{field_lines, rendered_head};
@@ -20,7 +21,19 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
         path: path.into(),
         query: query.map(Into::into),
         fields: head.fields,
+        details: None,
     }
+}
+
+/// The details of a request, for rules that ask for them.
+pub(super) fn request_details(raw: RawHead<'_>, over_tls: bool) -> RequestDetails {
+    let host = raw.authority().unwrap_or_default();
+    RequestDetails::new(
+        scheme(over_tls),
+        host,
+        raw.method_token(),
+        raw.field_lines(),
+    )
 }
 
 /// The request for handlers.

@@ -28,5 +28,6 @@ mod http3_order;
 mod limits;
 mod program;
 mod program_misuse;
+mod rules;
 mod seats;
 mod tls;

@@ -1,6 +1,6 @@
 //! A server as a part of a program: built by it, asking it about what is no file, ready and ended.
 
-mod over;
+pub(crate) mod over;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -150,6 +150,9 @@ pub struct Config {
     pub open_files: usize,
     /// The Cache-Control of answers, by path. Default: by the file's name.
     pub cache_control: CacheControl,
+    /// True if browsers are told to take the Content-Type of files as it is, whatever their content looks like
+    /// (`X-Content-Type-Options: nosniff`). Default: yes.
+    pub nosniff: bool,
     /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
     /// True if requests for what is being loaded share that load. Default: yes.
@@ -172,6 +175,7 @@ impl Default for Config {
             sendfile_from: 32 * 1024,
             open_files: 1024,
             cache_control: CacheControl::default(),
+            nosniff: true,
             observer: None,
             coalesce: true,
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::answer::file_content::FileContent;
 use crate::cache::policy::CacheKey;
 use crate::config::MountMatch;
+use crate::conventions::HTML;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
@@ -62,9 +63,19 @@ impl Engine {
     pub fn invalidate(&self, path: &RequestPath<'_>) {
         let shared = &*self.shared;
         let path = path.as_bytes();
-        let keys = keys_of(path, &shared.config.index);
+        let mut keys = keys_of(path, &shared.config.index);
+        let has_rules = shared.has_rules();
+        if has_rules {
+            // With clean URLs it may be the page there.
+            let pages: Vec<_> = keys
+                .iter()
+                .filter_map(|key| key.strip_suffix(HTML))
+                .flat_map(|page| [page.to_vec(), [page, b"/"].concat()])
+                .collect();
+            keys.extend(pages);
+        }
         let is_one = |key: &[u8]| keys.iter().any(|known| known == path_of_key(key).0);
-        let gone = match shared.has_rules() {
+        let gone = match has_rules {
             false => {
                 shared.flights.forget(|load| is_one(&load.path));
                 let gone = keys.iter().filter_map(|key| shared.memory.remove(key));

@@ -47,6 +47,18 @@ pub enum TrailingSlash {
     Never,
 }
 
+/// The ending that clean URLs leave out.
+pub(crate) const HTML: &[u8] = b".html";
+
+/// The path of the page in the file at `path`, that of a directory if it is an index, as far as the path alone tells.
+pub(crate) fn page_path(path: &[u8], policy: TrailingSlash) -> &[u8] {
+    let own = path.strip_suffix(HTML).unwrap_or(path);
+    match own.strip_suffix(b"/") {
+        Some(own) if policy == TrailingSlash::Never && !own.is_empty() => own,
+        _ => own,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,13 +3,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use salver_rules::BasicAuth;
 
 use crate::answer::plan::{Content, Piece, ResponsePlan};
 use crate::answer::select::{Decision, answer};
-use crate::answer::status_responses;
 use crate::engine::{Engine, Now, Step};
-use crate::error::LoadError;
 use crate::path::RequestPath;
 use crate::pending::{AskedKey, LoadReady, Pending};
 use crate::request::Request;
@@ -26,6 +27,9 @@ pub enum EngineReply {
     Pending(Pending),
     /// Rules for the path ask more of the request: ask again with its [details](Request::details).
     NeedDetails,
+    /// Rules for the path want a password of one of these users: ask again with the
+    /// [access](crate::RequestDetails::access) that it gives.
+    NeedAccess(Arc<BasicAuth>),
 }
 
 impl Engine {
@@ -77,33 +81,32 @@ impl Engine {
                 }
                 Step::Wait(pending) => return EngineReply::Pending(pending),
                 Step::NeedDetails => return EngineReply::NeedDetails,
+                Step::NeedAccess(users) => return EngineReply::NeedAccess(users),
             }
         }
     }
 
-    /// The answer that comes later. Every further load is given to `hand_over`. The request has its
-    /// [details](Request::details) if it [may need them](Self::may_need_details).
+    /// The reply that comes later, which is no longer pending. Every further load is given to `hand_over`. The request
+    /// has its [details](Request::details) if it [may need them](Self::may_need_details).
     pub async fn wait(
         &self,
         request: &Request<'_>,
         pending: Pending,
         clock: impl Fn() -> Now,
         hand_over: impl Fn(Load),
-    ) -> ResponsePlan {
+    ) -> EngineReply {
         let mut pending = pending;
         loop {
             let arrived = pending.await;
             pending = match self.resume(request, arrived, clock()) {
-                Step::Respond(plan) => return plan,
+                Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(load, pending) => {
                     hand_over(load);
                     pending
                 }
                 Step::Wait(pending) => pending,
-                Step::NeedDetails => {
-                    let plan = status_responses::failed(LoadError::Failed);
-                    return plan.for_method(request.method);
-                }
+                Step::NeedDetails => return EngineReply::NeedDetails,
+                Step::NeedAccess(users) => return EngineReply::NeedAccess(users),
             };
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_coalesce::Joined;
+use salver_rules::BasicAuth;
 use salver_semantics::{HttpDate, Method};
 
 use crate::answer::accept::accept_encoding;
@@ -61,6 +62,9 @@ pub enum Step {
     /// Rules for the path ask more of the request: begin again with its
     /// [details](crate::Request::details).
     NeedDetails,
+    /// Rules for the path want a password of one of these users: begin again with the
+    /// [access](crate::RequestDetails::access) that it gives.
+    NeedAccess(Arc<BasicAuth>),
 }
 
 impl Engine {
@@ -130,7 +134,7 @@ impl Engine {
     ) -> Step {
         let LoadReady { result, progress } = arrived;
         match result {
-            LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
+            LoadResult::Failed(error) => self.answer_failure(request, path, error, now, progress),
             LoadResult::Ready { entry, opened } => {
                 // A load that was under way for long may have looked long before.
                 let most = self.config().revalidate.max(JOINED_WITHIN);
@@ -176,6 +180,8 @@ impl Engine {
                 }
                 None => return respond(request, status_responses::not_found()),
             },
+            // Which page that is depends on the failure.
+            AskedKey::PageOfFailure => return respond(request, status_responses::not_found()),
             AskedKey::Options => {
                 other = variant_key(path.as_bytes(), b"OPTIONS");
                 &*other

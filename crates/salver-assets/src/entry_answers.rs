@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use salver_rules::Route;
+use salver_rules::{BasicAuth, Route};
 use salver_semantics::{Method, has_known_extension};
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses::{self, moved, redirect};
 use crate::config::MountMatch;
 use crate::engine::{Engine, Now, Step, respond};
+use crate::error::LoadError;
 use crate::path::{RequestPath, file_name, path_of_key};
 use crate::pending::{AskedKey, RequestProgress};
-use crate::request::{Request, RequestDetails};
+use crate::request::{Access, Request, RequestDetails};
 use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 
 impl Engine {
@@ -102,7 +104,7 @@ impl Engine {
             query: request.query.as_deref(),
             field: &field,
         };
-        let (ruling, users) = rules.rule_for(path.as_bytes(), &asked);
+        let (mut ruling, users) = rules.rule_for(path.as_bytes(), &asked);
         if let (Some(Route::Preflight { fields }), Method::Options) =
             (&ruling.route, request.method)
         {
@@ -112,13 +114,20 @@ impl Engine {
             });
             return Step::Respond(ResponsePlan::own(204, fields.collect(), Bytes::new()));
         }
-        if users.is_some() {
-            // Nobody here verifies passwords.
-            return respond(request, status_responses::error(403));
+        if let Some(users) = users {
+            match &details.access {
+                Access::Granted(granted) if *granted == users => ruling.is_private = true,
+                // Others hold now than those by whom it was granted.
+                Access::Unknown | Access::Granted(_) => return Step::NeedAccess(users),
+                refused => ruling = refused_by(&ruling, refused, &users),
+            }
         }
         if request.method == Method::Options {
-            let plan = status_responses::options().with_fields(ruling.error_fields());
-            return Step::Respond(plan);
+            let plan = match ruling.route {
+                Some(Route::Deny { status }) => status_responses::error(status),
+                _ => status_responses::options(),
+            };
+            return Step::Respond(plan.with_fields(ruling.error_fields()));
         }
         if let Some(
             route @ Route::Redirect {
@@ -149,9 +158,48 @@ impl Engine {
     ) -> Step {
         let key = match progress.key {
             AskedKey::Fallback if self.shared.has_rules() => AskedKey::Path,
+            AskedKey::PageOfFailure => AskedKey::Path,
             key => key,
         };
         self.look_up(request, path, now, RequestProgress { key, ..progress })
+    }
+
+    /// Answers a failed load: with a page, if rules for the path have one for that.
+    pub(crate) fn answer_failure(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        error: LoadError,
+        now: Now,
+        progress: RequestProgress,
+    ) -> Step {
+        let plan = status_responses::failed(error);
+        let status = plan.status;
+        // Where something is wanting, loading a page would take more of it.
+        let may_have_page = match error {
+            LoadError::Forbidden | LoadError::Failed => progress.key != AskedKey::PageOfFailure,
+            LoadError::Overloaded | LoadError::Unsettled => false,
+        };
+        let ruling = may_have_page.then(|| self.ruling_at(path)).flatten();
+        let Some(ruling) = ruling.filter(|ruling| ruling.page(status).is_some()) else {
+            return respond(request, plan);
+        };
+        let ruling = Arc::new(ruling.with_route(Some(Route::Deny { status })));
+        let progress = RequestProgress {
+            key: AskedKey::PageOfFailure,
+            ..progress
+        };
+        let key = ruling.key_at(path.as_bytes());
+        self.look_up_key(request, path, (&key, Some(&ruling)), now, progress)
+    }
+
+    /// The ruling for every request for a path, by the rules that were compared last.
+    fn ruling_at(&self, path: &RequestPath<'_>) -> Option<Ruling> {
+        let shared = &*self.shared;
+        let mount = shared.mounts.number_of(path.as_bytes())?;
+        let rules = shared.rules(mount)?.latest();
+        shared.counters.rulings.add(1);
+        rules.rule(path.as_bytes())
     }
 
     /// True if the fallback of its mount answers for a path at which nothing is.
@@ -182,6 +230,33 @@ impl Engine {
         let rules = self.mounts().iter().filter_map(|(_, mount)| mount.rules());
         rules.into_iter().any(|rules| rules.reads_request_fields())
     }
+}
+
+/// The ruling for a request that is refused.
+fn refused_by(ruling: &Ruling, access: &Access, users: &BasicAuth) -> Ruling {
+    let retry_after = |seconds: u64| seconds.to_string();
+    match access {
+        Access::Limited { seconds } => ruling.refused(429, "retry-after", retry_after(*seconds)),
+        Access::Overloaded => ruling.refused(503, "retry-after", retry_after(1)),
+        Access::Unsupported => ruling.with_route(Some(Route::Deny { status: 403 })),
+        Access::Denied | Access::Unknown | Access::Granted(_) => {
+            ruling.refused(401, "www-authenticate", challenge(&users.realm))
+        }
+    }
+}
+
+/// The challenge of RFC 7617 section 2. The realm is a quoted string (RFC 9110 section 5.6.4).
+fn challenge(realm: &str) -> String {
+    let mut challenge = String::from("Basic realm=\"");
+    for character in realm.chars() {
+        match character {
+            '"' | '\\' => challenge.extend(['\\', character]),
+            ' '..='~' => challenge.push(character),
+            _ => challenge.push('?'),
+        }
+    }
+    challenge.push_str("\", charset=\"UTF-8\"");
+    challenge
 }
 
 /// The redirect of a rule.

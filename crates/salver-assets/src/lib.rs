@@ -51,7 +51,7 @@ pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
 pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
-pub use request::{Request, RequestDetails};
+pub use request::{Access, Request, RequestDetails};
 pub use resource::check_table::SiblingCheck;
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, OwnField, Protocol, RenderedHeads};

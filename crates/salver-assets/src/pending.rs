@@ -42,6 +42,8 @@ pub(crate) enum AskedKey {
     Fallback,
     /// That of what OPTIONS asks about the path.
     Options,
+    /// That of the page for a load that failed.
+    PageOfFailure,
 }
 
 /// The need for a load.

@@ -1,8 +1,9 @@
 //! The parts of a request that the engine reads, borrowed from its message.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use salver_rules::Scheme;
+use salver_rules::{BasicAuth, Scheme};
 use salver_semantics::{Method, RequestFields};
 
 /// A request as the engine sees it.
@@ -30,8 +31,31 @@ pub struct RequestDetails {
     pub host: Vec<u8>,
     /// The method as it was sent.
     pub method: Vec<u8>,
+    /// The access of who asks, once it is known.
+    pub access: Access,
     /// The fields: names in lower case, the lines of each joined.
     fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The access of a request, where rules want a password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// It is not known: the engine asks by [`NeedAccess`](crate::Step::NeedAccess).
+    #[default]
+    Unknown,
+    /// The request is by one of these users.
+    Granted(Arc<BasicAuth>),
+    /// The request names no user, or a wrong password: 401.
+    Denied,
+    /// The client has tried too often: 429.
+    Limited {
+        /// The seconds after which it may try again.
+        seconds: u64,
+    },
+    /// Too many passwords are being verified: 503.
+    Overloaded,
+    /// Nobody verifies passwords here: 403.
+    Unsupported,
 }
 
 impl RequestDetails {
@@ -58,6 +82,7 @@ impl RequestDetails {
             scheme,
             host: host.to_vec(),
             method: method.to_vec(),
+            access: Access::Unknown,
             fields,
         }
     }

@@ -14,6 +14,7 @@ use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
+use crate::passwords::Passwords;
 use crate::pending_limit::PendingLimit;
 use crate::rendered_responses::RenderedResponses;
 use crate::seats::{ConnectionKind, NoSeat, Seat, Seats};
@@ -31,6 +32,7 @@ pub(crate) struct ServerContext {
     pub(crate) handlers: Handlers,
     pub(crate) seats: Arc<Seats>,
     pub(crate) pending_limit: Arc<PendingLimit>,
+    pub(crate) passwords: Arc<Passwords>,
     pub(crate) log_limits: LogLimits,
     started: Instant,
 }
@@ -68,6 +70,7 @@ impl ServerContext {
             handlers,
             seats: Seats::new(most, most_of_one, memory),
             pending_limit: PendingLimit::new(most, engine.mount_count()),
+            passwords: Passwords::new(),
             engine,
             settings,
             log_limits: LogLimits {

@@ -358,7 +358,7 @@ impl<S: ByteStream> Http1Connection<S> {
         let details = || request_details(raw, S::TRANSPORT == Transport::PassesThrough);
         let plan = match dispatch(
             &wire.shared,
-            &wire.seat.account,
+            &wire.seat,
             &request,
             (http_request, details),
             now,

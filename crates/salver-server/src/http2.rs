@@ -343,7 +343,7 @@ impl<S: ByteStream> Http2Connection<S> {
         let details = || more.details(S::TRANSPORT == Transport::PassesThrough, request.method);
         match dispatch(
             &wire.shared,
-            &wire.seat.account,
+            &wire.seat,
             &request,
             (http_request, details),
             now,

@@ -198,7 +198,9 @@ mod tests {
                         let outcome = load.perform(Patience::MayWait, self.now.instant);
                         self.engine.finish(load, outcome.unwrap());
                     }
-                    Step::Wait(_) | Step::NeedDetails => panic!("nobody else loads"),
+                    Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => {
+                        panic!("nobody else loads")
+                    }
                 }
             }
         }

@@ -146,6 +146,7 @@ impl Load {
                 let rules = HeadRules {
                     ruling: look.rules.ruling.as_deref(),
                     is_error: matches!(look.found, Found::Error { .. }),
+                    nosniff: shared.config.nosniff,
                 };
                 let built = build(&mut siblings, files, file, original, (old, rules), context)?;
                 (built, true)

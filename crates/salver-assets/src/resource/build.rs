@@ -10,7 +10,7 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::representation::{Representation, TagBasis, nosniff};
 use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::Patience;
@@ -80,6 +80,8 @@ pub(crate) struct HeadRules<'a> {
     pub(crate) ruling: Option<&'a Ruling>,
     /// True if the file is the page of an error.
     pub(crate) is_error: bool,
+    /// True if the type holds, whatever the content looks like.
+    pub(crate) nosniff: bool,
 }
 
 impl HeadRules<'_> {
@@ -89,6 +91,12 @@ impl HeadRules<'_> {
             true => representation.into_error_page(),
             false => representation,
         };
+        if self.nosniff {
+            representation.head.fields.push(nosniff());
+        }
+        if self.ruling.is_some_and(|ruling| ruling.is_private) {
+            representation = representation.into_private();
+        }
         if let Some(ruling) = self.ruling {
             let coding = representation.coding;
             if self.is_error {

@@ -11,7 +11,7 @@ use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
 use crate::cache::policy::CacheKey;
 use crate::cache_control::FileName;
-use crate::config::{Config, ConfigError, Mounts};
+use crate::config::{Config, ConfigError, Mount, Mounts};
 use crate::counters::Counters;
 use crate::error::LoadError;
 use crate::events::Event;
@@ -90,9 +90,10 @@ impl EngineState {
         self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
     }
 
-    /// True if any mount may have rules.
+    /// True if any mount may have rules or clean URLs, so that a file may answer at another path.
     pub(crate) fn has_rules(&self) -> bool {
-        self.rules.iter().any(Option::is_some)
+        let is_clean = |(_, mount): (_, &Mount)| mount.clean_urls.is_some();
+        self.rules.iter().any(Option::is_some) || self.mounts.iter().any(is_clean)
     }
 
     /// The rules of the mount with this number, if it may have any.

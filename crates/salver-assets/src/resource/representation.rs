@@ -205,6 +205,22 @@ impl Representation {
         }
     }
 
+    /// The same representation, for nobody but who asks: what is said of caches by default lets others have it.
+    pub(crate) fn into_private(mut self) -> Self {
+        for head in [&mut self.head, &mut self.not_modified] {
+            for (name, value) in &mut head.fields {
+                if *name == "Cache-Control" {
+                    let text = String::from_utf8_lossy(value);
+                    *value = match text.strip_prefix("public, ") {
+                        Some(rest) => format!("private, {rest}").into(),
+                        None => format!("private, {text}").into(),
+                    };
+                }
+            }
+        }
+        self
+    }
+
     /// The same representation as the page of an error: without validators and ranges, and not to be stored.
     pub(crate) fn into_error_page(mut self) -> Self {
         let is_of_files = |name: &str| matches!(name, "Last-Modified" | "ETag" | "Accept-Ranges");
@@ -237,6 +253,11 @@ impl Representation {
             + self.not_modified.weight()
             + self.content.as_ref().map_or(0, |content| content.cost)
     }
+}
+
+/// The field by which browsers take the Content-Type as it is (the Fetch standard).
+pub(crate) fn nosniff() -> Field {
+    ("X-Content-Type-Options", Bytes::from_static(b"nosniff"))
 }
 
 /// The `Vary` field of every answer that depends on `Accept-Encoding` (RFC 9110 section 12.5.5).

@@ -6,7 +6,7 @@ use std::time::Duration;
 use salver_rules::{Compat, Route};
 
 use crate::config::{Mount, MountMatch};
-use crate::conventions::{NOT_FOUND_PAGE, TrailingSlash, is_rule_file};
+use crate::conventions::{HTML, NOT_FOUND_PAGE, TrailingSlash, is_rule_file};
 use crate::error::{Stop, is_absence};
 use crate::path::{file_name, is_hidden};
 use crate::resource::engine_state::EngineState;
@@ -15,9 +15,6 @@ use crate::resource::locate::{Found, FoundFile, locate};
 use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 use crate::source::{Kind, Patience, View};
-
-/// The ending that clean URLs leave out.
-const HTML: &[u8] = b".html";
 
 /// The findings of a look.
 pub(super) struct Looked {

@@ -26,6 +26,8 @@ pub(crate) struct Ruling {
     of_codings: Vec<(ContentCoding, Vec<FieldChange>)>,
     /// The pages for statuses, as paths of the site.
     pages: Vec<(u16, Vec<u8>)>,
+    /// True if the answer is for one who has said a password, and no cache may give it to others.
+    pub(crate) is_private: bool,
     /// The same for the fallback of the mount, and the key of that.
     fallback: OnceLock<(CacheKey, Arc<Ruling>)>,
 }
@@ -67,6 +69,7 @@ impl Ruling {
             route,
             changes: plain,
             of_codings,
+            is_private: false,
             fallback: OnceLock::new(),
         }
     }
@@ -79,10 +82,11 @@ impl Ruling {
             changes,
             of_codings,
             pages,
+            is_private,
             fallback: _,
         } = self;
         // All of it, and no hash: strangers choose a part of it.
-        let text = format!("{route:?}{changes:?}{of_codings:?}{pages:?}");
+        let text = format!("{route:?}{changes:?}{of_codings:?}{pages:?}{is_private}");
         variant_key(path, text.as_bytes()).into()
     }
 
@@ -100,8 +104,20 @@ impl Ruling {
             changes: self.changes.clone(),
             of_codings: self.of_codings.clone(),
             pages: self.pages.clone(),
+            is_private: self.is_private,
             fallback: OnceLock::new(),
         }
+    }
+
+    /// The same where access is refused by this status, with one more field.
+    pub(crate) fn refused(&self, status: u16, name: &str, value: String) -> Self {
+        let mut refused = self.with_route(Some(Route::Deny { status }));
+        let change = FieldChange::new(name, true, vec![value]);
+        let codings = refused.of_codings.iter_mut().map(|(_, changes)| changes);
+        for changes in codings.chain([&mut refused.changes]) {
+            changes.push(change.clone());
+        }
+        refused
     }
 
     /// The key and the ruling by which the file at `fallback` answers for `path`, where nothing is.

@@ -1,5 +1,6 @@
 //! The rules of a tree: those of its configuration, and those of the files in its root, which follow the disk.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -105,6 +106,11 @@ impl TreeRules {
         })
     }
 
+    /// The rules in force when they were compared last.
+    pub(crate) fn latest(&self) -> Arc<RulesInForce> {
+        Arc::clone(&self.state.hold().rules)
+    }
+
     /// The rules in force, compared with the files of `view` if that is due. `began` is the beginning of the load.
     ///
     /// # Errors
@@ -116,7 +122,7 @@ impl TreeRules {
         (patience, began, revalidate): (Patience, Duration, Duration),
         (log, root): (&LogThrottle, &[u8]),
     ) -> Result<Compared, Stop> {
-        let TreeState { rules, files } = self.state.hold().clone();
+        let rules = self.latest();
         let Some(compat) = self.compat else {
             return Ok(unchanged(rules, began));
         };
@@ -129,24 +135,34 @@ impl TreeRules {
         if is_known && micros(began).saturating_sub(compared) < micros(serves_for) {
             return Ok(unchanged(rules, Duration::from_micros(compared)));
         }
-        let found = match look(view, patience) {
-            Err(Stop::Io(error)) if is_known => {
-                if log.first(&log.rules, began, ("rules", error.to_string())) {
-                    tracing::warn!(
-                        "the rules of {} stay as they are: {}",
-                        crate::log::quoted(root),
-                        error.to_string().escape_debug()
-                    );
-                }
-                return Ok(unchanged(rules, began));
-            }
-            found => found?,
+        let compared = self.compare_now(view, read, compat, (patience, began), (log, root));
+        let Err(Stop::Io(error)) = compared else {
+            return compared;
         };
+        say_error(&error, is_known, root, (log, began));
+        match is_known {
+            true => Ok(unchanged(rules, began)),
+            // They may say who may have what.
+            false => Err(Stop::Io(error)),
+        }
+    }
+
+    /// Compares the files with the rules in force, and reads those that have changed.
+    fn compare_now(
+        &self,
+        view: &dyn View,
+        read: &ReadFile<'_>,
+        compat: Compat,
+        (patience, began): (Patience, Duration),
+        (log, root): (&LogThrottle, &[u8]),
+    ) -> Result<Compared, Stop> {
+        let found = look(view, patience)?;
         let is_same = |(found, seen): (&Option<Identity>, &Option<SeenFile>)| match (found, seen) {
             (None, None) => true,
             (Some(found), Some(seen)) => seen.identity == *found && !may_change_unseen(found),
             _ => false,
         };
+        let TreeState { rules, files } = self.state.hold().clone();
         if found.iter().zip(&files).all(is_same) {
             return Ok(self.confirmed(rules, began));
         }
@@ -168,14 +184,9 @@ impl TreeRules {
             *file = match found {
                 None => None,
                 Some(identity) => {
-                    let seen = file.take();
-                    Some(take(
-                        seen,
-                        identity,
-                        read,
-                        |bytes| parse(bytes, compat),
-                        (name, root, log, began),
-                    )?)
+                    let parse = |bytes: &[u8]| parse(bytes, compat);
+                    let say = (name, root, log, began);
+                    Some(take(file.take(), identity, read, parse, say)?)
                 }
             };
         }
@@ -204,7 +215,9 @@ impl TreeRules {
             state.files = now;
             std::mem::replace(&mut state.rules, Arc::clone(&rules)).generation
         };
-        let have_changed = is_known && before != rules.generation;
+        // Nothing was made by rules that were never compared.
+        let was_known = self.compared.load(Ordering::Acquire) != u64::MAX;
+        let have_changed = was_known && before != rules.generation;
         Ok(Compared {
             have_changed,
             ..self.confirmed(rules, began)
@@ -296,6 +309,19 @@ fn say(faults: &[Fault], name: &str, root: &[u8], (log, now): (&LogThrottle, Dur
     }
 }
 
+/// Logs that the files cannot be read.
+fn say_error(error: &io::Error, is_known: bool, root: &[u8], (log, now): (&LogThrottle, Duration)) {
+    let error = error.to_string();
+    if log.first(&log.rules, now, (root, &error, is_known)) {
+        let files = place(root, "{_headers,_redirects}");
+        let what = match is_known {
+            true => "the rules stay as they were",
+            false => "nothing is served without the rules",
+        };
+        tracing::warn!("{files}: {what}: {}", error.escape_debug());
+    }
+}
+
 /// The duty to read the files; ends when it is dropped.
 struct Reading<'a>(&'a AtomicBool);
 
@@ -341,7 +367,7 @@ impl RulesInForce {
         &self,
         path: &[u8],
         request: &Request<'_>,
-    ) -> (Ruling, Option<BasicAuth>) {
+    ) -> (Ruling, Option<Arc<BasicAuth>>) {
         let matched: Vec<_> = self.for_path(path).collect();
         let mut vary: Vec<_> = matched.iter().flat_map(PathRules::request_fields).collect();
         vary.sort_unstable();

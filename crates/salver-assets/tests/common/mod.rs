@@ -107,7 +107,7 @@ impl Site {
                     pending
                 }
                 Step::Wait(pending) => pending,
-                Step::NeedDetails => panic!("the rules ask for details"),
+                Step::NeedDetails | Step::NeedAccess(_) => panic!("the rules ask for details"),
             };
             step = self.engine.resume(request, block_on(pending), self.now());
         }

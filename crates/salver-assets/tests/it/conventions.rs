@@ -332,3 +332,19 @@ fn an_invalidated_file_is_looked_at_wherever_rules_send_it() {
     site.engine.invalidate(&path);
     assert_eq!(site.get("/app/x", &[]).text(), "two");
 }
+
+#[test]
+fn pages_are_loaded_ahead_and_invalidated_by_their_clean_paths() {
+    let source = memory(&[("about.html", b"one"), ("blog/index.html", b"blog")]);
+    let mount = Mount::tree("/", Arc::clone(&source) as Arc<_>);
+    let site = Site::new(config_of(mount.with_clean_urls(TrailingSlash::Auto)));
+    assert_eq!(site.engine.prewarm().files, 2);
+    let loads = site.engine.statistics().loads;
+    assert_eq!(site.get("/about", &[]).text(), "one");
+    assert_eq!(site.get("/blog/", &[]).text(), "blog");
+    assert_eq!(site.engine.statistics().loads, loads);
+    source.insert("about.html", "two", 1);
+    let path = salver_assets::RequestPath::parse(b"/about.html").unwrap();
+    site.engine.invalidate(&path);
+    assert_eq!(site.get("/about", &[]).text(), "two");
+}

@@ -1,6 +1,8 @@
 //! Rules and conventions: fields, routes, pages of errors, clean URLs, and files of rules that change.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,7 +10,10 @@ use salver_assets::rules::{
     Action, Condition, Cors, FieldChange, FieldTest, PathCondition, QueryTest, Redirect, Rewrite,
     Rule, RuleSet, Scheme,
 };
-use salver_assets::{ContentCoding, Conventions, Method, Mount, RequestDetails};
+use salver_assets::source::{Metadata, Opened};
+use salver_assets::{
+    ContentCoding, Conventions, Method, Mount, Patience, RequestDetails, Source, View,
+};
 
 use crate::common::{Answer, Site, config_of, memory, request, seen};
 use crate::conventions::netlify;
@@ -113,6 +118,75 @@ fn rules_name_pages_by_status() {
     check("/private/x", (403, "no"));
     check("/nothing", (404, "where"));
     check("/gone", (410, "410 Gone\n"));
+}
+
+/// A tree in which nobody may look at one file, nor open `_headers` while that is locked.
+#[derive(Debug)]
+struct Locking(Arc<dyn Source>, Arc<AtomicBool>);
+
+struct LockingView(Arc<dyn View>, bool);
+
+impl Source for Locking {
+    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+        let locked = self.1.load(Ordering::Relaxed);
+        Ok(Arc::new(LockingView(self.0.view(patience)?, locked)))
+    }
+}
+
+impl View for LockingView {
+    fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        match path {
+            b"locked" => Err(io::ErrorKind::PermissionDenied.into()),
+            path => self.0.stat(path, patience),
+        }
+    }
+    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+        match path {
+            b"_headers" if self.1 => Err(io::ErrorKind::PermissionDenied.into()),
+            path => self.0.open(path, patience),
+        }
+    }
+    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.0.list(path)
+    }
+}
+
+#[test]
+fn a_load_that_fails_has_its_page_if_that_does_not_fail_too() {
+    for (page, expected) in [("/403.html", "sorry"), ("/locked", "403 Forbidden\n")] {
+        let rules = [rule(
+            "/**",
+            vec![Action::ErrorPage(403, page.to_owned()), set("X-A", "1")],
+        )];
+        let rules = Arc::new(RuleSet::compile(&rules).unwrap());
+        let source = Arc::new(Locking(memory(&[("403.html", b"sorry")]), Arc::default()));
+        let site = Site::new(config_of(Mount::tree("/", source).with_rules(rules)));
+        for _ in 0..2 {
+            let answer = site.get("/locked", &[]);
+            assert_eq!((answer.status, &*answer.text()), (403, expected));
+            assert_eq!(answer.field("x-a") == "1", expected == "sorry");
+        }
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_leave_the_rules_and_at_first_let_nobody_in() {
+    let files = memory(&[("_headers", b"/*\n  X-A: 1\n"), ("a", b"alpha")]);
+    let locked = Arc::new(AtomicBool::new(true));
+    let source = Locking(Arc::clone(&files) as Arc<_>, Arc::clone(&locked));
+    let mount = Mount::tree("/", Arc::new(source)).with_conventions(Conventions::default());
+    let site = Site::new(config_of(mount));
+    assert_eq!(site.get("/a", &[]).status, 403);
+    locked.store(false, Ordering::Relaxed);
+    assert_eq!(site.get("/a", &[]).field("x-a"), "1");
+    locked.store(true, Ordering::Relaxed);
+    files.insert("_headers", "/*\n  X-A: 2\n", 1);
+    site.advance(MINUTE);
+    let answer = site.get("/a", &[]);
+    assert_eq!((answer.status, answer.field("x-a")), (200, "1"));
+    locked.store(false, Ordering::Relaxed);
+    site.advance(MINUTE);
+    assert_eq!(site.get("/a", &[]).field("x-a"), "2");
 }
 
 #[test]

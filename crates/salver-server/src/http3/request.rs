@@ -310,7 +310,7 @@ impl RequestTask {
         let now = context.clock.now();
         dispatch(
             context,
-            &connection.seat.account,
+            &connection.seat,
             &request,
             (http_request, details),
             now,

@@ -26,6 +26,7 @@ mod http3_entrance;
 mod http3_limits;
 mod http3_order;
 mod limits;
+mod passwords;
 mod program;
 mod program_misuse;
 mod rules;

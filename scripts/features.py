@@ -17,14 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CARGO = os.environ.get("CARGO", "cargo")
 CODINGS = {"brotli", "gzip", "zstd"}
-PROTOCOLS = {"http3", "self-signed", "tls"}
+PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 # Which features of a crate are combined, and which are left out throughout.
 CRATES = {
     "salver-assets": (CODINGS, set()),
     "salver-tower": (CODINGS, set()),
-    "salver-server": (PROTOCOLS, CODINGS),
-    "salver-config": (PROTOCOLS, CODINGS),
-    "salver": (PROTOCOLS, CODINGS),
+    "salver-server": (PARTS, CODINGS),
+    "salver-config": (PARTS - {"basic-auth"}, CODINGS),
+    "salver": (PARTS, CODINGS),
 }
 
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salver_os::Symlinks;
+use salver_rules::RuleSet;
 use salver_semantics::coding::ContentCoding;
 
 use crate::cache_control::CacheControl;
-
+use crate::conventions::{Conventions, TrailingSlash};
 use crate::events::Observer;
-use crate::path::RequestPath;
+use crate::path::{RequestPath, path_of_key};
 use crate::source::Source;
 use crate::source::directory::DirectorySource;
 use crate::strategy::{Transport, cache_max_file};
@@ -25,6 +26,9 @@ pub struct Mount {
     pub(crate) target: MountTarget,
     pub(crate) fallback: Option<String>,
     pub(crate) cached: bool,
+    rules: Option<Arc<RuleSet>>,
+    conventions: Option<Conventions>,
+    pub(crate) clean_urls: Option<TrailingSlash>,
 }
 
 /// The part of its source that a mount shows.
@@ -38,24 +42,24 @@ pub(crate) enum MountTarget {
 impl Mount {
     /// The whole tree of `source` beneath `prefix`: `/` or `/static`, say.
     pub fn tree(prefix: &str, source: Arc<dyn Source>) -> Self {
-        Mount {
-            prefix: prefix.to_owned(),
-            source,
-            target: MountTarget::Tree,
-            fallback: None,
-            cached: true,
-        }
+        Mount::of(prefix, source, MountTarget::Tree)
     }
 
     /// The file called `name` in the root of `source`, exactly at `path`.
     pub fn file(path: &str, source: Arc<dyn Source>, name: &str) -> Self {
-        let target = MountTarget::File(name.to_owned());
+        Mount::of(path, source, MountTarget::File(name.to_owned()))
+    }
+
+    fn of(prefix: &str, source: Arc<dyn Source>, target: MountTarget) -> Self {
         Mount {
-            prefix: path.to_owned(),
+            prefix: prefix.to_owned(),
             source,
             target,
             fallback: None,
             cached: true,
+            rules: None,
+            conventions: None,
+            clean_urls: None,
         }
     }
 
@@ -71,6 +75,39 @@ impl Mount {
     pub fn without_cache(mut self) -> Self {
         self.cached = false;
         self
+    }
+
+    /// Answers requests for this mount by rules, which match their whole path. What depends on the path alone is
+    /// rendered when a resource is loaded, and costs later requests nothing.
+    ///
+    /// They come before the rules of [conventions](Self::with_conventions): their routes count first, and of the
+    /// response fields and error pages that both name theirs stand.
+    pub fn with_rules(mut self, rules: Arc<RuleSet>) -> Self {
+        self.rules = Some(rules);
+        self
+    }
+
+    /// Serves this tree by the files that a built site carries for its host. One file has none.
+    pub fn with_conventions(mut self, conventions: Conventions) -> Self {
+        self.conventions = Some(conventions);
+        self
+    }
+
+    /// Serves the pages of this tree without `.html` in their paths.
+    pub fn with_clean_urls(mut self, trailing_slash: TrailingSlash) -> Self {
+        self.clean_urls = Some(trailing_slash);
+        self
+    }
+
+    /// The rules that it was given.
+    pub(crate) fn rules(&self) -> Option<&Arc<RuleSet>> {
+        self.rules.as_ref()
+    }
+
+    /// The conventions that its tree is served by.
+    pub(crate) fn conventions(&self) -> Option<&Conventions> {
+        let is_tree = matches!(self.target, MountTarget::Tree);
+        self.conventions.as_ref().filter(|_| is_tree)
     }
 }
 
@@ -113,6 +150,9 @@ pub struct Config {
     pub open_files: usize,
     /// The Cache-Control of answers, by path. Default: by the file's name.
     pub cache_control: CacheControl,
+    /// True if browsers are told to take the Content-Type of files as it is, whatever their content looks like
+    /// (`X-Content-Type-Options: nosniff`). Default: yes.
+    pub nosniff: bool,
     /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
     /// True if requests for what is being loaded share that load. Default: yes.
@@ -135,6 +175,7 @@ impl Default for Config {
             sendfile_from: 32 * 1024,
             open_files: 1024,
             cache_control: CacheControl::default(),
+            nosniff: true,
             observer: None,
             coalesce: true,
         }
@@ -241,7 +282,15 @@ impl Mounts {
 
     /// True if what is at `path`, which is normalised, may be kept.
     pub(crate) fn is_cached(&self, path: &[u8]) -> bool {
-        self.all_cached || self.find(path).is_none_or(|(_, mount, _)| mount.cached)
+        self.all_cached
+            || self
+                .find(path_of_key(path).0)
+                .is_none_or(|(_, mount, _)| mount.cached)
+    }
+
+    /// The number of the mount that has `path`, which is normalised.
+    pub(crate) fn number_of(&self, path: &[u8]) -> Option<usize> {
+        self.find(path).map(|(number, _, _)| number)
     }
 
     /// Looks up `path`, which is normalised.

@@ -7,13 +7,14 @@ use std::time::Instant;
 use crate::answer::file_content::FileContent;
 use crate::cache::policy::CacheKey;
 use crate::config::MountMatch;
+use crate::conventions::HTML;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::path::{RequestPath, file_name};
+use crate::path::{RequestPath, file_name, path_of_key};
 use crate::resource::check_table::SiblingCheck;
 use crate::resource::engine_state::EngineState;
-use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::LoadKey;
 use crate::resource::load::{Load, Previous};
 use crate::resource::locate::original;
@@ -32,6 +33,7 @@ impl Engine {
             revalidations: counters.revalidations.get(),
             evictions: counters.evictions.get(),
             bytes_loaded: counters.bytes_loaded.get(),
+            rulings: counters.rulings.get(),
             entries: u64::try_from(entries).unwrap_or(u64::MAX),
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
             open_files: u64::try_from(self.shared.open_files.len()).unwrap_or(u64::MAX),
@@ -61,12 +63,32 @@ impl Engine {
     pub fn invalidate(&self, path: &RequestPath<'_>) {
         let shared = &*self.shared;
         let path = path.as_bytes();
-        let keys = keys_of(path, &shared.config.index);
-        shared
-            .flights
-            .forget(|load| keys.iter().any(|key| **key == *load.path));
-        let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
-        let entries = self.let_go(gone.collect());
+        let mut keys = keys_of(path, &shared.config.index);
+        let has_rules = shared.has_rules();
+        if has_rules {
+            // With clean URLs it may be the page there.
+            let pages: Vec<_> = keys
+                .iter()
+                .filter_map(|key| key.strip_suffix(HTML))
+                .flat_map(|page| [page.to_vec(), [page, b"/"].concat()])
+                .collect();
+            keys.extend(pages);
+        }
+        let is_one = |key: &[u8]| keys.iter().any(|known| known == path_of_key(key).0);
+        let gone = match has_rules {
+            false => {
+                shared.flights.forget(|load| is_one(&load.path));
+                let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
+                gone.collect()
+            }
+            // By rules a file may answer at any path.
+            true => {
+                shared.flights.forget(|_| true);
+                let is_of = |entry: &CacheEntry| is_one(&entry.key) || self.sends_one(entry, &keys);
+                shared.memory.take(is_of)
+            }
+        };
+        let entries = self.let_go(gone);
         shared.tell(|| Event::Invalidated {
             path: events::path(path),
             entries,
@@ -90,11 +112,22 @@ impl Engine {
         });
     }
 
+    /// True if an entry sends the file that would be asked for at one of these paths.
+    fn sends_one(&self, entry: &CacheEntry, paths: &[Vec<u8>]) -> bool {
+        let mounts = &self.shared.mounts;
+        let number = mounts.number_of(path_of_key(&entry.key).0);
+        let representations = entry.resource.representations();
+        number.zip(representations).is_some_and(|(number, of)| {
+            let path = mounts.path_of(number, &of.found.path);
+            paths.contains(&path)
+        })
+    }
+
     /// Lets go of the open files and digests of removed entries; returns the number of entries.
     fn let_go(&self, entries: Vec<Arc<CacheEntry>>) -> usize {
         let shared = &*self.shared;
         for entry in &entries {
-            let Resource::File(representations) = &entry.resource else {
+            let Some(representations) = entry.resource.representations() else {
                 continue;
             };
             for representation in &representations.list {
@@ -177,11 +210,13 @@ impl Engine {
             exact: true,
         };
         let kept = shared.memory.get(&key).filter(|_| shared.is_cached(&key));
+        let (path, variant) = path_of_key(&key);
         let (Some(entry), MountMatch::Within(mount, relative)) =
-            (kept, shared.mounts.find_mount(&key))
+            (kept, shared.mounts.find_mount(path))
         else {
             return;
         };
+        let ruling = entry.rules.ruling.clone().filter(|_| variant.is_some());
         let slow_to_check = entry.is_slow_to_check();
         let load = Load {
             shared: Arc::clone(shared),
@@ -192,6 +227,7 @@ impl Engine {
             key,
             mount,
             relative,
+            ruling,
             previous: Some(Previous {
                 entry,
                 announced: false,

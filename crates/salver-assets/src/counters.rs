@@ -54,6 +54,7 @@ pub(crate) struct Counters {
     pub(crate) revalidations: Counter,
     pub(crate) evictions: Counter,
     pub(crate) bytes_loaded: Counter,
+    pub(crate) rulings: Counter,
 }
 
 /// The counters' values at one moment - they begin at 0 with the engine, and only grow -, and what the
@@ -74,6 +75,8 @@ pub struct Statistics {
     pub evictions: u64,
     /// Bytes read from sources into memory.
     pub bytes_loaded: u64,
+    /// Times that rules were evaluated, for a path or for a request.
+    pub rulings: u64,
     /// Entries held now.
     pub entries: u64,
     /// Bytes held now: content, heads and bookkeeping.

@@ -7,6 +7,7 @@ use crate::answer::status_responses;
 use crate::config::MountMatch;
 use crate::engine::Engine;
 use crate::path::{RequestPath, is_hidden};
+use crate::pending::AskedKey;
 use crate::request::Request;
 
 impl Engine {
@@ -16,15 +17,18 @@ impl Engine {
         &self,
         request: &Request<'_>,
         respond: impl FnOnce(ResponsePlan) -> T,
-        ask: impl FnOnce(&RequestPath<'_>) -> T,
+        ask: impl FnOnce(&RequestPath<'_>, AskedKey) -> T,
     ) -> T {
         let plan = match request.method {
             Method::Get | Method::Head => match RequestPath::parse(&request.path) {
                 Ok(path) if self.hides(&path) => status_responses::not_found(),
-                Ok(path) => return ask(&path),
+                Ok(path) => return ask(&path, AskedKey::Path),
                 Err(error) => status_responses::malformed(error),
             },
-            Method::Options => status_responses::options(),
+            Method::Options => match RequestPath::parse(&request.path) {
+                Ok(path) if self.has_rules_at(&path) => return ask(&path, AskedKey::Options),
+                Ok(_) | Err(_) => status_responses::options(),
+            },
             Method::Post
             | Method::Put
             | Method::Delete
@@ -34,6 +38,12 @@ impl Engine {
             Method::Other => status_responses::not_implemented(),
         };
         respond(plan.for_method(request.method))
+    }
+
+    /// True if rules may have something to say of OPTIONS.
+    fn has_rules_at(&self, path: &RequestPath<'_>) -> bool {
+        let number = self.shared.mounts.number_of(path.as_bytes());
+        number.is_some_and(|number| self.shared.rules(number).is_some()) && !self.hides(path)
     }
 
     /// True if what is at a path is not served because its name, or that of a directory before it, begins

@@ -3,15 +3,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use salver_rules::BasicAuth;
 use salver_semantics::CacheState;
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
 use crate::path::RequestPath;
-use crate::pending::{LoadReady, Pending};
+use crate::pending::{AskedKey, LoadReady, Pending};
 use crate::request::Request;
 use crate::resource::entry::Resource;
 use crate::resource::load::{Load, WouldWait};
@@ -24,6 +26,11 @@ pub enum EngineReply {
     Ready(ResponsePlan),
     /// A reply that comes later: [`Engine::wait`].
     Pending(Pending),
+    /// Rules for the path ask more of the request: ask again with its [details](Request::details).
+    NeedDetails,
+    /// Rules for the path want a password of one of these users: ask again with the
+    /// [access](crate::RequestDetails::access) that it gives.
+    NeedAccess(Arc<BasicAuth>),
 }
 
 impl Engine {
@@ -31,8 +38,8 @@ impl Engine {
     /// are performed here; the others are given to `hand_over`, which sees to it that each is
     /// performed where it may wait, and [finished](Engine::finish).
     pub fn ask(&self, request: &Request<'_>, now: Now, hand_over: impl FnMut(Load)) -> EngineReply {
-        self.at_path(request, EngineReply::Ready, |path| {
-            self.ask_at(request, path, now, hand_over)
+        self.at_path(request, EngineReply::Ready, |path, key| {
+            self.ask_at(request, path, key, now, hand_over)
         })
     }
 
@@ -41,16 +48,17 @@ impl Engine {
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
+        key: AskedKey,
         now: Now,
         mut hand_over: impl FnMut(Load),
     ) -> EngineReply {
-        let mut step = self.begin_at(request, path, now);
+        let mut step = self.begin_at(request, path, key, now);
         let mut outdated = false;
         loop {
             match step {
                 Step::Respond(plan) if !outdated && self.is_outdated(&plan) => {
                     outdated = true;
-                    step = self.begin_at(request, path, now);
+                    step = self.begin_at(request, path, key, now);
                 }
                 Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(mut load, pending) => {
@@ -73,28 +81,33 @@ impl Engine {
                     }
                 }
                 Step::Wait(pending) => return EngineReply::Pending(pending),
+                Step::NeedDetails => return EngineReply::NeedDetails,
+                Step::NeedAccess(users) => return EngineReply::NeedAccess(users),
             }
         }
     }
 
-    /// The answer that comes later. Every further load is given to `hand_over`.
+    /// The reply that comes later, which is no longer pending. Every further load is given to `hand_over`. The request
+    /// has its [details](Request::details) if it [may need them](Self::may_need_details).
     pub async fn wait(
         &self,
         request: &Request<'_>,
         pending: Pending,
         clock: impl Fn() -> Now,
         hand_over: impl Fn(Load),
-    ) -> ResponsePlan {
+    ) -> EngineReply {
         let mut pending = pending;
         loop {
             let arrived = pending.await;
             pending = match self.resume(request, arrived, clock()) {
-                Step::Respond(plan) => return plan,
+                Step::Respond(plan) => return EngineReply::Ready(plan),
                 Step::Load(load, pending) => {
                     hand_over(load);
                     pending
                 }
                 Step::Wait(pending) => pending,
+                Step::NeedDetails => return EngineReply::NeedDetails,
+                Step::NeedAccess(users) => return EngineReply::NeedAccess(users),
             };
         }
     }

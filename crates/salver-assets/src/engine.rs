@@ -4,24 +4,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use salver_coalesce::Joined;
-use salver_semantics::{HttpDate, Method, has_known_extension};
+use salver_rules::BasicAuth;
+use salver_semantics::{HttpDate, Method};
 
 use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
-use crate::answer::select::{Decision, answer};
+use crate::answer::select::{Decision, answer, answer_error};
 use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
 use crate::cache::policy::CacheKey;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
-use crate::path::{RequestPath, file_name};
-use crate::pending::{KnownEntry, LoadReady, LoadRequest, Pending, RequestProgress};
+use crate::path::{RequestPath, path_of_key, variant_key};
+use crate::pending::{AskedKey, KnownEntry, LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::Request;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
 use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::ruling::Ruling;
 use crate::source::Opened;
 
 /// The age of a load that a request may still join, if `revalidate` is shorter: else requests at
@@ -57,6 +59,12 @@ pub enum Step {
     Load(Load, Pending),
     /// Another request's load will do: await and [resume](Engine::resume).
     Wait(Pending),
+    /// Rules for the path ask more of the request: begin again with its
+    /// [details](crate::Request::details).
+    NeedDetails,
+    /// Rules for the path want a password of one of these users: begin again with the
+    /// [access](crate::RequestDetails::access) that it gives.
+    NeedAccess(Arc<BasicAuth>),
 }
 
 impl Engine {
@@ -87,23 +95,29 @@ impl Engine {
     /// The first step for a request. Never waits, never does I/O; allocates nothing and takes no
     /// lock if the answer is cached.
     pub fn begin(&self, request: &Request<'_>, now: Now) -> Step {
-        self.at_path(request, Step::Respond, |path| {
-            self.begin_at(request, path, now)
+        self.at_path(request, Step::Respond, |path, key| {
+            self.begin_at(request, path, key, now)
         })
     }
 
     /// The next step after a load that the request waited for.
     pub fn resume(&self, request: &Request<'_>, arrived: LoadReady, now: Now) -> Step {
-        self.at_path(request, Step::Respond, |path| {
+        self.at_path(request, Step::Respond, |path, _| {
             self.resume_at(request, path, arrived, now)
         })
     }
 
     /// [`begin`](Self::begin) at the path of the request.
     #[inline]
-    pub(crate) fn begin_at(&self, request: &Request<'_>, path: &RequestPath<'_>, now: Now) -> Step {
+    pub(crate) fn begin_at(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        key: AskedKey,
+        now: Now,
+    ) -> Step {
         let progress = RequestProgress {
-            fallback: false,
+            key,
             loads: 0,
             asked: now.instant,
             known: KnownEntry::None,
@@ -121,19 +135,20 @@ impl Engine {
     ) -> Step {
         let LoadReady { result, progress } = arrived;
         match result {
-            LoadResult::Failed(error) => respond(request, status_responses::failed(error)),
+            LoadResult::Failed(error) => self.answer_failure(request, path, error, now, progress),
             LoadResult::Ready { entry, opened } => {
                 // A load that was under way for long may have looked long before.
                 let most = self.config().revalidate.max(JOINED_WITHIN);
                 let asked = self.shared.since_epoch(progress.asked);
                 if entry.is_older_than(asked, most) {
-                    return self.look_up(request, path, now, progress);
+                    return self.begin_again(request, path, now, progress);
                 }
                 self.use_entry(request, path, &entry, opened.as_ref(), now, progress)
             }
             LoadResult::Stale(entry) => {
                 self.use_entry(request, path, &entry, None, now, progress.with_stale())
             }
+            LoadResult::Outdated => self.begin_again(request, path, now, progress),
         }
     }
 
@@ -150,24 +165,45 @@ impl Engine {
     }
 
     /// Answers from the cache if it may be used, else by a load.
-    fn look_up(
+    #[inline]
+    pub(crate) fn look_up(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
         now: Now,
         progress: RequestProgress,
     ) -> Step {
-        let shared = &*self.shared;
-        let fallback;
-        let key = if progress.fallback {
-            fallback = self.fallback_of(path);
-            match &fallback {
-                Some(key) => &**key,
+        let other;
+        let key = match progress.key {
+            AskedKey::Path => path.as_bytes(),
+            AskedKey::Fallback => match self.fallback_of(path) {
+                Some(key) => {
+                    other = key;
+                    &*other
+                }
                 None => return respond(request, status_responses::not_found()),
+            },
+            // Which page that is depends on the failure.
+            AskedKey::PageOfFailure => return respond(request, status_responses::not_found()),
+            AskedKey::Options => {
+                other = variant_key(path.as_bytes(), b"OPTIONS");
+                &*other
             }
-        } else {
-            path.as_bytes()
         };
+        self.look_up_key(request, path, (key, None), now, progress)
+    }
+
+    /// The same for the resource with this key, by this ruling if it is one of several at the path.
+    #[inline]
+    pub(crate) fn look_up_key(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        (key, ruling): (&[u8], Option<&Arc<Ruling>>),
+        now: Now,
+        progress: RequestProgress,
+    ) -> Step {
+        let shared = &*self.shared;
         let entry = match shared.is_cached(key) {
             true => shared.memory.get(key),
             false => None,
@@ -191,6 +227,7 @@ impl Engine {
         };
         let wanted = LoadRequest {
             key: LoadKey::of_path(path_key),
+            ruling: ruling.cloned(),
             previous,
             needs_content: false,
         };
@@ -231,61 +268,61 @@ impl Engine {
                 tag_basis: representation.tag_basis,
             })
         };
-        let mut step = match &entry.resource {
-            // A directory has no slash of its own at the path that the fallback stands for.
-            Resource::Directory if progress.fallback => {
-                respond(request, status_responses::not_found())
+        let decision = match &entry.resource {
+            Resource::File(representations) => answer(request, representations, open, now.date),
+            Resource::Error {
+                status,
+                is_absent,
+                page: Some(page),
+            } if !*is_absent || progress.key == AskedKey::Fallback || !self.falls_back(path) => {
+                answer_error(request, *status, page, open)
             }
-            Resource::Directory => respond(
-                request,
-                status_responses::redirect(path.as_bytes(), request),
-            ),
-            Resource::Missing if progress.fallback => {
-                respond(request, status_responses::not_found())
-            }
-            Resource::Missing => {
-                let name = file_name(path.as_bytes());
-                let fallback = self
-                    .fallback_of(path)
-                    .filter(|_| !has_known_extension(name));
-                if fallback.is_some() {
-                    let progress = RequestProgress {
-                        fallback: true,
-                        ..progress
-                    };
-                    return self.look_up(request, path, now, progress);
-                }
-                respond(request, status_responses::not_found())
-            }
-            Resource::File(representations) => {
-                match answer(request, representations, open, now.date) {
-                    Decision::Respond(plan) => Step::Respond(plan),
-                    Decision::NeedContent(representation) => {
-                        let kept = self.shared.is_cached(&entry.key)
-                            && representation.length() <= self.shared.keep_up_to();
-                        let previous = Previous {
-                            entry: Arc::clone(entry),
-                            announced: false,
-                        };
-                        let wanted = LoadRequest {
-                            key: LoadKey {
-                                path: CacheKey::clone(&entry.key),
-                                coding: (!kept).then_some(representation.coding),
-                            },
-                            previous: Some(previous),
-                            needs_content: true,
-                        };
-                        return self.load(request, path, wanted, now, progress);
-                    }
-                }
+            _ => {
+                let step = self.answer_without_file(request, path, entry, now, progress);
+                return self.with_cache_state(step, entry, progress);
             }
         };
-        if progress.loads == 0 {
-            self.shared.counters.hits.add(1);
-        }
-        let shared = &*self.shared;
-        if let Step::Respond(plan) = &mut step {
-            plan.cache_state = Some(progress.cache_state(entry, || shared.is_cached(&entry.key)));
+        let representation = match decision {
+            Decision::Respond(plan) => {
+                if progress.loads == 0 {
+                    self.shared.counters.hits.add(1);
+                }
+                return self.with_cache_state(Step::Respond(plan), entry, progress);
+            }
+            Decision::NeedContent(representation) => representation,
+        };
+        let kept = self.shared.is_cached(&entry.key)
+            && representation.length() <= self.shared.keep_up_to();
+        let is_variant = path_of_key(&entry.key).1.is_some();
+        let previous = Previous {
+            entry: Arc::clone(entry),
+            announced: false,
+        };
+        let wanted = LoadRequest {
+            key: LoadKey {
+                path: CacheKey::clone(&entry.key),
+                coding: (!kept).then_some(representation.coding),
+            },
+            ruling: entry.rules.ruling.clone().filter(|_| is_variant),
+            previous: Some(previous),
+            needs_content: true,
+        };
+        self.load(request, path, wanted, now, progress)
+    }
+
+    /// The answer that this entry gave, with how the cache had it.
+    #[inline]
+    fn with_cache_state(
+        &self,
+        mut step: Step,
+        entry: &Arc<CacheEntry>,
+        progress: RequestProgress,
+    ) -> Step {
+        let is_cached = || self.shared.is_cached(&entry.key);
+        if let Step::Respond(plan) = &mut step
+            && plan.cache_state.is_none()
+        {
+            plan.cache_state = Some(progress.cache_state(entry, is_cached));
         }
         step
     }
@@ -300,7 +337,8 @@ impl Engine {
         progress: RequestProgress,
     ) -> Step {
         let shared = &*self.shared;
-        let (mount, relative) = match shared.mounts.find_mount(&wanted.key.path) {
+        let (asked, _) = path_of_key(&wanted.key.path);
+        let (mount, relative) = match shared.mounts.find_mount(asked) {
             MountMatch::Within(mount, relative) => (mount, relative),
             MountMatch::Redirect => {
                 return respond(
@@ -365,6 +403,7 @@ impl Engine {
             key: wanted.key.path,
             mount,
             relative,
+            ruling: wanted.ruling,
             previous: wanted.previous,
             wanted: accept,
             again: false,
@@ -385,19 +424,9 @@ impl Engine {
         let since_epoch = shared.since_epoch(now.instant);
         (serves && !entry.is_due(since_epoch, shared.config.revalidate)).then_some(entry)
     }
-
-    fn fallback_of(&self, path: &RequestPath<'_>) -> Option<Vec<u8>> {
-        if self.exact {
-            return None;
-        }
-        match self.shared.mounts.find_mount(path.as_bytes()) {
-            MountMatch::Within(mount, _) => self.shared.mounts.fallback(mount),
-            MountMatch::Redirect | MountMatch::Nowhere => None,
-        }
-    }
 }
 
-fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
+pub(crate) fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
     Step::Respond(plan.for_method(request.method))
 }
 
@@ -459,11 +488,12 @@ mod tests {
         let check = |previous: Option<Previous>, needs_content: bool, enough: bool| {
             let wanted = LoadRequest {
                 key: LoadKey::of_path(CacheKey::from(&b"/a"[..])),
+                ruling: None,
                 previous,
                 needs_content,
             };
             let progress = RequestProgress {
-                fallback: false,
+                key: AskedKey::Path,
                 loads: 0,
                 asked: now.instant,
                 known: KnownEntry::None,

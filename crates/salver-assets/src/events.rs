@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::LoadError;
+use crate::path::path_of_key;
 
 /// An event of the cache. Paths are as they are asked for, decoded, with their mount's prefix:
 /// `/blog/`, `/app.js`; bytes that are no UTF-8 are replaced by U+FFFD.
@@ -80,6 +81,10 @@ pub enum ResourceKind {
     Directory,
     /// Nothing that could be served.
     Nothing,
+    /// A redirect, by rules or to the one path of a page.
+    Redirect,
+    /// What rules say of each request.
+    ByRequest,
 }
 
 /// An observer of the cache's events.
@@ -124,7 +129,7 @@ pub trait Observer: fmt::Debug + Send + Sync + 'static {
     fn observe(&self, event: Event);
 }
 
-/// A path as events have it.
-pub(crate) fn path(bytes: &[u8]) -> Arc<str> {
-    String::from_utf8_lossy(bytes).into()
+/// The path of a resource with this key, as events have it.
+pub(crate) fn path(key: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(path_of_key(key).0).into()
 }

@@ -90,6 +90,8 @@ pub(crate) struct LogThrottle {
     pub(crate) siblings: LogLimit,
     /// Values of Cache-Control that are not valid.
     pub(crate) cache_control: LogLimit,
+    /// Faults in files of rules.
+    pub(crate) rules: LogLimit,
 }
 
 impl Default for LogThrottle {
@@ -105,6 +107,7 @@ impl Default for LogThrottle {
             unsettled: LogLimit::at_most(PATHS),
             siblings: LogLimit::at_most(FILES),
             cache_control: LogLimit::at_most(PATHS),
+            rules: LogLimit::at_most(FILES),
         }
     }
 }

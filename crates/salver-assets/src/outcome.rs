@@ -26,7 +26,7 @@ impl Engine {
                 self.keep(&load, entry, opened.as_ref(), began);
             }
             // Nothing was confirmed: the next one looks again.
-            LoadResult::Stale(_) => {}
+            LoadResult::Stale(_) | LoadResult::Outdated => {}
             LoadResult::Failed(error) => shared.tell(|| Event::Failed {
                 path: events::path(&load.key),
                 error: *error,

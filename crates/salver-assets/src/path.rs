@@ -108,6 +108,17 @@ pub fn is_hidden(relative: &[u8]) -> bool {
         || segments.any(|segment| segment.starts_with(b"."))
 }
 
+/// The key of one of several resources at `path`, which has no NUL.
+pub(crate) fn variant_key(path: &[u8], variant: &[u8]) -> Vec<u8> {
+    [path, b"\0", variant].concat()
+}
+
+/// The path at which the resource with this key is asked for, and the variant if it is one of several there.
+pub(crate) fn path_of_key(key: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut parts = key.splitn(2, |&byte| byte == 0);
+    (parts.next().unwrap_or_default(), parts.next())
+}
+
 /// The last segment; empty for a directory.
 pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()

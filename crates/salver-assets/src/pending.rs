@@ -11,6 +11,7 @@ use salver_semantics::CacheState;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadFollower, LoadKey, LoadResult};
 use crate::resource::load::Previous;
+use crate::resource::ruling::Ruling;
 
 /// A request's place in a queue for a load; may be dropped at any time.
 pub struct Pending {
@@ -29,8 +30,7 @@ pub struct LoadReady {
 /// The progress of a request through its steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestProgress {
-    /// True if the fallback is asked for instead of the path, which is unknown.
-    pub(crate) fallback: bool,
+    pub(crate) key: AskedKey,
     pub(crate) loads: u8,
     /// The moment at which the request came.
     pub(crate) asked: Instant,
@@ -90,9 +90,24 @@ impl RequestProgress {
     }
 }
 
+/// The key of the resource that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedKey {
+    /// That of the path.
+    Path,
+    /// That of the fallback, as the path is unknown.
+    Fallback,
+    /// That of what OPTIONS asks about the path.
+    Options,
+    /// That of the page for a load that failed.
+    PageOfFailure,
+}
+
 /// The need for a load.
 pub(crate) struct LoadRequest {
     pub(crate) key: LoadKey,
+    /// The ruling for one of several resources at the path.
+    pub(crate) ruling: Option<Arc<Ruling>>,
     /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
     /// True if that entry is fresh and lacks the content of the selected representation.

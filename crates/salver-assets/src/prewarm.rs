@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use salver_semantics::{HttpDate, RequestFields};
 
 use crate::config::MountTarget;
+use crate::conventions::{is_rule_file, page_path};
 use crate::engine::{Engine, Now, Step};
 use crate::path::{RequestPath, encode_path, is_hidden};
 use crate::request::Request;
@@ -98,7 +99,11 @@ impl Engine {
                 if !own.starts_with(wanted) && !wanted.starts_with(&own) {
                     continue;
                 }
+                let has_rules = mount.conventions().is_some();
                 for (path, length) in self.children(&*view, path, above, &mut directories) {
+                    if has_rules && is_rule_file(&path) {
+                        continue;
+                    }
                     let path = [prefix, b"/", &path].concat();
                     if !path.starts_with(wanted) && !self.is_index(&path, wanted) {
                         continue;
@@ -108,7 +113,11 @@ impl Engine {
                     if done.full {
                         break;
                     }
-                    done.files += u64::from(self.warm(&path, &mut unsettled));
+                    let path = match mount.clean_urls {
+                        Some(policy) => page_path(&path, policy),
+                        None => &path,
+                    };
+                    done.files += u64::from(self.warm(path, &mut unsettled));
                 }
             }
         }
@@ -252,7 +261,7 @@ impl Engine {
                 drop(pending);
                 self.perform(load, unsettled)
             }
-            Step::Respond(_) | Step::Wait(_) => false,
+            Step::Respond(_) | Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => false,
         }
     }
 }

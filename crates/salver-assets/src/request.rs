@@ -1,7 +1,9 @@
 //! The parts of a request that the engine reads, borrowed from its message.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use salver_rules::{BasicAuth, Scheme};
 use salver_semantics::{Method, RequestFields};
 
 /// A request as the engine sees it.
@@ -16,6 +18,83 @@ pub struct Request<'a> {
     pub query: Option<Cow<'a, [u8]>>,
     /// The fields.
     pub fields: RequestFields<'a>,
+    /// The parts that only rules ask for: see [`Step::NeedDetails`](crate::Step::NeedDetails).
+    pub details: Option<&'a RequestDetails>,
+}
+
+/// The parts of a request that rules ask for, besides its path and query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestDetails {
+    /// The scheme that it came by.
+    pub scheme: Scheme,
+    /// The host, with or without port; empty if it names none.
+    pub host: Vec<u8>,
+    /// The method as it was sent.
+    pub method: Vec<u8>,
+    /// The access of who asks, once it is known.
+    pub access: Access,
+    /// The fields: names in lower case, the lines of each joined.
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The access of a request, where rules want a password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// It is not known: the engine asks by [`NeedAccess`](crate::Step::NeedAccess).
+    #[default]
+    Unknown,
+    /// The request is by one of these users.
+    Granted(Arc<BasicAuth>),
+    /// The request names no user, or a wrong password: 401.
+    Denied,
+    /// The client has tried too often: 429.
+    Limited {
+        /// The seconds after which it may try again.
+        seconds: u64,
+    },
+    /// Too many passwords are being verified: 503.
+    Overloaded,
+    /// Nobody verifies passwords here: 403.
+    Unsupported,
+}
+
+impl RequestDetails {
+    /// The details of a request with these field lines.
+    pub fn new<'l>(
+        scheme: Scheme,
+        host: &[u8],
+        method: &[u8],
+        lines: impl Iterator<Item = (&'l [u8], &'l [u8])>,
+    ) -> Self {
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for (name, value) in lines.filter(|(name, _)| !name.starts_with(b":")) {
+            let name = name.to_ascii_lowercase();
+            match fields.iter_mut().find(|(known, _)| *known == name) {
+                None => fields.push((name, value.to_vec())),
+                // RFC 9110 section 5.3.
+                Some((_, known)) => {
+                    known.extend_from_slice(b", ");
+                    known.extend_from_slice(value);
+                }
+            }
+        }
+        RequestDetails {
+            scheme,
+            host: host.to_vec(),
+            method: method.to_vec(),
+            access: Access::Unknown,
+            fields,
+        }
+    }
+
+    /// The value of the field with this name, which is in lower case.
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        let field = self
+            .fields
+            .iter()
+            .find(|(known, _)| known == name.as_bytes());
+        field.map(|(_, value)| &**value)
+    }
 }
 
 impl<'a> Request<'a> {
@@ -33,13 +112,14 @@ impl<'a> Request<'a> {
         self.path.len() + query + self.fields.length()
     }
 
-    /// The same request without borrowed parts, for one that has to wait.
+    /// The same request without borrowed parts, and so without [details](Self::details), for one that has to wait.
     pub fn into_owned(self) -> Request<'static> {
         Request {
             method: self.method,
             path: Cow::Owned(self.path.into_owned()),
             query: self.query.map(|query| Cow::Owned(query.into_owned())),
             fields: self.fields.into_owned(),
+            details: None,
         }
     }
 }

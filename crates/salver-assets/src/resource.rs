@@ -1,4 +1,5 @@
-//! Resources: the file at a path with its precompressed siblings, loaded, checked and kept as an entry.
+//! Resources: the file at a path with its precompressed siblings, or what rules put in its place, loaded, checked
+//! and kept as an entry.
 
 mod attempt;
 mod build;
@@ -10,7 +11,11 @@ mod handles;
 pub(crate) mod in_flight;
 pub(crate) mod load;
 pub(crate) mod locate;
+mod look;
 pub(crate) mod representation;
+mod resolve;
+pub(crate) mod ruling;
 mod sibling_check;
 mod sibling_decode;
 mod siblings;
+pub(crate) mod tree_rules;

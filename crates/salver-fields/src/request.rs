@@ -20,6 +20,8 @@ pub struct RequestHead<'s> {
     pub path: Cow<'s, [u8]>,
     /// The query, without its `?`.
     pub query: Option<Cow<'s, [u8]>>,
+    /// The host that the request is for, with its port if it has one: `:authority`, else Host.
+    pub authority: Cow<'s, [u8]>,
     /// The fields that select and condition a representation.
     pub fields: RequestFields<'s>,
     /// All lines of the section, if they are [kept](crate::FieldSection::keep_lines).
@@ -39,6 +41,7 @@ impl RequestHead<'_> {
             method: self.method,
             path: Cow::Owned(self.path.into_owned()),
             query: self.query.map(|query| Cow::Owned(query.into_owned())),
+            authority: Cow::Owned(self.authority.into_owned()),
             fields: self.fields.into_owned(),
             lines: self.lines.into_owned(),
             priority: self.priority,

@@ -271,6 +271,7 @@ impl FieldSection {
             method,
             path: Cow::Borrowed(path),
             query: query.map(Cow::Borrowed),
+            authority: Cow::Borrowed(self.authority()),
             fields: self.request_fields(),
             lines: match self.keeps_lines {
                 true => FieldLines {
@@ -317,6 +318,12 @@ impl FieldSection {
                 "The request target has no valid form for this method",
             )),
         }
+    }
+
+    /// The authority: that of the pseudo-field, else of Host.
+    fn authority(&self) -> &[u8] {
+        let span = self.state.authority.as_ref().or(self.state.host.as_ref());
+        span.map(|span| self.text(span)).unwrap_or_default()
     }
 
     /// Checks the authority (RFC 9113 section 8.3.1): http and https have one, in `:authority` or in Host, and if

@@ -1,5 +1,7 @@
 //! A rule in the form in which it is applied: parsed, checked, nothing left to go wrong but what a request brings.
 
+use std::sync::Arc;
+
 use globset::Glob;
 use salver_semantics::ContentCoding;
 
@@ -55,7 +57,7 @@ pub(crate) struct CompiledRule {
     pub(crate) codings: Vec<ContentCoding>,
     pub(crate) fields: Vec<FieldStep>,
     pub(crate) error_pages: Vec<(u16, PathTemplate)>,
-    pub(crate) basic_auth: Option<BasicAuth>,
+    pub(crate) basic_auth: Option<Arc<BasicAuth>>,
     pub(crate) route: Option<CompiledRoute>,
 }
 
@@ -70,6 +72,14 @@ impl CompiledRule {
             FieldStep::Cors(cors) => Some(cors),
             FieldStep::Change(..) => None,
         })
+    }
+
+    /// True if it reads a field of requests; who asks for a password does.
+    pub(crate) fn reads_request_fields(&self) -> bool {
+        let condition = self.condition.as_ref();
+        self.cors().is_some()
+            || self.basic_auth.is_some()
+            || condition.is_some_and(|condition| condition.field_names().next().is_some())
     }
 
     /// True if what it does may differ between two requests for one path.
@@ -152,7 +162,7 @@ fn compile(rule: &Rule) -> Result<CompiledRule, Fault> {
             }
             Action::BasicAuth(auth) => {
                 check_auth(auth)?;
-                basic_auth = Some(auth.clone());
+                basic_auth = Some(Arc::new(auth.clone()));
             }
             Action::Redirect(redirect) => {
                 if !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {

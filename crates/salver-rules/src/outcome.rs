@@ -1,6 +1,7 @@
 //! What the rules that matched come to: a route, response fields, a password, pages for errors.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use salver_semantics::ContentCoding;
 
@@ -142,7 +143,7 @@ impl<'r> Outcome<'r> {
     }
 
     /// The realm and users, one of whom has to ask: those of the first rule that has some.
-    pub fn basic_auth(&self) -> Option<&'r BasicAuth> {
+    pub fn basic_auth(&self) -> Option<&'r Arc<BasicAuth>> {
         self.matched
             .iter()
             .find_map(|matched| matched.rule.basic_auth.as_ref())

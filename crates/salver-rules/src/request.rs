@@ -107,6 +107,11 @@ impl RequestCondition {
         hosts.iter().map(|name| &**name).chain(queries)
     }
 
+    /// The names of the request fields that it asks for, in lower case.
+    pub(crate) fn field_names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| &**name)
+    }
+
     /// The captures by their [names](Self::names), if the request meets the condition.
     pub(crate) fn meets(&self, request: &Request<'_>) -> Option<Vec<Vec<u8>>> {
         if self.scheme.is_some_and(|scheme| scheme != request.scheme)

@@ -58,6 +58,11 @@ impl RuleSet {
         self.depends_on_request
     }
 
+    /// True if any rule reads a field of requests: for a condition, or for the answer to a preflight.
+    pub fn reads_request_fields(&self) -> bool {
+        self.rules.iter().any(CompiledRule::reads_request_fields)
+    }
+
     /// The rules that match a path: decoded, beginning with `/`, without empty and dot segments.
     pub fn for_path<'r>(&'r self, path: &'r [u8]) -> PathRules<'r> {
         let mut matched = Vec::new();
@@ -100,6 +105,18 @@ impl<'r> PathRules<'r> {
         self.matched
             .iter()
             .any(|matched| matched.rule.depends_on_request())
+    }
+
+    /// The request fields by which what holds may differ, in lower case: for Vary.
+    pub fn request_fields(&self) -> Vec<&'r str> {
+        let conditions = self.matched.iter().filter_map(|matched| {
+            let rule: &'r CompiledRule = matched.rule;
+            rule.condition.as_ref()
+        });
+        let mut names: Vec<&str> = conditions.flat_map(|c| c.field_names()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// What holds for every request for the path: what is rendered into the head of a resource when it is loaded.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
-use salver_assets::{Config, ConfigError, Engine, Mount, Symlinks};
+use salver_assets::rules::RuleSet;
+use salver_assets::{Config, ConfigError, Conventions, Engine, Mount, Symlinks, TrailingSlash};
 
 use crate::handler::{Handlers, Reply, erase_type};
 use crate::listener::BindError;
@@ -33,10 +34,35 @@ pub struct Builder {
     addresses: Option<Vec<SocketAddr>>,
     mounts: Vec<MountEntry>,
     symlinks: Symlinks,
+    site: SiteSettings,
     fallbacks: Vec<(String, String)>,
     handlers: Handlers,
     bad_guard: Option<String>,
     on_ready: Option<OnReady>,
+}
+
+/// The settings of all mounts.
+#[derive(Default)]
+struct SiteSettings {
+    rules: Option<Arc<RuleSet>>,
+    conventions: Option<Conventions>,
+    clean_urls: Option<TrailingSlash>,
+}
+
+impl SiteSettings {
+    /// The mount with these settings.
+    fn applied_to(&self, mut mount: Mount) -> Mount {
+        if let Some(rules) = &self.rules {
+            mount = mount.with_rules(Arc::clone(rules));
+        }
+        if let Some(conventions) = self.conventions {
+            mount = mount.with_conventions(conventions);
+        }
+        if let Some(trailing_slash) = self.clean_urls {
+            mount = mount.with_clean_urls(trailing_slash);
+        }
+        mount
+    }
 }
 
 /// A mount of the server that is built.
@@ -74,6 +100,27 @@ impl Builder {
     /// beneath it.
     pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
         self.symlinks = symlinks;
+        self
+    }
+
+    /// Answers by rules: response fields, redirects, rewrites, access. They hold for each [`directory`](Self::directory),
+    /// and match the whole path of a request. A [`mount`](Self::mount) [has its own](Mount::with_rules). Default: none.
+    pub fn rules(mut self, rules: Arc<RuleSet>) -> Self {
+        self.site.rules = Some(rules);
+        self
+    }
+
+    /// Serves each [`directory`](Self::directory) by the files that a built site carries for its host: `_headers`,
+    /// `_redirects`, `404.html`. Default: they are files like others.
+    pub fn conventions(mut self, conventions: Conventions) -> Self {
+        self.site.conventions = Some(conventions);
+        self
+    }
+
+    /// Serves the pages of each [`directory`](Self::directory) without `.html` in their paths. Default: each file at
+    /// its own path.
+    pub fn clean_urls(mut self, trailing_slash: TrailingSlash) -> Self {
+        self.site.clean_urls = Some(trailing_slash);
         self
     }
 
@@ -201,6 +248,7 @@ impl Builder {
                     let source = config.open_directory(&path, self.symlinks);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
                     let mount = Mount::tree(&prefix, Arc::new(source));
+                    let mount = self.site.applied_to(mount);
                     let mut known = fallbacks.iter();
                     let fallback = known.position(|(of, _)| {
                         of.trim_end_matches('/') == prefix.trim_end_matches('/')

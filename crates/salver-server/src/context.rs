@@ -16,6 +16,7 @@ use crate::deadlines::Deadlines;
 use crate::handler::{Handlers, RequestBody};
 use crate::loader::Loader;
 use crate::memory_budget::{Account, MemoryBudget, OpenFile};
+use crate::passwords::Passwords;
 use crate::pending_limit::{PendingLimit, service_unavailable};
 use crate::rendered_responses::RenderedResponses;
 use crate::seats::{ConnectionKind, NoSeat, Seat, Seats};
@@ -33,6 +34,7 @@ pub(crate) struct ServerContext {
     pub(crate) handlers: Handlers,
     pub(crate) seats: Arc<Seats>,
     pub(crate) pending_limit: Arc<PendingLimit>,
+    pub(crate) passwords: Arc<Passwords>,
     pub(crate) log_limits: LogLimits,
     started: Instant,
 }
@@ -67,6 +69,7 @@ impl ServerContext {
             handlers,
             seats: Seats::new(most, most_of_one, memory),
             pending_limit: PendingLimit::new(most, engine.mount_count()),
+            passwords: Passwords::new(),
             engine,
             settings,
             log_limits: LogLimits::default(),
@@ -74,9 +77,11 @@ impl ServerContext {
         })
     }
 
-    /// True if all field lines of requests are kept, for those who read others than the engine does.
+    /// True if all field lines of requests are kept: handlers, rules and the log may ask for any.
     pub(crate) fn keeps_lines(&self) -> bool {
-        !self.handlers.is_empty() || self.settings.access_log.is_some()
+        !self.handlers.is_empty()
+            || self.settings.access_log.is_some()
+            || self.engine.reads_request_fields()
     }
 
     /// A buffer for the content of a request, if there are handlers.

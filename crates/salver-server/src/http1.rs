@@ -21,6 +21,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use salver_access_log::Protocol;
+use salver_assets::strategy::Transport;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_http1::{
     CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
@@ -33,7 +34,7 @@ use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::WaitOutcome;
 use crate::http1::slow::SlowResponse;
 use crate::http1::translate::{
-    engine_request, log_record, push_content, push_head, to_http_request,
+    engine_request, log_record, push_content, push_head, request_details, to_http_request,
 };
 use crate::http2::Http2Connection;
 use crate::linger::linger;
@@ -367,11 +368,12 @@ impl<S: ByteStream> Http1Connection<S> {
             let peer = Peer::of(&wire.stream);
             to_http_request(version, raw, &request, path, content, peer)
         };
+        let details = || request_details(raw, S::TRANSPORT == Transport::PassesThrough);
         let plan = match dispatch(
             &wire.shared,
-            &wire.seat.account,
+            &wire.seat,
             &request,
-            http_request,
+            (http_request, details),
             now,
         ) {
             Dispatched::Ready(plan) => plan,

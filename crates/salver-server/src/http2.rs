@@ -25,6 +25,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use salver_access_log::Protocol;
+use salver_assets::strategy::Transport;
 use salver_assets::{Content, Now, RequestPath, ResponsePlan};
 use salver_fields::RequestHead;
 use salver_http2::{Event, Phase, RenderedHead};
@@ -344,17 +345,18 @@ impl<S: ByteStream> Http2Connection<S> {
         let content = self.take_content(stream);
         let log = self.wire.log.as_deref();
         let record = log.map(|log| log.record_of(Protocol::Http2, &head));
-        let (request, lines) = engine_request(head);
+        let (request, more) = engine_request(head);
         let wire = &self.wire;
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            to_http_request(version, &request, path, lines.iter(), content, peer)
+            to_http_request(version, &request, path, more.lines.iter(), content, peer)
         };
+        let details = || more.details(S::TRANSPORT == Transport::PassesThrough, request.method);
         match dispatch(
             &wire.shared,
-            &wire.seat.account,
+            &wire.seat,
             &request,
-            http_request,
+            (http_request, details),
             now,
         ) {
             Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),

@@ -77,6 +77,11 @@ mod listener_fields;
 mod listener_service;
 mod loader;
 mod memory_budget;
+#[cfg(feature = "basic-auth")]
+mod passwords;
+#[cfg(not(feature = "basic-auth"))]
+#[path = "passwords/absent.rs"]
+mod passwords;
 mod pending_limit;
 mod proxy_header;
 mod redirect;

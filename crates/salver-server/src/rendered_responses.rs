@@ -204,7 +204,9 @@ mod tests {
                         let outcome = load.perform(Patience::MayWait, self.now.instant);
                         self.engine.finish(load, outcome.unwrap());
                     }
-                    Step::Wait(_) => panic!("nobody else loads"),
+                    Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => {
+                        panic!("nobody else loads")
+                    }
                 }
             }
         }

@@ -63,7 +63,10 @@ impl EngineHandle {
     /// Waits for an answer that comes later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
         let hand_over = |load| self.pool.load(load);
-        self.engine.wait(request, pending, now, hand_over).await
+        match self.engine.wait(request, pending, now, hand_over).await {
+            EngineReply::Ready(plan) => plan,
+            _ => no_rules(),
+        }
     }
 
     /// The answer.
@@ -71,8 +74,14 @@ impl EngineHandle {
         match self.ask(request) {
             EngineReply::Ready(plan) => plan,
             EngineReply::Pending(pending) => self.wait(request, pending).await,
+            EngineReply::NeedDetails | EngineReply::NeedAccess(_) => no_rules(),
         }
     }
+}
+
+/// The answer where rules ask for more of a request: no mount here has rules.
+pub(crate) fn no_rules() -> ResponsePlan {
+    ResponsePlan::error(500, "Internal Server Error", vec![])
 }
 
 #[cfg(test)]

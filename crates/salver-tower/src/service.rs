@@ -12,6 +12,7 @@ use tower_service::Service;
 
 use crate::assets::Assets;
 use crate::body::Body;
+use crate::driver::no_rules;
 use crate::translate;
 
 /// The answer, at once if it is cached.
@@ -65,6 +66,9 @@ impl Assets {
         let request = translate::request(asked.method(), path, query, asked.headers());
         ResponseFuture(match self.engines().serving.ask(&request) {
             EngineReply::Ready(plan) => Inner::Ready(Some(translate::response(plan, path))),
+            EngineReply::NeedDetails | EngineReply::NeedAccess(_) => {
+                Inner::Ready(Some(translate::response(no_rules(), path)))
+            }
             EngineReply::Pending(pending) => {
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {

@@ -21,6 +21,7 @@ pub(crate) fn request<'a>(
         path: Cow::Borrowed(path),
         query: query.map(Cow::Borrowed),
         fields: fields(headers),
+        details: None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use salver_assets::source::Kind;
 use salver_assets::strategy::{self, Transport};
-use salver_assets::{Config, ContentCoding, DirectorySource, Mount, Symlinks};
+use salver_assets::{Config, ContentCoding, Conventions, DirectorySource, Mount, Symlinks};
 use salver_bench::environment::Environment;
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
@@ -233,7 +233,8 @@ impl Settings {
                 "{prefix}{slash} is answered 404: no {names} in {path:?}"
             ));
         }
-        let mut mount = Mount::tree(prefix, Arc::new(source));
+        let mount = Mount::tree(prefix, Arc::new(source));
+        let mut mount = mount.with_conventions(Conventions::default());
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);
         }

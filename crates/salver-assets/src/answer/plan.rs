@@ -8,7 +8,9 @@ use salver_semantics::{CacheState, Method};
 
 use crate::answer::file_content::{FileContent, TransferCheck};
 use crate::cache::recent_checks::RecentChecks;
-use crate::resource::representation::{Field, Head, RenderedHeads, Representation, TagBasis, vary};
+use crate::resource::representation::{
+    Field, Head, OwnField, RenderedHeads, Representation, TagBasis, vary,
+};
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
 
@@ -28,16 +30,13 @@ pub struct ResponsePlan {
 
 #[derive(Debug)]
 enum PlannedHead {
-    /// The head of a 200 for the representation as it is.
+    /// The head for the representation as it is: of a 200, or of an error whose page it is.
     Whole(Arc<Representation>),
     /// The head of a 304 for it.
     NotModified(Arc<Representation>),
     /// A head made for this answer.
     Made(Vec<Field>),
 }
-
-/// A field that a program adds: name and value, both valid as they stand.
-pub type OwnField = (Box<str>, Bytes);
 
 /// The content of an answer. Its length is what the head's `Content-Length` says.
 #[derive(Debug)]
@@ -114,10 +113,14 @@ impl ResponsePlan {
         self
     }
 
-    pub(crate) fn whole(representation: &Arc<Representation>, content: Content) -> Self {
+    pub(crate) fn whole(
+        status: u16,
+        representation: &Arc<Representation>,
+        content: Content,
+    ) -> Self {
         let head = PlannedHead::Whole(Arc::clone(representation));
         ResponsePlan {
-            status: 200,
+            status,
             head,
             more: Box::default(),
             content,
@@ -185,13 +188,16 @@ impl ResponsePlan {
 
     /// The fields of the head.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Bytes)> {
-        let fields = match &self.head {
-            PlannedHead::Whole(representation) => &*representation.head.fields,
-            PlannedHead::NotModified(representation) => &representation.not_modified.fields,
-            PlannedHead::Made(fields) => fields,
+        let (fields, added) = match &self.head {
+            PlannedHead::Whole(of) => (&*of.head.fields, &*of.head.added),
+            PlannedHead::NotModified(of) => (&*of.not_modified.fields, &*of.not_modified.added),
+            PlannedHead::Made(fields) => (&**fields, &[][..]),
         };
-        let made = fields.iter().map(|(name, value)| (*name, value));
+        let own = |(name, value)| -> (&str, &Bytes) { (name, value) };
+        let fields = fields.iter().map(move |(name, value)| own((*name, value)));
+        let added = added.iter().map(|(name, value)| (&**name, value));
         let more = self.more.iter().map(|(name, value)| (&**name, value));
+        let made = fields.chain(added);
         made.filter(|(name, _)| !self.replaces(name)).chain(more)
     }
 

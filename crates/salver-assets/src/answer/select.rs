@@ -13,6 +13,7 @@ use salver_semantics::{
 
 use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
+use crate::answer::status_responses;
 use crate::request::Request;
 use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation};
@@ -37,6 +38,7 @@ pub(crate) fn answer<'a>(
     let Some((_, representation)) = representations.select(&accept) else {
         // RFC 9110 section 15.5.7.
         let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
+        let plan = plan.with_fields(representations.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };
     let fields = &request.fields;
@@ -97,11 +99,39 @@ fn error_about(
     text: &str,
     more: Vec<Field>,
 ) -> ResponsePlan {
-    if representations.is_negotiable() {
+    let plan = if representations.is_negotiable() {
         ResponsePlan::negotiated_error(status, text, more)
     } else {
         ResponsePlan::error(status, text, more)
+    };
+    plan.with_fields(representations.error_fields.clone())
+}
+
+/// Decides on the page of an error. It is no representation of what was asked for, so that preconditions and ranges
+/// do not concern it (RFC 9110 sections 13.2.1 and 14.2).
+pub(crate) fn answer_error<'a>(
+    request: &Request<'_>,
+    status: u16,
+    page: &'a Representations,
+    open: impl FnOnce(&Representation) -> Option<OpenedContent>,
+) -> Decision<'a> {
+    let accept = accept_encoding(request);
+    let Some((_, representation)) = page.select(&accept) else {
+        let plan = status_responses::error(status).with_fields(page.error_fields.clone());
+        return Decision::Respond(plan.for_method(request.method));
+    };
+    if request.method == Method::Head {
+        return Decision::Respond(ResponsePlan::whole(status, representation, Content::Empty));
     }
+    let stream = match &representation.content {
+        Some(content) => ContentSource::Memory(&content.bytes),
+        None => match open(representation) {
+            Some(opened) => ContentSource::Opened(opened),
+            None => return Decision::NeedContent(representation),
+        },
+    };
+    let content = stream.content(0..representation.length());
+    Decision::Respond(ResponsePlan::whole(status, representation, content))
 }
 
 fn requested_ranges(
@@ -128,9 +158,21 @@ fn requested_ranges(
 /// `Last-Modified` must be the time of the answer instead (RFC 9110 section 8.8.2.1).
 fn whole(representation: &Arc<Representation>, content: Content, now: HttpDate) -> ResponsePlan {
     if representation.last_modified <= now {
-        return ResponsePlan::whole(representation, content);
+        return ResponsePlan::whole(200, representation, content);
     }
-    ResponsePlan::made(200, fields_now(representation, now).collect(), content)
+    let fields = fields_now(representation, now).collect();
+    made(200, representation, fields, content)
+}
+
+/// A plan with these fields, and those that rules add.
+fn made(
+    status: u16,
+    representation: &Representation,
+    fields: Vec<Field>,
+    content: Content,
+) -> ResponsePlan {
+    let added = &representation.head.added;
+    ResponsePlan::made(status, fields, content).with_fields(added.clone())
 }
 
 fn fields_now(
@@ -183,7 +225,7 @@ fn single(
         "Content-Range",
         content_range(&range, representation.length()).into(),
     ));
-    ResponsePlan::made(206, fields, stream.content(range))
+    made(206, representation, fields, stream.content(range))
 }
 
 /// Several parts (RFC 9110 sections 15.3.7.2 and 14.6).
@@ -200,12 +242,8 @@ fn multiple(
     let opaque = tag.strip_prefix(b"W/").unwrap_or(tag).iter();
     let opaque = opaque.filter(|byte| byte.is_ascii_alphanumeric());
     let boundary: String = opaque.take(32).map(|&byte| char::from(byte)).collect();
-    let media_type = representation
-        .head
-        .fields
-        .iter()
-        .find(|(name, _)| *name == "Content-Type");
-    let media_type = media_type.map(|(_, value)| String::from_utf8_lossy(value));
+    let media_type = representation.head.value("Content-Type");
+    let media_type = media_type.map(|value| String::from_utf8_lossy(value));
     let mut pieces = Vec::with_capacity(2 * ranges.len() + 1);
     let mut length = 0;
     let mut delimiter = format!("--{boundary}\r\n");
@@ -226,7 +264,7 @@ fn multiple(
     pieces.push(Piece::Memory(end.into()));
     let media_type = format!("multipart/byteranges; boundary={boundary}");
     let fields = partial_fields(representation, length, Some(media_type.into()), now);
-    ResponsePlan::made(206, fields, Content::Parts(pieces))
+    made(206, representation, fields, Content::Parts(pieces))
 }
 
 fn usize_to_u64(value: usize) -> u64 {

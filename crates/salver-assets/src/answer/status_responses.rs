@@ -54,19 +54,52 @@ pub(crate) fn failed(error: LoadError) -> ResponsePlan {
     ResponsePlan::error(status, text, more)
 }
 
-/// A redirect to the same path with its slash, as a path-absolute reference (RFC 3986 section 4.2): never to
-/// another host. 308 keeps the method (RFC 9110 section 15.4.9).
+/// An error by a rule, or by a part of one that the request fills in.
+pub(crate) fn error(status: u16) -> ResponsePlan {
+    ResponsePlan::error(status, reason(status), vec![])
+}
+
+/// The words for a status.
+fn reason(status: u16) -> &'static str {
+    match status {
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        410 => "Gone",
+        414 => "URI Too Long",
+        429 => "Too Many Requests",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Error",
+    }
+}
+
+/// A redirect.
+pub(crate) fn redirect_to(status: u16, location: String) -> ResponsePlan {
+    ResponsePlan::error(status, reason(status), vec![("Location", location.into())])
+}
+
+/// A redirect to the same path with its slash.
 pub(crate) fn redirect(path: &[u8], request: &Request<'_>) -> ResponsePlan {
-    let mut location = String::with_capacity(path.len() + 1);
+    moved(&[path, b"/"].concat(), request)
+}
+
+/// A redirect to another path, as a path-absolute reference (RFC 3986 section 4.2): never to another host. 308 keeps
+/// the method (RFC 9110 section 15.4.9), and the query stays.
+pub(crate) fn moved(path: &[u8], request: &Request<'_>) -> ResponsePlan {
+    let mut location = String::with_capacity(path.len());
     encode_path(path, &mut location);
-    location.push('/');
     if let Some(query) = &request.query {
         location.push('?');
         encode_query(query, &mut location);
     }
-    ResponsePlan::error(
-        308,
-        "Permanent Redirect",
-        vec![("Location", location.into())],
-    )
+    redirect_to(308, location)
 }

@@ -8,85 +8,89 @@ use salver_semantics::ContentCoding;
 
 use crate::cache::bounded::Cached;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
-use crate::resource::build::{Original, build};
+use crate::resource::build::{HeadRules, Original, build};
 use crate::resource::cached_content::CachedContent;
-use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::entry::{CacheEntry, EntryRules, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
 use crate::resource::load::{Load, PausedAttempt};
-use crate::resource::locate::{Found, locate};
+use crate::resource::locate::Found;
 use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::resolve::Looked;
 use crate::resource::siblings::Siblings;
 use crate::source::growth::Sample;
 use crate::source::snapshot::{ReadContext, settle};
-use crate::source::{Identity, Opened, Patience, Reader, View};
+use crate::source::{Identity, Opened, Patience, Reader};
 use crate::strategy::{Way, way};
 
 impl Load {
-    /// Makes one attempt. `looked` is set once it is known what is at the path.
+    /// Makes one attempt; gives the result, and the moment since which it is known to hold. `looked` is set once it is
+    /// known what is at the path.
     pub(super) fn attempt(
         &self,
         context: ReadContext<'_>,
         began: Duration,
         looked: &Cell<bool>,
-    ) -> Result<LoadResult, Stop> {
+    ) -> Result<(LoadResult, Duration), Stop> {
         let paused = self.retry.paused.take();
         let paused = paused.filter(|paused| paused.is_still());
         let goes_on = paused.is_some();
-        let (view, mut found, opened) = match paused {
-            Some(paused) => (paused.view, Found::File(paused.file), paused.opened),
+        let (mut look, opened) = match paused {
+            Some(paused) => (paused.looked, paused.opened),
             None => {
                 let Some(mount) = self.shared.mounts.get(self.mount) else {
-                    return Ok(LoadResult::Failed(LoadError::Failed));
+                    return Ok((LoadResult::Failed(LoadError::Failed), began));
                 };
                 let view = match mount.source.view(context.patience) {
                     // A tree that has gone holds nothing.
                     Err(error) if is_absence(&error) => {
-                        return Ok(self.without_content(&Found::Missing, Resource::Missing, began));
+                        let previous = self.previous.as_ref().map(|previous| &previous.entry);
+                        let rules = previous.map(|entry| entry.rules.clone());
+                        let missing = (Resource::Missing, rules.unwrap_or_default());
+                        return Ok((self.without_content(&Found::Missing, missing, began), began));
                     }
                     view => view?,
                 };
-                let config = &self.shared.config;
-                let found = locate(&*view, &self.relative, config, context.patience)?;
-                (view, found, Vec::new())
+                match self.look(mount, view, context, began)? {
+                    Some(look) => (look, Vec::new()),
+                    None => return Ok((LoadResult::Outdated, began)),
+                }
             }
         };
+        let view = Arc::clone(&look.view);
         let files = Handles::with(&*view, opened);
         let mut is_whole = goes_on;
-        let result = self.result_for(&view, &mut found, &files, context, began, &mut is_whole);
+        let result = self.result_for(&mut look, &files, context, &mut is_whole);
         if is_whole {
             looked.set(true);
         }
-        if let (Err(Stop::RetryAfter(_)), Found::File(file)) = (&result, found)
+        let began = look.began;
+        if let (Err(Stop::RetryAfter(_)), Some(_)) = (&result, look.found.file())
             && is_whole
         {
             let opened = files.into_opened();
             self.retry.paused.replace(Some(PausedAttempt {
-                began,
-                view,
-                file,
+                looked: look,
                 opened,
             }));
         }
-        result
+        Ok((result?, began))
     }
 
-    /// The result for the file that was found. `is_whole` says whether siblings have been looked for.
+    /// The result for what was found. `is_whole` says whether siblings have been looked for.
     fn result_for(
         &self,
-        view: &Arc<dyn View>,
-        found: &mut Found,
+        look: &mut Looked,
         files: &Handles<'_>,
         context: ReadContext<'_>,
-        began: Duration,
         is_whole: &mut bool,
     ) -> Result<LoadResult, Stop> {
         let shared = &*self.shared;
         let patience = context.patience;
         let cached = shared.is_cached(&self.key);
         let context = ReadContext {
-            grows: match &*found {
-                Found::File(file) => {
+            grows: match look.found.file() {
+                Some(file) => {
                     let mut growth = self.retry.growth.borrow_mut();
                     // It may be longer still when it is opened.
                     let growing = ReadContext {
@@ -98,55 +102,62 @@ impl Load {
                         Ok::<_, Stop>(Sample::take(&opened, length, patience)?)
                     })?
                 }
-                Found::Directory | Found::Missing => false,
+                None => false,
             },
             ..context
         };
+        let (mount, began) = (look.mount, look.began);
+        let view = Arc::clone(&look.view);
         let key = Some(&self.key).filter(|_| !self.again);
-        let mut siblings = Siblings::new(&self.shared, view, self.mount, context, key, cached);
+        let mut siblings = Siblings::new(&self.shared, &view, mount, context, key, cached);
         let mut original = None;
-        if let Found::File(file) = found
+        if let Some(file) = look.found.file_mut()
             && !*is_whole
         {
             siblings.look(file)?;
             // Beside the looks, if it has to be read.
             if siblings.are_awaited() && !self.knows(&file.identity) {
-                original = Some(Original::read(
-                    shared, self.mount, files, file, cached, context,
-                )?);
+                original = Some(Original::read(shared, mount, files, file, cached, context)?);
             }
             siblings.await_lookups(file);
         }
         *is_whole = true;
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        let still = previous.filter(|entry| match &entry.resource {
-            still if !still.is_still(found) => false,
-            Resource::File(representations) => {
-                !representations.undecided || siblings.may_stay_undecided(representations)
-            }
-            Resource::Directory | Resource::Missing => true,
+        let still = previous.filter(|entry| {
+            look.is_by_rules_of(entry)
+                && entry.resource.is_still(&look.found)
+                && entry
+                    .resource
+                    .representations()
+                    .is_none_or(|representations| {
+                        !representations.undecided || siblings.may_stay_undecided(representations)
+                    })
         });
-        let file = match found {
-            Found::Directory => {
-                return Ok(self.without_content(found, Resource::Directory, began));
-            }
-            Found::Missing => return Ok(self.without_content(found, Resource::Missing, began)),
-            Found::File(file) => file,
+        let Some(file) = look.found.file() else {
+            let resource = (look.without_file(), look.rules.clone());
+            return Ok(match still {
+                Some(entry) => LoadResult::Ready {
+                    entry: Arc::clone(entry),
+                    opened: None,
+                },
+                None => self.ready(resource, began, None),
+            });
         };
-        let old = previous.and_then(|entry| match &entry.resource {
-            Resource::File(representations) => Some(representations),
-            _ => None,
-        });
+        let old = previous.and_then(|entry| entry.resource.representations());
         let (mut representations, mut changed) = match old {
             Some(representations) if still.is_some() => (representations.clone(), false),
             old => {
                 let original = match original {
                     Some(original) => original,
-                    None => Original::read(shared, self.mount, files, file, cached, context)?,
+                    None => Original::read(shared, mount, files, file, cached, context)?,
                 };
-                let mount = self.mount;
                 let file = file.clone();
-                let built = build(&mut siblings, mount, files, file, original, old, context)?;
+                let rules = HeadRules {
+                    ruling: look.rules.ruling.as_deref(),
+                    is_error: matches!(look.found, Found::Error { .. }),
+                    nosniff: shared.config.nosniff,
+                };
+                let built = build(&mut siblings, files, file, original, (old, rules), context)?;
                 (built, true)
             }
         };
@@ -186,17 +197,27 @@ impl Load {
                 entry: Arc::clone(entry),
                 opened,
             }),
-            None => Ok(self.ready(Resource::File(representations), began, opened)),
+            None => {
+                let resource = match look.found {
+                    Found::Error {
+                        status, is_absent, ..
+                    } => Resource::Error {
+                        status,
+                        is_absent,
+                        page: Some(representations),
+                    },
+                    _ => Resource::File(representations),
+                };
+                Ok(self.ready((resource, look.rules.clone()), began, opened))
+            }
         }
     }
 
     /// True if this version of the file is the one that the cache has.
     fn knows(&self, identity: &Identity) -> bool {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
-        previous.is_some_and(|entry| match &entry.resource {
-            Resource::File(representations) => representations.found.identity == *identity,
-            Resource::Directory | Resource::Missing => false,
-        })
+        let representations = previous.and_then(|entry| entry.resource.representations());
+        representations.is_some_and(|known| known.found.identity == *identity)
     }
 
     /// The content of a representation in memory, or the open file that it is to be sent from.
@@ -245,8 +266,13 @@ impl Load {
         Ok(opened)
     }
 
-    /// The result where what was found has no content: the old entry if it is still right.
-    fn without_content(&self, found: &Found, resource: Resource, began: Duration) -> LoadResult {
+    /// The result where there is no content: the old entry if it is still right.
+    fn without_content(
+        &self,
+        found: &Found,
+        resource: (Resource, EntryRules),
+        began: Duration,
+    ) -> LoadResult {
         let previous = self.previous.as_ref().map(|previous| &previous.entry);
         match previous.filter(|entry| entry.resource.is_still(found)) {
             Some(entry) => LoadResult::Ready {
@@ -257,12 +283,17 @@ impl Load {
         }
     }
 
-    fn ready(&self, resource: Resource, began: Duration, opened: Option<Opened>) -> LoadResult {
+    fn ready(
+        &self,
+        (resource, rules): (Resource, EntryRules),
+        began: Duration,
+        opened: Option<Opened>,
+    ) -> LoadResult {
         let uses = self
             .previous
             .as_ref()
             .map_or(0, |previous| previous.entry.uses().get());
-        let entry = CacheEntry::new(Arc::clone(&self.key), resource, began, uses);
+        let entry = CacheEntry::new(Arc::clone(&self.key), resource, began, uses).by(rules);
         LoadResult::Ready {
             entry: Arc::new(entry),
             opened,

@@ -10,7 +10,8 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::representation::{Representation, TagBasis, nosniff};
+use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::Patience;
 use crate::source::digest::{self, Digest, Hashed};
@@ -73,15 +74,50 @@ impl Original {
     }
 }
 
-/// Builds the representations of `file`, of the mount of this number. Content that happened to be read, or
+/// The rules for the heads of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadRules<'a> {
+    pub(crate) ruling: Option<&'a Ruling>,
+    /// True if the file is the page of an error.
+    pub(crate) is_error: bool,
+    /// True if the type holds, whatever the content looks like.
+    pub(crate) nosniff: bool,
+}
+
+impl HeadRules<'_> {
+    /// The representation with the heads that the rules make of its own.
+    fn applied_to(self, representation: Representation) -> Representation {
+        let mut representation = match self.is_error {
+            true => representation.into_error_page(),
+            false => representation,
+        };
+        if self.nosniff {
+            representation.head.fields.push(nosniff());
+        }
+        if self.ruling.is_some_and(|ruling| ruling.is_private) {
+            representation = representation.into_private();
+        }
+        if let Some(ruling) = self.ruling {
+            let coding = representation.coding;
+            if self.is_error {
+                ruling.change_error(coding, &mut representation.head);
+            } else {
+                ruling.change(coding, &mut representation.head);
+                ruling.change_not_modified(coding, &mut representation.not_modified);
+            }
+        }
+        representation
+    }
+}
+
+/// Builds the representations of `file`, with heads by `rules`. Content that happened to be read, or
 /// that `previous` holds and that is still right, comes with it.
 pub(crate) fn build(
     siblings: &mut Siblings<'_>,
-    mount: usize,
     files: &Handles<'_>,
     file: FoundFile,
     original: Original,
-    previous: Option<&Representations>,
+    (previous, rules): (Option<&Representations>, HeadRules<'_>),
     context: ReadContext<'_>,
 ) -> Result<Representations, Stop> {
     let look_again = may_change_unseen(&file.identity)
@@ -103,6 +139,7 @@ pub(crate) fn build(
     let is_alone = all.len() == 1;
     // Who may get another one tomorrow has a choice, too.
     let negotiable = !is_alone || undecided;
+    let mount = siblings.mount();
     let now = shared.since_epoch(context.since);
     let cache_control = shared.cache_control(mount, files.name_of(&file), now);
     let mut list = Vec::with_capacity(all.len());
@@ -128,6 +165,7 @@ pub(crate) fn build(
             negotiable,
             cache_control.clone(),
         );
+        let representation = rules.applied_to(representation);
         let kept = previous
             .and_then(|representations| {
                 representations.list.iter().find(|old| old.coding == coding)
@@ -141,11 +179,7 @@ pub(crate) fn build(
         }));
     }
     let look_again = look_again || list.iter().any(|r| r.tag_basis == TagBasis::WeakPrefix);
-    Ok(Representations::new(
-        file,
-        list,
-        look_again,
-        undecided,
-        context.grows,
-    ))
+    let error_fields = rules.ruling.map(Ruling::error_fields).unwrap_or_default();
+    let built = Representations::new(file, list, look_again, undecided, context.grows);
+    Ok(built.with_error_fields(error_fields))
 }

@@ -11,14 +11,16 @@ use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
 use crate::cache::policy::CacheKey;
 use crate::cache_control::FileName;
-use crate::config::{Config, ConfigError, Mounts};
+use crate::config::{Config, ConfigError, Mount, Mounts};
 use crate::counters::Counters;
 use crate::error::LoadError;
 use crate::events::Event;
 use crate::log::LogThrottle;
+use crate::path::path_of_key;
 use crate::resource::check_table::SiblingChecks;
-use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
+use crate::resource::tree_rules::TreeRules;
 use crate::source::Identity;
 use crate::source::digest::Digests;
 use crate::source::identity::changed_within;
@@ -28,6 +30,8 @@ use crate::strategy::{Residency, Situation, Transport};
 pub(crate) struct EngineState {
     pub(crate) config: Config,
     pub(crate) mounts: Mounts,
+    /// The rules of each mount, by its number.
+    rules: Vec<Option<TreeRules>>,
     pub(crate) memory: BoundedCache<CacheEntry>,
     pub(crate) open_files: OpenFiles,
     pub(crate) flights: LoadsInFlight,
@@ -53,8 +57,13 @@ impl EngineState {
         // One budget for both: what the digests may take is not the entries'.
         let digests = Digests::within(config.cache_size);
         let budget = config.cache_size.saturating_sub(digests.weight());
+        let mounts = Mounts::new(&config.mounts)?;
         Ok(EngineState {
-            mounts: Mounts::new(&config.mounts)?,
+            rules: mounts
+                .iter()
+                .map(|(_, mount)| TreeRules::of(mount))
+                .collect(),
+            mounts,
             memory: BoundedCache::new(budget),
             open_files: OpenFiles::new(config.open_files),
             flights: LoadsInFlight::new(LoadResult::Failed(LoadError::Failed)),
@@ -79,6 +88,26 @@ impl EngineState {
     /// uses what is kept, asks here.
     pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
         self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
+    }
+
+    /// True if any mount may have rules or clean URLs, so that a file may answer at another path.
+    pub(crate) fn has_rules(&self) -> bool {
+        let is_clean = |(_, mount): (_, &Mount)| mount.clean_urls.is_some();
+        self.rules.iter().any(Option::is_some) || self.mounts.iter().any(is_clean)
+    }
+
+    /// The rules of the mount with this number, if it may have any.
+    pub(crate) fn rules(&self, mount: usize) -> Option<&TreeRules> {
+        self.rules.get(mount)?.as_ref()
+    }
+
+    /// Lets go of all that is cached of the mount with this number: its rules have changed. What is being loaded is
+    /// not kept.
+    pub(crate) fn forget_mount(&self, mount: usize) {
+        let is_its = |key: &[u8]| self.mounts.number_of(path_of_key(key).0) == Some(mount);
+        // First of all, so that no load which began before can put back what is let go of.
+        self.flights.forget(|load| is_its(&load.path));
+        drop(self.memory.take(|entry| is_its(&entry.key)));
     }
 
     /// Tells the observer of an event, if there is one and it listens.
@@ -128,9 +157,9 @@ impl EngineState {
 
     /// Closes the handles of files that `old` has and `new` has not.
     pub(crate) fn close_replaced(&self, old: &CacheEntry, new: &CacheEntry) {
-        let files = |entry: &CacheEntry| match &entry.resource {
-            Resource::File(representations) => representations.list.clone(),
-            Resource::Directory | Resource::Missing => Vec::new(),
+        let files = |entry: &CacheEntry| match entry.resource.representations() {
+            Some(representations) => representations.list.clone(),
+            None => Vec::new(),
         };
         let new = files(new);
         for old in files(old) {

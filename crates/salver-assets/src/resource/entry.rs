@@ -11,7 +11,9 @@ use crate::cache::micros;
 use crate::cache::policy::CacheKey;
 use crate::events::ResourceKind;
 use crate::resource::locate::{Found, FoundFile};
-use crate::resource::representation::Representation;
+use crate::resource::representation::{OwnField, Representation};
+use crate::resource::ruling::Ruling;
+use crate::resource::tree_rules::RulesInForce;
 
 /// The cost of places in a table and a queue and of the counters of an allocator, about, in bytes.
 const BOOKKEEPING: usize = 320;
@@ -31,6 +33,28 @@ pub(crate) enum Resource {
     Directory,
     /// Nothing that could be served.
     Missing,
+    /// An error that has content of its own, or another status.
+    Error {
+        status: u16,
+        /// True if it is because nothing is there.
+        is_absent: bool,
+        page: Option<Representations>,
+    },
+    /// The redirect of the entry's ruling.
+    Redirect,
+    /// Another path of the tree, to which requests are redirected.
+    Moved(Vec<u8>),
+    /// The request decides, by these rules.
+    ByRequest(Arc<RulesInForce>),
+}
+
+/// The rules that an entry was made by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EntryRules {
+    /// The number of the rules; 0 where a tree has none.
+    pub(crate) generation: u64,
+    /// The ruling, if there are rules.
+    pub(crate) ruling: Option<Arc<Ruling>>,
 }
 
 /// The representations of one file, and the metadata that proves that they are still right.
@@ -49,6 +73,8 @@ pub(crate) struct Representations {
     pub(crate) undecided: bool,
     /// True if the file was seen growing.
     pub(crate) grows: bool,
+    /// The fields that rules add to errors about the file.
+    pub(crate) error_fields: Vec<OwnField>,
 }
 
 impl Representations {
@@ -67,18 +93,26 @@ impl Representations {
             look_again,
             undecided,
             grows,
+            error_fields: Vec::new(),
         }
     }
 
     /// A copy with these representations in place of its own.
     fn with(&self, list: Vec<Arc<Representation>>) -> Self {
-        Representations::new(
+        let copy = Representations::new(
             self.found.clone(),
             list,
             self.look_again,
             self.undecided,
             self.grows,
-        )
+        );
+        copy.with_error_fields(self.error_fields.clone())
+    }
+
+    /// The same with these fields for errors about the file.
+    pub(crate) fn with_error_fields(mut self, fields: Vec<OwnField>) -> Self {
+        self.error_fields = fields;
+        self
     }
 
     /// A copy without the representation in this coding, which could not be read. The next look asks about it
@@ -113,29 +147,84 @@ impl Resource {
         match self {
             Resource::File(_) => ResourceKind::File,
             Resource::Directory => ResourceKind::Directory,
-            Resource::Missing => ResourceKind::Nothing,
+            Resource::Missing | Resource::Error { .. } => ResourceKind::Nothing,
+            Resource::Redirect | Resource::Moved(_) => ResourceKind::Redirect,
+            Resource::ByRequest(_) => ResourceKind::ByRequest,
+        }
+    }
+
+    /// The representations of the file whose content is sent.
+    pub(crate) fn representations(&self) -> Option<&Representations> {
+        match self {
+            Resource::File(representations) => Some(representations),
+            Resource::Error { page, .. } => page.as_ref(),
+            Resource::Directory
+            | Resource::Missing
+            | Resource::Redirect
+            | Resource::Moved(_)
+            | Resource::ByRequest(_) => None,
+        }
+    }
+
+    /// The same resource with these representations.
+    fn with(&self, representations: Representations) -> Self {
+        match self {
+            Resource::Error {
+                status, is_absent, ..
+            } => Resource::Error {
+                status: *status,
+                is_absent: *is_absent,
+                page: Some(representations),
+            },
+            _ => Resource::File(representations),
         }
     }
 
     /// True if this and `other` are of the same files in the same state.
     pub(crate) fn is_of(&self, other: &Resource) -> bool {
-        match (self, other) {
-            (Resource::File(this), Resource::File(other)) => this.found == other.found,
-            (Resource::Directory, Resource::Directory) | (Resource::Missing, Resource::Missing) => {
-                true
-            }
-            _ => false,
-        }
+        self.found() == other.found()
     }
 
     /// True if a new look that gave `found` proves this still right.
     pub(crate) fn is_still(&self, found: &Found) -> bool {
+        let is_still = |representations: &Representations, file: &FoundFile| {
+            !representations.look_again && representations.found == *file
+        };
         match (self, found) {
-            (Resource::File(representations), Found::File(file)) => {
-                !representations.look_again && representations.found == *file
-            }
-            (Resource::Directory, Found::Directory) | (Resource::Missing, Found::Missing) => true,
-            _ => false,
+            (Resource::File(representations), Found::File(file)) => is_still(representations, file),
+            (
+                Resource::Error {
+                    page: Some(representations),
+                    ..
+                },
+                Found::Error {
+                    page: Some(file), ..
+                },
+            ) if !is_still(representations, file) => false,
+            (Resource::File(_), _) | (_, Found::File(_)) => false,
+            (this, found) => this.found() == *found,
+        }
+    }
+
+    /// The result of the look that this comes of.
+    fn found(&self) -> Found {
+        let file = |representations: &Representations| representations.found.clone();
+        match self {
+            Resource::File(representations) => Found::File(file(representations)),
+            Resource::Directory => Found::Directory,
+            Resource::Missing => Found::Missing,
+            Resource::Error {
+                status,
+                is_absent,
+                page,
+            } => Found::Error {
+                status: *status,
+                is_absent: *is_absent,
+                page: page.as_ref().map(file),
+            },
+            Resource::Redirect => Found::Redirect,
+            Resource::Moved(path) => Found::Moved(path.clone()),
+            Resource::ByRequest(_) => Found::ByRequest,
         }
     }
 }
@@ -145,6 +234,7 @@ impl Resource {
 pub(crate) struct CacheEntry {
     pub(crate) key: CacheKey,
     pub(crate) resource: Resource,
+    pub(crate) rules: EntryRules,
     /// The bytes that this costs, content and bookkeeping.
     pub(crate) weight: usize,
     /// The moment at which the last look at the disk *began*, in microseconds since the engine's epoch.
@@ -182,8 +272,8 @@ pub(crate) enum Freshness {
 
 impl CacheEntry {
     pub(crate) fn new(key: CacheKey, resource: Resource, checked: Duration, uses: u8) -> Self {
-        let (small, content) = match &resource {
-            Resource::File(representations) => {
+        let (small, content) = match resource.representations() {
+            Some(representations) => {
                 let found =
                     representations.found.path.len() + representations.found.siblings.len() * 96;
                 let all: usize = representations.list.iter().map(|r| r.weight()).sum();
@@ -194,13 +284,14 @@ impl CacheEntry {
                     .sum();
                 (found + all - content, content)
             }
-            Resource::Directory | Resource::Missing => (0, 0),
+            None => (0, 0),
         };
         let small = BOOKKEEPING + std::mem::size_of::<Self>() + key.len() + small;
         let weight = content + small * SCATTERED_HALVES / 2;
         CacheEntry {
             key,
             resource,
+            rules: EntryRules::default(),
             weight,
             checked: AtomicU64::new(micros(checked)),
             checking: AtomicBool::new(false),
@@ -209,12 +300,20 @@ impl CacheEntry {
         }
     }
 
+    /// The same entry, made by these rules.
+    pub(crate) fn by(mut self, rules: EntryRules) -> Self {
+        let ruling = rules.ruling.as_ref().map_or(0, |ruling| ruling.weight());
+        self.weight += ruling * SCATTERED_HALVES / 2;
+        self.rules = rules;
+        self
+    }
+
     /// The same entry without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
         let cost = |r: &Representation| r.content.as_ref().map_or(0, |content| content.cost);
         let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
-        let representations = match &self.resource {
-            Resource::File(representations) if representations.list.iter().any(|r| too_long(r)) => {
+        let representations = match self.resource.representations() {
+            Some(representations) if representations.list.iter().any(|r| too_long(r)) => {
                 representations
             }
             _ => return Arc::clone(self),
@@ -226,12 +325,9 @@ impl CacheEntry {
         let representations = representations.with(list.collect());
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
         let key = Arc::clone(&self.key);
-        Arc::new(CacheEntry::new(
-            key,
-            Resource::File(representations),
-            checked,
-            self.uses.get(),
-        ))
+        let resource = self.resource.with(representations);
+        let entry = CacheEntry::new(key, resource, checked, self.uses.get());
+        Arc::new(entry.by(self.rules.clone()))
     }
 
     /// True if the last look is younger than `revalidate`. `now` is the time since the engine's

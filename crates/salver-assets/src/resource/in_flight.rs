@@ -51,6 +51,8 @@ pub(crate) enum LoadResult {
     },
     /// The resource as it was at an earlier look: its present state could not be found out.
     Stale(Arc<CacheEntry>),
+    /// The rules have changed since the resource was wanted: begin again with the request.
+    Outdated,
     /// Why there is no resource.
     Failed(LoadError),
 }

@@ -14,13 +14,15 @@ use salver_semantics::AcceptEncoding;
 use crate::cache::policy::CacheKey;
 use crate::error::{LoadError, Stop};
 use crate::log::{PATHS, quoted};
+use crate::path::path_of_key;
 use crate::resource::engine_state::EngineState;
-use crate::resource::entry::{CacheEntry, Resource};
+use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadLeader, LoadResult};
-use crate::resource::locate::FoundFile;
+use crate::resource::resolve::Looked;
+use crate::resource::ruling::Ruling;
 use crate::source::growth::Growth;
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
-use crate::source::{Identity, Opened, Patience, View};
+use crate::source::{Identity, Opened, Patience};
 
 /// The attempts at a file that changes between looking and reading that follow at once; further ones follow
 /// after pauses.
@@ -44,6 +46,8 @@ pub struct Load {
     pub(crate) key: CacheKey,
     pub(crate) mount: usize,
     pub(crate) relative: Vec<u8>,
+    /// The ruling for one of several resources at the path.
+    pub(crate) ruling: Option<Arc<Ruling>>,
     /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
     /// The codings of which one's content is needed; `None` if none is.
@@ -129,10 +133,7 @@ pub(crate) struct RetryState {
 /// with them, unless the file has been written to: one that is replaced again and again would else never be
 /// found at rest.
 pub(super) struct PausedAttempt {
-    /// The moment of the look.
-    pub(super) began: Duration,
-    pub(super) view: Arc<dyn View>,
-    pub(super) file: FoundFile,
+    pub(super) looked: Looked,
     pub(super) opened: Vec<(Vec<u8>, Opened)>,
 }
 
@@ -146,7 +147,9 @@ impl PausedAttempt {
 
 impl fmt::Debug for PausedAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PausedAttempt").field(&self.file).finish()
+        f.debug_tuple("PausedAttempt")
+            .field(&self.looked.found)
+            .finish()
     }
 }
 
@@ -214,11 +217,11 @@ impl Load {
         };
         let paused = self.retry.paused.borrow();
         // What an earlier attempt found was looked at then.
-        let mut began = paused.as_ref().map_or(first, |paused| paused.began);
+        let mut began = paused.as_ref().map_or(first, |paused| paused.looked.began);
         drop(paused);
         let mut attempts = 0;
         let mut cause = None;
-        let result = loop {
+        let (result, began) = loop {
             attempts += 1;
             let after = match self.attempt(context, began, looked) {
                 Ok(ready) => break ready,
@@ -240,16 +243,17 @@ impl Load {
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
                     if let Some(entry) = previous {
-                        break LoadResult::Stale(entry);
+                        break (LoadResult::Stale(entry), began);
                     }
                     cause = Some(Arc::new(error));
-                    break LoadResult::Failed(failure);
+                    break (LoadResult::Failed(failure), began);
                 }
             };
             if patience == Patience::MustNotWait || !context.is_spent() {
                 return Err(RetryLater { after });
             }
-            break self.unsettled(waited_from.saturating_add(since.elapsed()));
+            let now = waited_from.saturating_add(since.elapsed());
+            break (self.unsettled(now), began);
         };
         Ok(Outcome {
             result,
@@ -274,7 +278,7 @@ impl Load {
         if log.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(
                 "{}: {what}: {} (at most {PATHS} such lines a minute)",
-                quoted(&self.key),
+                quoted(path_of_key(&self.key).0),
                 // A source may name the path in it.
                 error.to_string().escape_debug()
             );
@@ -291,7 +295,7 @@ impl Load {
                 if is_first("kept") {
                     tracing::warn!(
                         "{}: is being rewritten all the time; the last whole version is sent",
-                        quoted(&self.key)
+                        quoted(path_of_key(&self.key).0)
                     );
                 }
                 LoadResult::Stale(entry)
@@ -300,7 +304,7 @@ impl Load {
                 if is_first("unsettled") {
                     tracing::warn!(
                         "{}: is being rewritten all the time; answering 503",
-                        quoted(&self.key)
+                        quoted(path_of_key(&self.key).0)
                     );
                 }
                 LoadResult::Failed(LoadError::Unsettled)
@@ -319,17 +323,15 @@ impl Load {
 
     /// The identity of the cached version, if that was seen growing.
     pub(super) fn known_to_grow(&self) -> Option<&Identity> {
-        match &self.previous.as_ref()?.entry.resource {
-            Resource::File(representations) => representations
-                .grows
-                .then_some(&representations.found.identity),
-            Resource::Directory | Resource::Missing => None,
-        }
+        let representations = self.previous.as_ref()?.entry.resource.representations()?;
+        representations
+            .grows
+            .then_some(&representations.found.identity)
     }
 
     /// True if `entry` is a file and has in memory what is wanted of it.
     fn is_served_by(&self, entry: &CacheEntry) -> bool {
-        let Resource::File(representations) = &entry.resource else {
+        let Some(representations) = entry.resource.representations() else {
             return false;
         };
         let selected = self

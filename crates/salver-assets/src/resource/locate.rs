@@ -15,6 +15,47 @@ pub(crate) enum Found {
     Directory,
     /// Nothing that could be served.
     Missing,
+    /// An error that has content of its own, or another status.
+    Error {
+        status: u16,
+        /// True if it is because nothing is there.
+        is_absent: bool,
+        page: Option<FoundFile>,
+    },
+    /// The redirect that rules say.
+    Redirect,
+    /// Another path of this tree, to which the request is redirected.
+    Moved(Vec<u8>),
+    /// The request decides, by rules.
+    ByRequest,
+}
+
+impl Found {
+    /// The file whose content is sent.
+    pub(crate) fn file(&self) -> Option<&FoundFile> {
+        match self {
+            Found::File(file) => Some(file),
+            Found::Error { page, .. } => page.as_ref(),
+            Found::Directory
+            | Found::Missing
+            | Found::Redirect
+            | Found::Moved(_)
+            | Found::ByRequest => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn file_mut(&mut self) -> Option<&mut FoundFile> {
+        match self {
+            Found::File(file) => Some(file),
+            Found::Error { page, .. } => page.as_mut(),
+            Found::Directory
+            | Found::Missing
+            | Found::Redirect
+            | Found::Moved(_)
+            | Found::ByRequest => None,
+        }
+    }
 }
 
 /// A file and its precompressed siblings.

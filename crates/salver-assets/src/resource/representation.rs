@@ -16,6 +16,9 @@ use crate::source::digest::Digest;
 /// A field name and value, as they go into an answer.
 pub type Field = (&'static str, Bytes);
 
+/// A field that a program or a rule adds: name and value, both valid as they stand.
+pub type OwnField = (Box<str>, Bytes);
+
 /// The transports for which heads are rendered ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -59,6 +62,8 @@ impl RenderedHeads {
 pub(crate) struct Head {
     /// The fields, without `Date` and those of the connection.
     pub(crate) fields: Vec<Field>,
+    /// The fields that rules add.
+    pub(crate) added: Vec<OwnField>,
     /// The rendered forms of the fields.
     pub(crate) rendered: RenderedHeads,
 }
@@ -67,14 +72,33 @@ impl Head {
     fn new(fields: Vec<Field>) -> Self {
         Head {
             fields,
+            ..Head::default()
+        }
+    }
+
+    /// The same head, not rendered yet.
+    fn copy(&self) -> Self {
+        Head {
+            fields: self.fields.clone(),
+            added: self.added.clone(),
             rendered: RenderedHeads::default(),
         }
     }
 
+    /// The value of the field with this name.
+    pub(crate) fn value(&self, name: &str) -> Option<&Bytes> {
+        let own = self.fields.iter().map(|(name, value)| (*name, value));
+        let added = self.added.iter().map(|(name, value)| (&**name, value));
+        let mut all = own.chain(added);
+        all.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
+    }
+
     /// The bytes of memory that it takes, with room for a rendered form.
     fn weight(&self) -> usize {
-        let field = |(name, value): &Field| 2 * (name.len() + value.len() + 4) + 40;
-        std::mem::size_of::<Self>() + self.fields.iter().map(field).sum::<usize>() + 64
+        let line = |name: &str, value: &Bytes| 2 * (name.len() + value.len() + 4) + 40;
+        let fields = self.fields.iter().map(|(name, value)| line(name, value));
+        let added = self.added.iter().map(|(name, value)| line(name, value));
+        std::mem::size_of::<Self>() + fields.chain(added).sum::<usize>() + 64
     }
 }
 
@@ -175,10 +199,38 @@ impl Representation {
             entity_tag: self.entity_tag.clone(),
             tag_basis: self.tag_basis,
             last_modified: self.last_modified,
-            head: Head::new(self.head.fields.clone()),
-            not_modified: Head::new(self.not_modified.fields.clone()),
+            head: self.head.copy(),
+            not_modified: self.not_modified.copy(),
             content,
         }
+    }
+
+    /// The same representation, for nobody but who asks: what is said of caches by default lets others have it.
+    pub(crate) fn into_private(mut self) -> Self {
+        for head in [&mut self.head, &mut self.not_modified] {
+            for (name, value) in &mut head.fields {
+                if *name == "Cache-Control" {
+                    let text = String::from_utf8_lossy(value);
+                    *value = match text.strip_prefix("public, ") {
+                        Some(rest) => format!("private, {rest}").into(),
+                        None => format!("private, {text}").into(),
+                    };
+                }
+            }
+        }
+        self
+    }
+
+    /// The same representation as the page of an error: without validators and ranges, and not to be stored.
+    pub(crate) fn into_error_page(mut self) -> Self {
+        let is_of_files = |name: &str| matches!(name, "Last-Modified" | "ETag" | "Accept-Ranges");
+        self.head.fields.retain(|(name, _)| !is_of_files(name));
+        for (name, value) in &mut self.head.fields {
+            if *name == "Cache-Control" {
+                *value = Bytes::from_static(b"no-cache");
+            }
+        }
+        self
     }
 
     /// The length in bytes.
@@ -201,6 +253,11 @@ impl Representation {
             + self.not_modified.weight()
             + self.content.as_ref().map_or(0, |content| content.cost)
     }
+}
+
+/// The field by which browsers take the Content-Type as it is (the Fetch standard).
+pub(crate) fn nosniff() -> Field {
+    ("X-Content-Type-Options", Bytes::from_static(b"nosniff"))
 }
 
 /// The `Vary` field of every answer that depends on `Accept-Encoding` (RFC 9110 section 12.5.5).

@@ -94,6 +94,11 @@ impl<'a> Siblings<'a> {
         self.shared
     }
 
+    /// The number of the mount.
+    pub(crate) fn mount(&self) -> usize {
+        self.mount
+    }
+
     /// True if a look is under way.
     pub(crate) fn are_awaited(&self) -> bool {
         !self.lookups.is_empty()

@@ -68,7 +68,7 @@ impl Driven {
         let (load, mut pending) = match self.engine.begin(&request, self.now) {
             Step::Respond(_) => return true,
             Step::Load(load, pending) => (load, pending),
-            Step::Wait(_) => panic!("nobody else asks"),
+            Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => panic!("nobody else asks"),
         };
         let outcome = load.perform(Patience::MayWait, self.now.instant);
         self.engine.finish(load, outcome.expect("it may wait"));

@@ -15,7 +15,9 @@ const ASKING: usize = 25_000;
 fn load_of(step: Step) -> (Load, Pending) {
     match step {
         Step::Load(load, pending) => (load, pending),
-        Step::Wait(_) => panic!("somebody else is loading"),
+        Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => {
+            panic!("somebody else is loading")
+        }
         Step::Respond(plan) => panic!("{plan:?}"),
     }
 }
@@ -23,7 +25,7 @@ fn load_of(step: Step) -> (Load, Pending) {
 fn wait_of(step: Step) -> Pending {
     match step {
         Step::Wait(pending) => pending,
-        Step::Load(..) => panic!("a second load"),
+        Step::Load(..) | Step::NeedDetails | Step::NeedAccess(_) => panic!("a second load"),
         Step::Respond(plan) => panic!("{plan:?}"),
     }
 }
@@ -132,6 +134,7 @@ fn one_load_from_many_threads() {
                         }
                         Step::Wait(pending) => pending,
                         Step::Respond(plan) => panic!("{plan:?}"),
+                        Step::NeedDetails | Step::NeedAccess(_) => panic!("no rules"),
                     });
                 }
                 if asked.wait().is_leader() {
@@ -341,6 +344,7 @@ fn different_codings_do_not_starve_each_other() {
                         waiting.push((which, pending));
                     }
                     Step::Wait(pending) => waiting.push((which, pending)),
+                    Step::NeedDetails | Step::NeedAccess(_) => panic!("no rules"),
                 }
             }
             loads.into_iter().for_each(|load| site.perform(load));

@@ -30,7 +30,9 @@ fn patient(mount: Mount) -> Config {
 fn load_of(step: Step) -> (Load, Pending) {
     match step {
         Step::Load(load, pending) => (load, pending),
-        Step::Wait(_) => panic!("somebody else is loading"),
+        Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => {
+            panic!("somebody else is loading")
+        }
         Step::Respond(plan) => panic!("{plan:?}"),
     }
 }

@@ -273,7 +273,7 @@ fn at_once(tree: &Tree, path: &str) -> Option<String> {
     handed_over.into_iter().for_each(|load| site.perform(load));
     match asked {
         EngineReply::Ready(plan) => Some(seen(&plan).text()),
-        EngineReply::Pending(_) => None,
+        _ => None,
     }
 }
 

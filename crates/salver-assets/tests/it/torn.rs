@@ -150,6 +150,7 @@ fn fetch(engine: &Engine, request: &Request<'_>) -> salver_assets::ResponsePlan 
                 pending
             }
             Step::Wait(pending) => pending,
+            Step::NeedDetails | Step::NeedAccess(_) => panic!("no rules"),
         };
         step = engine.resume(request, crate::common::block_on(pending), now());
     }

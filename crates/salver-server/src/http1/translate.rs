@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use salver_access_log::Protocol;
-use salver_assets::{Content, Request, RequestPath, ResponsePlan};
+use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan};
 use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
 
 use crate::access_log::ConnectionLog;
 use crate::access_log::record::{LogRecord, RequestLine};
+use crate::dispatch::scheme;
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::{field_lines, rendered_head};
@@ -23,6 +24,7 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
         path: path.into(),
         query: query.map(Into::into),
         fields: head.fields,
+        details: None,
     }
 }
 
@@ -43,6 +45,17 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>) -> LogReco
         query,
     };
     log.record(protocol, &line, head.raw.field_lines())
+}
+
+/// The details of a request, for rules that ask for them.
+pub(super) fn request_details(raw: RawHead<'_>, over_tls: bool) -> RequestDetails {
+    let host = raw.authority().unwrap_or_default();
+    RequestDetails::new(
+        scheme(over_tls),
+        host,
+        raw.method_token(),
+        raw.field_lines(),
+    )
 }
 
 /// The request for handlers.

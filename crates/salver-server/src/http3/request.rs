@@ -303,21 +303,29 @@ impl RequestTask {
             self.charge.set(self.charge.bytes() + record.memory());
         }
         let context = &connection.shared.context;
-        let (request, lines) = engine_request(head);
+        let (request, more) = engine_request(head);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer {
                 address: canonical(connection.quic.remote_address()),
                 over_tls: true,
             };
             let version = http::Version::HTTP_3;
-            to_http_request(version, &request, path, lines.iter(), content, Some(peer))
+            to_http_request(
+                version,
+                &request,
+                path,
+                more.lines.iter(),
+                content,
+                Some(peer),
+            )
         };
+        let details = || more.details(true, request.method);
         let now = context.clock.now();
         dispatch(
             context,
-            &connection.seat.account,
+            &connection.seat,
             &request,
-            http_request,
+            (http_request, details),
             now,
         )
     }

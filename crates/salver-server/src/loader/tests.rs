@@ -46,7 +46,7 @@ pub(crate) fn file() -> FileContent {
                 Content::File(file) => return file,
                 other => panic!("{other:?}"),
             },
-            Step::Wait(_) => panic!("nobody else loads"),
+            Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => panic!("nobody else loads"),
         }
     }
 }

@@ -33,7 +33,12 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     ),
     (
         "salver-assets",
-        &["salver-coalesce", "salver-semantics", "salver-os"],
+        &[
+            "salver-coalesce",
+            "salver-os",
+            "salver-rules",
+            "salver-semantics",
+        ],
     ),
     ("salver-tower", &["salver-assets"]),
     ("salver-embed", &["salver-assets"]),

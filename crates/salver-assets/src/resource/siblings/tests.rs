@@ -47,7 +47,9 @@ fn answer(source: Arc<dyn Source>, coding: ContentCoding) -> (String, Vec<u8>) {
                 };
                 return (coded.unwrap_or_default(), content.to_vec());
             }
-            Step::Wait(_) => panic!("nobody else loads it"),
+            Step::Wait(_) | Step::NeedDetails | Step::NeedAccess(_) => {
+                panic!("nobody else loads it")
+            }
         }
     }
 }

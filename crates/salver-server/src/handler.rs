@@ -142,11 +142,12 @@ impl Handlers {
         found.map(|(_, handler)| handler)
     }
 
-    /// The handler of a request, if the files have no better answer than `plan`.
+    /// The handler of a request, if the files have no better answer than `plan`. 204 is the answer of rules to a
+    /// preflight.
     pub(crate) fn fallback(&self, is_get_or_head: bool, plan: &ResponsePlan) -> Option<&Handler> {
         self.fallback
             .as_ref()
-            .filter(|_| !is_get_or_head || plan.status == 404)
+            .filter(|_| plan.status == 404 || !is_get_or_head && plan.status != 204)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The conventions of built sites: files of rules, pages of errors, clean URLs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use salver_assets::rules::Compat;
-use salver_assets::{Conventions, MemorySource, Mount, TrailingSlash};
+use salver_assets::{Config, Conventions, MemorySource, Mount, TrailingSlash};
 
 use crate::common::{Site, config_of, memory};
 use crate::rules::{MINUTE, status_and_location, values};
@@ -181,6 +182,48 @@ fn what_changes_on_disk_holds_for_all_that_was_made_before() {
     source.remove("_headers");
     site.advance(MINUTE);
     assert_eq!((site.get("/a", &[]).status, x()), (200, String::new()));
+}
+
+#[test]
+fn whoever_asks_after_a_change_is_answered_by_it_however_many_load() {
+    let source = Arc::new(MemorySource::new());
+    source.insert("a", "alpha", 0);
+    let mount = Mount::tree("/", Arc::clone(&source) as Arc<_>);
+    let mount = mount.with_conventions(Conventions::default());
+    // Every request compares, and none takes what another one saw before.
+    let site = Site::new(Config {
+        revalidate: Duration::ZERO,
+        coalesce: false,
+        ..config_of(mount)
+    });
+    let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut asked = 0;
+                while !done.load(Ordering::Acquire) || asked < 20 {
+                    let least = written.load(Ordering::Acquire);
+                    let answer = site.get("/a", &[]);
+                    let found = answer.field("x-a").parse().unwrap_or(0);
+                    assert!(found >= least, "{found} of {least}");
+                    let moved = site.get("/m", &[]);
+                    if moved.status != 404 {
+                        let to = moved.field("Location").trim_start_matches('/').to_owned();
+                        assert!(to.parse::<u64>().unwrap() >= least);
+                    }
+                    asked += 1;
+                }
+            });
+        }
+        for number in 1..=200_u64 {
+            source.insert("_redirects", format!("/m /{number}\n"), 0);
+            source.insert("_headers", format!("/*\n  X-A: {number}\n"), 0);
+            written.store(number, Ordering::Release);
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Release);
+    });
+    assert_eq!(site.get("/a", &[]).field("x-a"), "200");
 }
 
 #[test]

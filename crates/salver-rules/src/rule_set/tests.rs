@@ -256,6 +256,36 @@ fn other_origins() {
 }
 
 #[test]
+fn request_fields_that_are_read() {
+    let of = |actions: Vec<Action>, fields: &[&str]| {
+        let is_there = |name: &&str| ((*name).to_owned(), FieldTest::Present);
+        let rules = [Rule {
+            when: Condition {
+                fields: fields.iter().map(is_there).collect(),
+                ..pattern("/a/*")
+            },
+            actions,
+            ..Rule::default()
+        }];
+        let rules = RuleSet::compile(&rules).unwrap();
+        let names = rules.for_path(b"/a/b").request_fields().join(" ");
+        assert_eq!(rules.for_path(b"/b").request_fields(), [""; 0]);
+        (names, rules.reads_request_fields())
+    };
+    let x = || vec![set("x", "1")];
+    assert_eq!(of(x(), &[]), (String::new(), false));
+    assert_eq!(
+        of(x(), &["Save-Data", "DPR"]),
+        ("dpr save-data".to_owned(), true)
+    );
+    // That of a preflight is no condition.
+    assert_eq!(
+        of(vec![Action::Cors(Cors::default())], &[]),
+        (String::new(), true)
+    );
+}
+
+#[test]
 fn passwords_and_error_pages() {
     let auth = |realm: &str| {
         let hash = format!("$2b$12${}", "a".repeat(53));

@@ -174,6 +174,29 @@ fn rules_that_ask_the_request() {
 }
 
 #[test]
+fn a_preflight_is_answered_by_rules_before_a_handler() {
+    let site = Site::with(&[("a", b"alpha")]);
+    let rules = rules(&[(path("/a"), vec![Action::Cors(Cors::default())])]);
+    let builder = || {
+        let server: Builder = Server::builder();
+        let server = server.directory("/", site.root()).rules(Arc::clone(&rules));
+        server.handler(|_| async { http::Response::new("handler") })
+    };
+    over_all(builder, async |over| {
+        let asks = [
+            ("origin", "https://b.test"),
+            ("access-control-request-method", "GET"),
+        ];
+        for (target, expected) in [("/a", 204), ("/b", 200)] {
+            let answer = over.ask("OPTIONS", target, &asks, b"").await;
+            assert_eq!(answer.0, expected, "{target}");
+        }
+        let shared = get(&over, "/a").await;
+        assert_eq!(value(&shared, "access-control-allow-origin"), "*");
+    });
+}
+
+#[test]
 fn hosts_are_conditions_of_files_too() {
     let site = Site::with(&[
         (

@@ -232,6 +232,29 @@ fn a_directory_is_served_without_a_word_more() {
 }
 
 #[test]
+fn a_built_site_is_served_by_its_own_files_and_their_faults_are_said() {
+    let root = site(&[
+        ("_headers", "/*\n  X-A: 1\n  ETag: \"mine\"\n"),
+        ("_redirects", "/old/* /new/:splat 301\n"),
+        ("404.html", "lost"),
+        ("new/x", "here"),
+    ]);
+    let mut server = Running::start(root.path(), &[]);
+    let (status, head, content) = server.get("/new/x", "");
+    assert_eq!((status, &*content), (200, &b"here"[..]));
+    assert!(head.contains("\r\nx-a: 1\r\n"), "{head}");
+    assert!(head.contains("\r\nX-Content-Type-Options: nosniff\r\n"));
+    let line = server.wait_for_line("/_headers");
+    assert!(line.contains("line 3") && line.contains("etag"), "{line}");
+    let (status, head, _) = server.get("/old/x", "");
+    assert_eq!(status, 301);
+    assert!(head.contains("\r\nLocation: /new/x\r\n"), "{head}");
+    let (status, _, content) = server.get("/_headers", "");
+    assert_eq!((status, &*content), (404, &b"lost"[..]));
+    stop(server);
+}
+
+#[test]
 fn a_mount_beside_the_current_directory_is_noted() {
     let root = site(&[("index.html", "here"), ("static/x", "x")]);
     let note = "/ shows the current directory";

@@ -310,23 +310,6 @@ impl Engine {
         self.load(request, path, wanted, now, progress)
     }
 
-    /// The answer that this entry gave, with how the cache had it.
-    #[inline]
-    fn with_cache_state(
-        &self,
-        mut step: Step,
-        entry: &Arc<CacheEntry>,
-        progress: RequestProgress,
-    ) -> Step {
-        let is_cached = || self.shared.is_cached(&entry.key);
-        if let Step::Respond(plan) = &mut step
-            && plan.cache_state.is_none()
-        {
-            plan.cache_state = Some(progress.cache_state(entry, is_cached));
-        }
-        step
-    }
-
     /// Begins a load, or joins one that is under way.
     fn load(
         &self,

@@ -19,6 +19,23 @@ use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 
 impl Engine {
+    /// The answer that this entry gave, with how the cache had it.
+    #[inline]
+    pub(crate) fn with_cache_state(
+        &self,
+        mut step: Step,
+        entry: &Arc<CacheEntry>,
+        progress: RequestProgress,
+    ) -> Step {
+        let is_cached = || self.shared.is_cached(&entry.key);
+        if let Step::Respond(plan) = &mut step
+            && plan.cache_state.is_none()
+        {
+            plan.cache_state = Some(progress.cache_state(entry, is_cached));
+        }
+        step
+    }
+
     /// Answers from an entry that has no content.
     pub(crate) fn answer_without_file(
         &self,

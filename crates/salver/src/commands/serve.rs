@@ -184,9 +184,9 @@ fn print(
         "bytes": bytes,
         "open_files": open_files,
     });
-    if let Some(logged) = logged {
-        line["log_lines"] = logged.lines.into();
-        line["log_dropped"] = logged.dropped.into();
+    if let (Some(logged), Some(line)) = (logged, line.as_object_mut()) {
+        line.insert("log_lines".to_owned(), logged.lines.into());
+        line.insert("log_dropped".to_owned(), logged.dropped.into());
     }
     writeln!(io::stdout(), "{line}").map_err(failed("standard output"))
 }

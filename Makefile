@@ -8,7 +8,7 @@ BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged.
 STEPS := msrv bench-test lint unit docs
-MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke settings-judges log-judges rules-judges
+MORE_STEPS := apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke settings-judges
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve

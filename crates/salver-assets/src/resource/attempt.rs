@@ -17,6 +17,7 @@ use crate::resource::load::{Load, PausedAttempt};
 use crate::resource::locate::{Found, locate};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::siblings::Siblings;
+use crate::source::growth::Sample;
 use crate::source::snapshot::{ReadContext, settle};
 use crate::source::{Identity, Opened, Patience, Reader, View};
 use crate::strategy::{Way, way};
@@ -87,7 +88,15 @@ impl Load {
             grows: match &*found {
                 Found::File(file) => {
                     let mut growth = self.retry.growth.borrow_mut();
-                    growth.look(self.known_to_grow(), &file.identity)
+                    // It may be longer still when it is opened.
+                    let growing = ReadContext {
+                        grows: true,
+                        ..context
+                    };
+                    growth.look(self.known_to_grow(), &file.identity, |length| {
+                        let opened = files.open(&file.path, &file.identity, growing)?;
+                        Ok::<_, Stop>(Sample::take(&opened, length, patience)?)
+                    })?
                 }
                 Found::Directory | Found::Missing => false,
             },

@@ -2,14 +2,18 @@
 //!
 //! One that is appended to all the time never rests, and there is nothing to wait for: its bytes up to the
 //! length that it had at a look are a state of it. But a version that is being written from its start
-//! grows, too, and half of it is no version. What tells them apart is time: a file that has done nothing but
-//! grow for a while is taken for one that goes on so. The proof that its beginning stays what it was comes
-//! with reading it (`snapshot.rs`) and sending it (`file_content.rs`).
+//! grows, too, and half of it is no version; and each version may be longer than the one before. What tells them
+//! apart is time, and what stays: a file that has done nothing but grow for a while, and still has what it had, is
+//! taken for one that goes on so. The proof that all of its beginning stays comes with reading it (`snapshot.rs`)
+//! and sending it (`file_content.rs`).
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use crate::source::Identity;
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::source::identity::{changed_within, has_grown};
+use crate::source::{Identity, Opened, Patience};
 
 /// The time for which a file has to be seen growing, and the number of times.
 const SEEN_FOR: Duration = Duration::from_millis(500);
@@ -27,36 +31,80 @@ struct Sighting {
     first: Instant,
     last: Identity,
     times: u32,
+    /// What the file had up to the length of the last look, if that was seen to be a greater one.
+    sample: Option<Sample>,
+}
+
+/// A hash of the first and the last bytes of what a file holds up to some length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample(u128);
+
+/// The bytes of a sample at either end.
+const SAMPLED: usize = 4096;
+
+impl Sample {
+    /// The sample up to `length`; `None` if the file is shorter.
+    ///
+    /// # Errors
+    /// `WouldBlock` if it would wait and must not; else the file's error.
+    pub(crate) fn take(file: &Opened, length: u64, patience: Patience) -> io::Result<Option<Self>> {
+        let count = usize::try_from(length).unwrap_or(usize::MAX).min(SAMPLED);
+        let mut bytes = [0; SAMPLED];
+        let bytes = bytes.get_mut(..count).unwrap_or_default();
+        let last = length - u64::try_from(count).unwrap_or(length);
+        let mut hasher = Xxh3::default();
+        for offset in [0, last] {
+            if file.reader.read_at(bytes, offset, patience)? < count {
+                return Ok(None);
+            }
+            hasher.update(bytes);
+        }
+        Ok(Some(Sample(hasher.digest128())))
+    }
 }
 
 impl Growth {
     /// Records one look at the file and returns whether it is taken for one that grows. `known` is the
-    /// identity under which it was known to grow before the load.
-    pub(crate) fn look(&mut self, known: Option<&Identity>, identity: &Identity) -> bool {
+    /// identity under which it was known to grow before the load; `sample` takes a [`Sample`] up to a length.
+    ///
+    /// # Errors
+    /// Those of `sample`, which is only asked once the file is longer than it was.
+    pub(crate) fn look<E>(
+        &mut self,
+        known: Option<&Identity>,
+        identity: &Identity,
+        sample: impl Fn(u64) -> Result<Option<Sample>, E>,
+    ) -> Result<bool, E> {
         if let Some(known) = known
             && (known == identity || has_grown(known, identity))
             && changed_within(identity, KNOWN_FOR)
         {
-            return true;
+            return Ok(true);
         }
         let now = Instant::now();
         match &mut self.0 {
             Some(seen) if seen.last == *identity => {}
-            Some(seen) if has_grown(&seen.last, identity) => {
+            Some(seen)
+                if has_grown(&seen.last, identity)
+                    && (seen.times == 0
+                        || seen.sample.is_some() && seen.sample == sample(seen.last.length)?) =>
+            {
                 seen.last = *identity;
                 seen.times += 1;
+                seen.sample = sample(identity.length)?;
             }
             seen => {
                 *seen = Some(Sighting {
                     first: now,
                     last: *identity,
                     times: 0,
+                    sample: None,
                 });
             }
         }
-        self.0.as_ref().is_some_and(|seen| {
+        Ok(self.0.as_ref().is_some_and(|seen| {
             seen.times >= SEEN_TIMES && now.duration_since(seen.first) >= SEEN_FOR
-        })
+        }))
     }
 }
 
@@ -79,15 +127,75 @@ mod tests {
         }
     }
 
+    /// Looks at the file each time that it is longer, with what it holds, until it would count as growing.
+    fn look_long(growth: &mut Growth, content: impl Fn(i64) -> Vec<u8>) -> bool {
+        let before = Instant::now();
+        let mut grows = false;
+        for step in 0_i64.. {
+            let long_enough = before.elapsed() >= SEEN_FOR && step > 5;
+            let bytes = content(step);
+            let length = u64::try_from(bytes.len()).unwrap();
+            let opened = Opened {
+                metadata: crate::source::Metadata {
+                    identity: identity(length, step),
+                    kind: crate::source::Kind::File,
+                },
+                reader: crate::source::Reader::Memory(bytes.into()),
+                local: true,
+            };
+            let sample = |length| Sample::take(&opened, length, Patience::MayWait);
+            grows = growth.look(None, &identity(length, step), sample).unwrap();
+            if long_enough {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        grows
+    }
+
+    #[test]
+    fn what_grows_keeps_what_it_had() {
+        let length = |step: i64| 20_000 + usize::try_from(step).unwrap();
+        assert!(look_long(&mut Growth::default(), |step| vec![
+            b'x';
+            length(step)
+        ]));
+        let other = |step: i64| u8::try_from(step % 200).unwrap();
+        assert!(!look_long(&mut Growth::default(), |step| vec![
+            other(step);
+            length(step)
+        ]));
+        let end = |step: i64| {
+            let mut bytes = vec![b'x'; length(step)];
+            bytes[10_000..].fill(other(step));
+            bytes
+        };
+        assert!(
+            !look_long(&mut Growth::default(), end),
+            "a new version with the same head"
+        );
+        let first = |step: i64| {
+            let mut bytes = vec![b'x'; length(step)];
+            bytes[0] = other(step);
+            bytes
+        };
+        assert!(
+            !look_long(&mut Growth::default(), first),
+            "a new version with the same end"
+        );
+    }
+
     #[test]
     fn growing_takes_time_and_nothing_but_growth() {
         let mut growth = Growth::default();
         let before = Instant::now();
-        assert!(!growth.look(None, &identity(10, 0)));
+        let same = |_| Ok::<_, io::Error>(Some(Sample(0)));
+        let mut look = |identity: &Identity| growth.look(None, identity, same).unwrap();
+        assert!(!look(&identity(10, 0)));
         let after = Instant::now();
         for step in 1_i64.. {
             let long_enough = after.elapsed() >= SEEN_FOR && step > 1;
-            let grows = growth.look(None, &identity(10 + u64::try_from(step).unwrap(), step));
+            let grows = look(&identity(10 + u64::try_from(step).unwrap(), step));
             assert!(!grows || before.elapsed() >= SEEN_FOR, "too soon");
             if long_enough {
                 assert!(grows);
@@ -95,7 +203,7 @@ mod tests {
             }
             std::thread::yield_now();
         }
-        assert!(!growth.look(None, &identity(5, i64::MAX)), "it was cut");
-        assert!(!growth.look(None, &identity(5, i64::MAX)), "it rests");
+        assert!(!look(&identity(5, i64::MAX)), "it was cut");
+        assert!(!look(&identity(5, i64::MAX)), "it rests");
     }
 }

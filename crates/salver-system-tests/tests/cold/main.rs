@@ -392,7 +392,9 @@ fn hot_files_stay_as_quick_as_without_cold_ones() {
             judged(case, effort, is_kept);
         }
     }
+    let is_held_up =
+        |figures: &Figures| figures.beside > figures.alone.max(usual).mul_f64(4.0 * FACTOR);
     for case in UNASKED {
-        judged(case, effort, |figures| figures.ratio > 10.0 * FACTOR);
+        judged(case, effort, is_held_up);
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::net::TcpStream;
 
-use crate::seats::ClientKey;
+use crate::seats::Seat;
 use crate::versions::Versions;
 
 /// The certificates of a server and what its handshakes share.
@@ -26,7 +26,7 @@ impl OverTcp {
         &self,
         _: &C,
         _: TcpStream,
-        _: ClientKey,
+        _: &Seat,
     ) -> Option<(TcpStream, Versions)> {
         match *self {}
     }

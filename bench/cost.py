@@ -43,6 +43,7 @@ FEATURES = {
     },
     "salver-server": {
         "salver-server alone": (),
+        "`basic-auth`": ("basic-auth",),
         "`tls`": ("tls",),
         "`tls`, `self-signed`": ("self-signed",),
         "`tls`, `http3`": ("http3",),

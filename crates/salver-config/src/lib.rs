@@ -10,6 +10,7 @@
 
 mod completions;
 mod configuration;
+pub mod conventions;
 mod document;
 mod environment;
 mod fault;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::conventions::{CleanUrls, Compat, TrailingSlash};
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
@@ -43,6 +44,9 @@ pub struct Site {
     pub precompressed: Setting<Codings>,
     pub dotfiles: Setting<bool>,
     pub symlinks: Setting<Symlinks>,
+    pub compat: Setting<Compat>,
+    pub clean_urls: Setting<CleanUrls>,
+    pub trailing_slash: Setting<TrailingSlash>,
     pub cache: Setting<bool>,
     pub tls_cert: Setting<Vec<PathBuf>>,
     pub tls_key: Setting<Vec<PathBuf>>,
@@ -122,6 +126,28 @@ impl Site {
                 flag: "symlinks",
                 default: "beneath",
                 help: "Which symbolic links are followed: none, those that stay beneath their directory, or any",
+                ..CONTENT
+            }),
+            compat: from.one(choice(), Row {
+                key: "compat",
+                flag: "compat",
+                default: "netlify",
+                help: "Whose _headers and _redirects in the root of a directory are obeyed: those of netlify or \
+                       cloudflare; none serves them as files",
+                ..CONTENT
+            }),
+            clean_urls: from.one(choice(), Row {
+                key: "clean-urls",
+                flag: "clean-urls",
+                default: "off",
+                help: "auto: the page about.html is /about, and /about.html leads there",
+                ..CONTENT
+            }),
+            trailing_slash: from.one(choice(), Row {
+                key: "trailing-slash",
+                flag: "trailing-slash",
+                default: "auto",
+                help: "With clean URLs, the slash at the end of a page's path: as the page is on disk, always or never",
                 ..CONTENT
             }),
             cache: from.switch(Row {

@@ -11,6 +11,7 @@ mod access_log;
 pub mod banner;
 pub mod command_line;
 pub mod commands;
+mod conventions;
 pub mod failure;
 pub mod flags;
 mod hosts;

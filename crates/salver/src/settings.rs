@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use salver_assets::source::Kind;
 use salver_assets::strategy::{self, Transport};
-use salver_assets::{Config, ContentCoding, Conventions, DirectorySource, Mount, Symlinks};
+use salver_assets::{Config, ContentCoding, DirectorySource, Mount, Symlinks};
 use salver_bench::environment::Environment;
+use salver_config::conventions::CleanUrls;
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
 use crate::access_log::{log_settings, proxies};
+use crate::conventions::with_conventions;
 use crate::failure::Failure;
 use crate::listening::{Listening, listen};
 use crate::roots::{absolute, has_file, kind, neither, open};
@@ -91,18 +93,25 @@ impl Settings {
             statistics: *configured.statistics,
             quiet: *configured.quiet,
         };
-        settings.warn_of_sizes(configured, site);
+        settings.warn_of_settings(configured, site);
         settings.add_root(site)?;
         for (mounts, is_cached) in [(&site.mount, true), (&site.mount_plain, false)] {
             for mount in mounts.iter() {
-                let added = settings.add_mount(mount, is_cached, links(site));
+                let added = settings.add_mount(mount, is_cached, site);
                 added.map_err(|failure| of_mount(&mounts.name(), mount, failure))?;
             }
         }
         Ok(settings)
     }
 
-    fn warn_of_sizes(&mut self, server: &Server, site: &Site) {
+    fn warn_of_settings(&mut self, server: &Server, site: &Site) {
+        if site.trailing_slash.is_said() && *site.clean_urls == CleanUrls::Off {
+            self.warnings.push(format!(
+                "{} does nothing without {}",
+                site.trailing_slash.name(),
+                site.clean_urls.name()
+            ));
+        }
         let size_name = server.cache_size.name();
         if !*site.cache {
             if *server.prewarm {
@@ -149,7 +158,7 @@ impl Settings {
                  that is not meant"
             ));
         }
-        self.add_tree("/", path, source, fallback, true);
+        self.add_tree(site, "/", path, source, fallback, true);
         Ok(())
     }
 
@@ -173,14 +182,14 @@ impl Settings {
         &mut self,
         mount: &values::Mount,
         cached: bool,
-        links: Symlinks,
+        site: &Site,
     ) -> Result<(), Failure> {
         let values::Mount { prefix, path } = mount;
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
-                let source = open(&self.engine, &path, links)?;
-                self.add_tree(prefix, path, source, None, cached);
+                let source = open(&self.engine, &path, links(site))?;
+                self.add_tree(site, prefix, path, source, None, cached);
             }
             Kind::File => {
                 let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -213,6 +222,7 @@ impl Settings {
     /// Adds a tree and says what it will be like to visit it.
     fn add_tree(
         &mut self,
+        site: &Site,
         prefix: &str,
         path: PathBuf,
         source: DirectorySource,
@@ -233,8 +243,7 @@ impl Settings {
                 "{prefix}{slash} is answered 404: no {names} in {path:?}"
             ));
         }
-        let mount = Mount::tree(prefix, Arc::new(source));
-        let mut mount = mount.with_conventions(Conventions::default());
+        let mut mount = with_conventions(Mount::tree(prefix, Arc::new(source)), site);
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);
         }

@@ -129,10 +129,9 @@ mod tests {
 
     /// Looks at the file each time that it is longer, with what it holds, until it would count as growing.
     fn look_long(growth: &mut Growth, content: impl Fn(i64) -> Vec<u8>) -> bool {
-        let before = Instant::now();
-        let mut grows = false;
+        let mut first = None;
         for step in 0_i64.. {
-            let long_enough = before.elapsed() >= SEEN_FOR && step > 5;
+            let since_first = first.map_or(Duration::ZERO, |first: Instant| first.elapsed());
             let bytes = content(step);
             let length = u64::try_from(bytes.len()).unwrap();
             let opened = Opened {
@@ -144,13 +143,14 @@ mod tests {
                 local: true,
             };
             let sample = |length| Sample::take(&opened, length, Patience::MayWait);
-            grows = growth.look(None, &identity(length, step), sample).unwrap();
-            if long_enough {
-                break;
+            let grows = growth.look(None, &identity(length, step), sample).unwrap();
+            first.get_or_insert_with(Instant::now);
+            if since_first >= SEEN_FOR && step > 2 {
+                return grows;
             }
             std::thread::yield_now();
         }
-        grows
+        panic!("it goes on until it has seen enough")
     }
 
     #[test]

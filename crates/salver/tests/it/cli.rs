@@ -72,6 +72,9 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
     check(&["--cache-size", "1"], &["--cache-size", "64KiB"]);
     check(&["--precompressed", "brotli"], &["brotli", "br,zstd,gzip"]);
     check(&["--symlinks", "all"], &["none, beneath, any"]);
+    check(&["--compat", "vercel"], &["netlify, cloudflare, none"]);
+    check(&["--clean-urls", "on"], &["auto, off"]);
+    check(&["--trailing-slash", "no"], &["auto, always, never"]);
     check(&["--index", "a/b"], &["--index", "index.html"]);
     check(&["--spa=../x"], &["--spa", "beneath the root"]);
     check(&["--mount", root], &["--mount", "PREFIX=DIR"]);

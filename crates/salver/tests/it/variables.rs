@@ -6,7 +6,7 @@ use salver::flags::{Cli, Command, command};
 use salver_config::Environment;
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
-const VALUES: [&str; 11] = [
+const VALUES: [&str; 14] = [
     "7",
     "7s",
     "7MiB",
@@ -18,6 +18,9 @@ const VALUES: [&str; 11] = [
     "/dev/null",
     "json",
     "forwarded",
+    "cloudflare",
+    "auto",
+    "always",
 ];
 
 /// What is meant by these arguments of `serve` and these variables.

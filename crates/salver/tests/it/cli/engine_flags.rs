@@ -13,6 +13,8 @@ fn flags_reach_the_engine() {
         ("a.js", "let a = 1;"),
         ("a.js.gz", "no gzip"),
         ("sub/in.txt", "in"),
+        ("about.html", "about"),
+        ("_redirects", "/a/* /a.js 301\n"),
     ]);
     symlink("a.js", root.path().join("inner.js")).unwrap();
     symlink("/etc/passwd", root.path().join("outer")).unwrap();
@@ -25,6 +27,17 @@ fn flags_reach_the_engine() {
     check(&["--symlinks", "none"], "/inner.js", 404);
     check(&["--symlinks", "any"], "/outer", 200);
     check(&[], "/some/view", 404);
+    check(&[], "/_redirects", 404);
+    check(&["--compat", "none"], "/_redirects", 200);
+    check(&[], "/a", 301);
+    check(&["--compat", "cloudflare"], "/a", 404);
+    check(&["--compat", "none"], "/a/b", 404);
+    check(&[], "/about", 404);
+    check(&["--clean-urls", "auto"], "/about", 200);
+    check(&["--clean-urls", "auto"], "/about.html", 308);
+    let always = ["--clean-urls", "auto", "--trailing-slash", "always"];
+    check(&always, "/about", 308);
+    check(&always, "/about/", 200);
     check(&["--spa"], "/some/view", 200);
     check(&["--spa"], "/missing.js", 404);
     check(&["--spa=sub/in.txt"], "/some/view", 200);

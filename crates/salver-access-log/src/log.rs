@@ -145,6 +145,11 @@ impl AccessLog {
         }
     }
 
+    /// True if both are one log.
+    pub fn is_same(&self, other: &AccessLog) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// What became of its entries so far.
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()

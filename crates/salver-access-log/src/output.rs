@@ -61,6 +61,7 @@ impl Output {
         Ok(match &settings.destination {
             Destination::File(path) => Output::File(LogFile::open(path.clone())?),
             Destination::StandardOutput => Output::Pipe(Pipe::standard_output()?),
+            Destination::StandardError => Output::Pipe(Pipe::standard_error()?),
             Destination::UnixStream(path) => Output::Stream(Stream::new(path)?),
             Destination::UnixDatagram(path) => {
                 Output::Datagrams(Datagrams::new(Peer::unix(path)?, Frame::Line))

@@ -42,6 +42,8 @@ pub enum Destination {
     File(PathBuf),
     /// Standard output.
     StandardOutput,
+    /// Standard error.
+    StandardError,
     /// A Unix stream socket that somebody listens on; lines as in a file.
     UnixStream(PathBuf),
     /// A Unix datagram socket; each line is a datagram, without its line feed.
@@ -55,6 +57,7 @@ impl fmt::Display for Destination {
         match self {
             Destination::File(path) => write!(f, "{}", path.display()),
             Destination::StandardOutput => f.write_str("standard output"),
+            Destination::StandardError => f.write_str("standard error"),
             Destination::UnixStream(path) | Destination::UnixDatagram(path) => {
                 write!(f, "the socket {}", path.display())
             }

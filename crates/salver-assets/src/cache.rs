@@ -5,6 +5,7 @@ use std::time::Duration;
 
 pub(crate) mod bounded;
 pub(crate) mod content_memory;
+pub(crate) mod key;
 pub(crate) mod open_files;
 pub(crate) mod policy;
 pub(crate) mod recent_checks;

@@ -10,13 +10,16 @@ use salver_os::Symlinks;
 use salver_rules::RuleSet;
 use salver_semantics::coding::ContentCoding;
 
+use crate::alternative::Alternative;
 use crate::cache_control::CacheControl;
 use crate::conventions::{Conventions, TrailingSlash};
 use crate::events::Observer;
+use crate::listing::Listing;
 use crate::path::{RequestPath, path_of_key};
 use crate::source::Source;
 use crate::source::directory::DirectorySource;
 use crate::strategy::{Transport, cache_max_file};
+use crate::variables::PageVariables;
 
 /// A source and where it appears.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct Mount {
     rules: Option<Arc<RuleSet>>,
     conventions: Option<Conventions>,
     pub(crate) clean_urls: Option<TrailingSlash>,
+    listing: Option<Listing>,
+    pub(crate) variables: Option<Arc<PageVariables>>,
 }
 
 /// The part of its source that a mount shows.
@@ -60,6 +65,8 @@ impl Mount {
             rules: None,
             conventions: None,
             clean_urls: None,
+            listing: None,
+            variables: None,
         }
     }
 
@@ -99,6 +106,27 @@ impl Mount {
         self
     }
 
+    /// Answers a directory of this tree that has no index by a listing of what it holds. Default: it is not found.
+    /// Names that begin with a dot and [files of rules](Self::with_conventions) are listed only where they are served,
+    /// links only where they may be followed.
+    pub fn with_listing(mut self, listing: Listing) -> Self {
+        self.listing = Some(listing);
+        self
+    }
+
+    /// The listing of its directories, if they have one. One file has none.
+    pub(crate) fn listing(&self) -> Option<&Listing> {
+        let is_tree = matches!(self.target, MountTarget::Tree);
+        self.listing.as_ref().filter(|_| is_tree)
+    }
+
+    /// Puts these variables into the HTML pages of this tree, in the place of `[[env.NAME]]`. Such a page has an entity
+    /// tag of its own and no precompressed siblings; one without placeholders is sent as it is.
+    pub fn with_page_variables(mut self, variables: Arc<PageVariables>) -> Self {
+        self.variables = Some(variables);
+        self
+    }
+
     /// The rules that it was given.
     pub(crate) fn rules(&self) -> Option<&Arc<RuleSet>> {
         self.rules.as_ref()
@@ -114,6 +142,8 @@ impl Mount {
 /// The settings of an engine. [`Config::default`] has no mounts.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The name of the site, before paths in the log, where there are several. Default: none.
+    pub name: String,
     /// The trees that are served; the longest prefix wins. At least one.
     pub mounts: Vec<Mount>,
     /// Names that stand for a directory, the first that is there wins. Default: `index.html`.
@@ -122,7 +152,11 @@ pub struct Config {
     /// decoded to its original: by this crate, which has a feature for each coding, or before, as
     /// [`embedded!`](crate::embedded) trees are. Others are passed by. Default: br, zstd, gzip.
     pub precompressed: Vec<ContentCoding>,
-    /// Bytes that the memory cache may hold: content, heads and bookkeeping. Default: 256 MiB.
+    /// The media types of files beside their originals that are looked for, the best first: one is sent to clients
+    /// whose Accept names its type and wants no other more. Default: none.
+    pub negotiate: Vec<Alternative>,
+    /// Bytes that the memory cache may hold: content, heads and bookkeeping. An engine
+    /// [beside](crate::Engine::beside) another has the cache of that. Default: 256 MiB.
     pub cache_size: usize,
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
     /// serves as well, and sending from it spares a copy. Default: 64 KiB.
@@ -155,6 +189,9 @@ pub struct Config {
     pub nosniff: bool,
     /// The observer of the cache's events. Default: none.
     pub observer: Option<Arc<dyn Observer>>,
+    /// True if the log says each refusal and each failure, and not each once and few in a minute: for somebody who
+    /// watches. Default: no.
+    pub log_each: bool,
     /// True if requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
 }
@@ -162,9 +199,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
+            name: String::new(),
             mounts: Vec::new(),
             index: vec!["index.html".to_owned()],
             precompressed: ContentCoding::CODED.to_vec(),
+            negotiate: Vec::new(),
             cache_size: 256 * 1024 * 1024,
             cache_max_file: cache_max_file(Transport::KernelSends),
             cache: true,
@@ -177,6 +216,7 @@ impl Default for Config {
             cache_control: CacheControl::default(),
             nosniff: true,
             observer: None,
+            log_each: false,
             coalesce: true,
         }
     }
@@ -184,7 +224,7 @@ impl Default for Config {
 
 /// Content may take at most this share of the cache, so that a file in all its codings does not
 /// take more than a quarter.
-const MOST_OF_CACHE: usize = 16;
+pub(crate) const MOST_OF_CACHE: usize = 16;
 
 impl Config {
     /// Opens a directory to be mounted, whose own path is resolved anew as often as
@@ -193,7 +233,11 @@ impl Config {
     /// # Errors
     /// As [`DirectorySource::open`].
     pub fn open_directory(&self, path: &Path, symlinks: Symlinks) -> io::Result<DirectorySource> {
-        DirectorySource::open(path, symlinks, self.revalidate)
+        let source = DirectorySource::open(path, symlinks, self.revalidate)?;
+        Ok(match self.log_each {
+            true => source.with_log_of_each(),
+            false => source,
+        })
     }
 
     /// The longest content that is kept in memory, in bytes: `cache_max_file`, but no more than a
@@ -278,6 +322,11 @@ impl Mounts {
         self.by_prefix
             .iter()
             .map(|(prefix, mount)| (&**prefix, mount))
+    }
+
+    /// True if any mount lists its directories.
+    pub(crate) fn have_listings(&self) -> bool {
+        self.iter().any(|(_, mount)| mount.listing().is_some())
     }
 
     /// True if what is at `path`, which is normalised, may be kept.

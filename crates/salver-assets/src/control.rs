@@ -1,18 +1,19 @@
-//! Control of a running engine: invalidate, pause, hold fewer files, and read the statistics.
+//! Control of a running engine: put another beside it, invalidate, pause, hold fewer files, and read the statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::answer::file_content::FileContent;
-use crate::cache::policy::CacheKey;
-use crate::config::MountMatch;
+use crate::cache::key::CacheKey;
+use crate::config::{Config, ConfigError, MountMatch};
 use crate::conventions::HTML;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
 use crate::path::{RequestPath, file_name, path_of_key};
 use crate::resource::check_table::SiblingCheck;
+use crate::resource::engine_pool::EnginePool;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::LoadKey;
@@ -21,10 +22,29 @@ use crate::resource::locate::original;
 use crate::source::Patience;
 
 impl Engine {
-    /// The counters, and the present size of the cache.
+    /// An engine for another site, beside this one: both have the one cache, with the
+    /// [`cache_size`](Config::cache_size), the [`open_files`](Config::open_files) and the
+    /// [statistics](Self::statistics) of the first, and neither is ever answered with what the other has. What is
+    /// said here of a pause, of limits and of who performs checks of siblings is said to all of them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn beside(&self, config: Config) -> Result<Self, ConfigError> {
+        Engine::in_pool(Arc::clone(&self.shared.pool), config)
+    }
+
+    pub(crate) fn in_pool(pool: Arc<EnginePool>, config: Config) -> Result<Self, ConfigError> {
+        let state = EngineState::new(config, pool, Engine::load_again)?;
+        Ok(Engine {
+            shared: Arc::new(state),
+            exact: false,
+        })
+    }
+
+    /// The counters and the present size of the cache, of all engines [beside](Self::beside) it together.
     pub fn statistics(&self) -> Statistics {
-        let counters = &self.shared.counters;
-        let (entries, bytes) = self.shared.memory.size();
+        let counters = &self.shared.pool.counters;
+        let (entries, bytes) = self.shared.pool.memory.size();
         Statistics {
             hits: counters.hits.get(),
             misses: counters.misses.get(),
@@ -36,22 +56,25 @@ impl Engine {
             rulings: counters.rulings.get(),
             entries: u64::try_from(entries).unwrap_or(u64::MAX),
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            open_files: u64::try_from(self.shared.open_files.len()).unwrap_or(u64::MAX),
+            open_files: u64::try_from(self.shared.pool.open_files.len()).unwrap_or(u64::MAX),
         }
     }
 
-    /// Invalidates everything that is cached, open files and digests included.
+    /// Invalidates everything that is cached, open files and digests included; of engines [beside](Self::beside) it the
+    /// open files and digests alone, which cost them no more than to open and read again.
     ///
     /// Here and below: a request that comes afterwards looks at the disk. What is being loaded
     /// at the moment still answers those who wait for it already, and nobody else: it is not kept.
-    pub fn clear(&self) {
+    /// Returns the number of entries that went.
+    pub fn clear(&self) -> usize {
         let shared = &*self.shared;
         // First of all, so that no load which began before can put back what is let go of.
         shared.flights.forget(|_| true);
-        let entries = shared.memory.clear();
-        shared.open_files.clear();
-        shared.digests.clear();
+        let entries = shared.pool.memory.take(|entry| shared.has(entry)).len();
+        shared.pool.open_files.clear();
+        shared.pool.digests.clear();
         shared.tell(|| Event::Cleared { entries });
+        entries
     }
 
     /// Invalidates what is cached of the file or directory at `path`, in all its roles: the file that is a
@@ -60,11 +83,17 @@ impl Engine {
     /// any of them looks at the disk.
     ///
     /// A file that appears at other paths, too (in two mounts, by a link), has to be named at each.
-    pub fn invalidate(&self, path: &RequestPath<'_>) {
+    pub fn invalidate(&self, path: &RequestPath<'_>) -> usize {
         let shared = &*self.shared;
         let path = path.as_bytes();
         let mut keys = keys_of(path, &shared.config.index);
-        let has_rules = shared.has_rules();
+        if shared.mounts.have_listings() {
+            // It stands in the listing of the directory that it is in.
+            let own = path.strip_suffix(b"/").unwrap_or(path);
+            keys.extend(own.strip_suffix(file_name(own)).map(<[u8]>::to_vec));
+        }
+        // By either a file may answer at other paths.
+        let has_rules = shared.has_rules() || self.negotiates();
         if has_rules {
             // With clean URLs it may be the page there.
             let pages: Vec<_> = keys
@@ -78,14 +107,18 @@ impl Engine {
         let gone = match has_rules {
             false => {
                 shared.flights.forget(|load| is_one(&load.path));
-                let gone = keys.iter().filter_map(|key| shared.memory.remove(key));
+                let gone = keys
+                    .iter()
+                    .filter_map(|key| shared.pool.memory.remove(shared.key(key)));
                 gone.collect()
             }
             // By rules a file may answer at any path.
             true => {
                 shared.flights.forget(|_| true);
-                let is_of = |entry: &CacheEntry| is_one(&entry.key) || self.sends_one(entry, &keys);
-                shared.memory.take(is_of)
+                let is_of = |entry: &CacheEntry| {
+                    shared.has(entry) && (is_one(&entry.key) || self.sends_one(entry, &keys))
+                };
+                shared.pool.memory.take(is_of)
             }
         };
         let entries = self.let_go(gone);
@@ -93,23 +126,26 @@ impl Engine {
             path: events::path(path),
             entries,
         });
+        entries
     }
 
     /// Invalidates what is cached at all paths that begin with `prefix`: `/blog/`, say, which stands for
     /// `/blog` as well.
-    pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) {
+    pub fn invalidate_prefix(&self, prefix: &RequestPath<'_>) -> usize {
         let shared = &*self.shared;
         let prefix = prefix.as_bytes();
         let is_beneath = |path: &[u8]| {
             path.starts_with(prefix) || prefix.strip_suffix(b"/").is_some_and(|own| own == path)
         };
         shared.flights.forget(|load| is_beneath(&load.path));
-        let gone = shared.memory.take(|entry| is_beneath(&entry.key));
+        let is_gone = |entry: &CacheEntry| shared.has(entry) && is_beneath(&entry.key);
+        let gone = shared.pool.memory.take(is_gone);
         let entries = self.let_go(gone);
         shared.tell(|| Event::InvalidatedPrefix {
             prefix: events::path(prefix),
             entries,
         });
+        entries
     }
 
     /// True if an entry sends the file that would be asked for at one of these paths.
@@ -118,8 +154,10 @@ impl Engine {
         let number = mounts.number_of(path_of_key(&entry.key).0);
         let representations = entry.resource.representations();
         number.zip(representations).is_some_and(|(number, of)| {
-            let path = mounts.path_of(number, &of.found.path);
-            paths.contains(&path)
+            let is_one = |path: &[u8]| paths.contains(&mounts.path_of(number, path));
+            let wanted = self.config().negotiate.iter();
+            let mut alternatives = wanted.filter_map(|found| found.path_for(&of.found.path));
+            is_one(&of.found.path) || alternatives.any(|path| is_one(&path))
         })
     }
 
@@ -131,8 +169,9 @@ impl Engine {
                 continue;
             };
             for representation in &representations.list {
-                shared.open_files.forget(&representation.identity);
+                shared.pool.open_files.forget(&representation.identity);
                 shared
+                    .pool
                     .digests
                     .forget(&representation.identity, representation.coding);
             }
@@ -147,49 +186,54 @@ impl Engine {
     /// What is cached stays where it is, for [`resume_cache`](Self::resume_cache); it can be
     /// invalidated meanwhile, and [`clear`](Self::clear) frees its memory.
     pub fn pause_cache(&self) {
-        if !self.shared.paused.swap(true, Ordering::Relaxed) {
+        if !self.shared.pool.paused.swap(true, Ordering::Relaxed) {
             self.shared.tell(|| Event::Paused);
         }
     }
 
     /// Uses the cache again after a pause. Its entries are compared with the disk as ever: what was last
-    /// looked at longer ago than [`Config::revalidate`](crate::Config::revalidate), before it is sent.
+    /// looked at longer ago than [`Config::revalidate`], before it is sent.
     pub fn resume_cache(&self) {
-        if self.shared.paused.swap(false, Ordering::Relaxed) {
+        if self.shared.pool.paused.swap(false, Ordering::Relaxed) {
             self.shared.tell(|| Event::Resumed);
         }
     }
 
     /// True if the cache is [paused](Self::pause_cache).
     pub fn is_paused(&self) -> bool {
-        self.shared.paused.load(Ordering::Relaxed)
+        self.shared.pool.paused.load(Ordering::Relaxed)
     }
 
     /// Closes open files that no request has used in a while. Call it about once a second; more
     /// often costs next to nothing.
     pub fn sweep(&self, now: Instant) {
         let shared = &*self.shared;
-        shared.open_files.sweep(shared.since_epoch(now));
+        shared.pool.open_files.sweep(shared.since_epoch(now));
+    }
+
+    /// True if both are one engine, with one cache.
+    pub fn is_same(&self, other: &Engine) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Keeps at most `most` files open between requests from now on, if
-    /// [`open_files`](crate::Config::open_files) says more: for a driver that knows how many
+    /// [`open_files`](Config::open_files) says more: for a driver that knows how many
     /// descriptors there are. Returns that number.
     pub fn limit_open_files(&self, most: usize) -> usize {
         let most = self.shared.config.open_files.min(most);
-        self.shared.open_files.limit(most);
+        self.shared.pool.open_files.limit(most);
         most
     }
 
     /// Limits the files that are held open for answers, those that are kept open between requests included; a
     /// load that would open one more fails as overloaded. Default: no bound.
     pub fn limit_descriptors(&self, most: usize) {
-        self.shared.open_files.limit_open(most);
+        self.shared.pool.open_files.limit_open(most);
     }
 
     /// The number of files that can still be opened for answers, at least.
     pub fn files_left(&self) -> usize {
-        self.shared.open_files.left()
+        self.shared.pool.open_files.left()
     }
 
     /// Hands checks of precompressed siblings that may take their time to `hand_over`, which sees to it that
@@ -199,7 +243,7 @@ impl Engine {
     /// Without this a load checks the siblings of its file itself, one after the other, and waits for
     /// what they wait for.
     pub fn hand_sibling_checks_to(&self, hand_over: impl Fn(SiblingCheck) + Send + Sync + 'static) {
-        self.shared.checks.hand_to(Arc::new(hand_over));
+        self.shared.pool.checks.hand_to(Arc::new(hand_over));
     }
 
     /// Loads what is kept at `key` again, where it may wait: its state on disk is the same, but something
@@ -209,7 +253,8 @@ impl Engine {
             shared: Arc::clone(shared),
             exact: true,
         };
-        let kept = shared.memory.get(&key).filter(|_| shared.is_cached(&key));
+        let kept = shared.pool.memory.get(shared.key(&key));
+        let kept = kept.filter(|_| shared.is_cached(&key));
         let (path, variant) = path_of_key(&key);
         let (Some(entry), MountMatch::Within(mount, relative)) =
             (kept, shared.mounts.find_mount(path))
@@ -221,9 +266,7 @@ impl Engine {
         let load = Load {
             shared: Arc::clone(shared),
             // Nobody waits for it.
-            leader: shared
-                .flights
-                .alone(LoadKey::of_path(CacheKey::clone(&key))),
+            leader: shared.flights.alone(LoadKey::of_path(key.clone())),
             key,
             mount,
             relative,
@@ -232,6 +275,7 @@ impl Engine {
                 entry,
                 announced: false,
             }),
+            listed: None,
             wanted: None,
             again: true,
             retry: Box::default(),
@@ -242,15 +286,15 @@ impl Engine {
         }
     }
 
-    /// The number of mounts.
+    /// The number of mounts, those of all engines [beside](Self::beside) it included.
     pub fn mount_count(&self) -> usize {
-        self.shared.config.mounts.len()
+        self.shared.pool.mounts()
     }
 
     /// Closes a file that content was to be sent from and that is no longer what it was. Nothing must have
     /// been sent of it. Begin again with the request; a load will look at the disk.
     pub fn close_file(&self, content: &FileContent) {
-        self.shared.open_files.forget(&content.identity);
+        self.shared.pool.open_files.forget(&content.identity);
     }
 }
 

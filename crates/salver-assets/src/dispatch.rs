@@ -19,25 +19,32 @@ impl Engine {
         respond: impl FnOnce(ResponsePlan) -> T,
         ask: impl FnOnce(&RequestPath<'_>, AskedKey) -> T,
     ) -> T {
-        let plan = match request.method {
+        let status = match request.method {
             Method::Get | Method::Head => match RequestPath::parse(&request.path) {
-                Ok(path) if self.hides(&path) => status_responses::not_found(),
+                Ok(path) if self.hides(&path) => 404,
                 Ok(path) => return ask(&path, AskedKey::Path),
-                Err(error) => status_responses::malformed(error),
+                Err(error) => error.status(),
             },
             Method::Options => match RequestPath::parse(&request.path) {
                 Ok(path) if self.has_rules_at(&path) => return ask(&path, AskedKey::Options),
-                Ok(_) | Err(_) => status_responses::options(),
+                Ok(_) | Err(_) => return respond(status_responses::options()),
             },
             Method::Post
             | Method::Put
             | Method::Delete
             | Method::Patch
             | Method::Connect
-            | Method::Trace => status_responses::not_allowed(),
-            Method::Other => status_responses::not_implemented(),
+            | Method::Trace => 405,
+            Method::Other => 501,
         };
-        respond(plan.for_method(request.method))
+        if self.shared.has_rules() {
+            // Where there is no such path, the pages are those of the root.
+            let path = RequestPath::parse(&request.path).or_else(|_| RequestPath::parse(b"/"));
+            if let Ok(path) = path {
+                return ask(&path, AskedKey::Refusal(status));
+            }
+        }
+        respond(status_responses::refusal(status).for_method(request.method))
     }
 
     /// True if rules may have something to say of OPTIONS.

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use salver_rules::BasicAuth;
 use salver_semantics::CacheState;
 
+use crate::alternative::Choice;
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
@@ -129,8 +130,14 @@ impl Engine {
         if would_wait.looked || !entry.is_fresh(since_epoch, shared.config.revalidate) {
             return None;
         }
-        let Resource::File(representations) = &entry.resource else {
-            return None;
+        let representations = match &entry.resource {
+            Resource::File(representations) => representations,
+            Resource::Negotiated(original)
+                if self.choice(request, original, AskedKey::Path) == Choice::Original =>
+            {
+                original
+            }
+            _ => return None,
         };
         let open = |_: &Representation| None;
         match answer(request, representations, open, now.date) {

@@ -7,17 +7,18 @@ use salver_coalesce::Joined;
 use salver_rules::BasicAuth;
 use salver_semantics::{HttpDate, Method};
 
+use crate::alternative::Choice;
 use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer, answer_error};
 use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
-use crate::cache::policy::CacheKey;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
 use crate::path::{RequestPath, path_of_key, variant_key};
 use crate::pending::{AskedKey, KnownEntry, LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::Request;
+use crate::resource::engine_pool::EnginePool;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
@@ -73,14 +74,8 @@ impl Engine {
     /// # Errors
     /// Which setting cannot be used, and why.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        Ok(Engine {
-            shared: Arc::new(EngineState::new(
-                config,
-                Instant::now(),
-                Engine::load_again,
-            )?),
-            exact: false,
-        })
+        let pool = Arc::new(EnginePool::new(&config, Instant::now()));
+        Engine::in_pool(pool, config)
     }
 
     /// The same engine for asking about files and not on behalf of a browser: unknown paths are 404
@@ -175,7 +170,7 @@ impl Engine {
     ) -> Step {
         let other;
         let key = match progress.key {
-            AskedKey::Path => path.as_bytes(),
+            AskedKey::Path | AskedKey::Original => path.as_bytes(),
             AskedKey::Fallback => match self.fallback_of(path) {
                 Some(key) => {
                     other = key;
@@ -183,8 +178,13 @@ impl Engine {
                 }
                 None => return respond(request, status_responses::not_found()),
             },
-            // Which page that is depends on the failure.
-            AskedKey::PageOfFailure => return respond(request, status_responses::not_found()),
+            AskedKey::Refusal(status) => {
+                return self.answer_refusal(request, path, status, now, progress);
+            }
+            // Which that is depends on the failure, or on the request.
+            AskedKey::PageOfFailure | AskedKey::Alternative => {
+                return respond(request, status_responses::not_found());
+            }
             AskedKey::Options => {
                 other = variant_key(path.as_bytes(), b"OPTIONS");
                 &*other
@@ -205,11 +205,11 @@ impl Engine {
     ) -> Step {
         let shared = &*self.shared;
         let entry = match shared.is_cached(key) {
-            true => shared.memory.get(key),
+            true => shared.pool.memory.get(shared.key(key)),
             false => None,
         };
         let (path_key, previous) = match entry {
-            None => (CacheKey::from(key), None),
+            None => (shared.owned_key(key), None),
             Some(entry) => {
                 let since_epoch = shared.since_epoch(now.instant);
                 let announced = match entry.freshness(since_epoch, shared.config.revalidate) {
@@ -219,10 +219,7 @@ impl Engine {
                     Freshness::Revalidate => true,
                     Freshness::Wait => false,
                 };
-                (
-                    CacheKey::clone(&entry.key),
-                    Some(Previous { entry, announced }),
-                )
+                (entry.key.clone(), Some(Previous { entry, announced }))
             }
         };
         let wanted = LoadRequest {
@@ -230,12 +227,13 @@ impl Engine {
             ruling: ruling.cloned(),
             previous,
             needs_content: false,
+            listed: None,
         };
         self.load(request, path, wanted, now, progress)
     }
 
     /// Answers from an entry, which is fresh or has just been loaded.
-    fn use_entry(
+    pub(crate) fn use_entry(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
@@ -256,7 +254,7 @@ impl Engine {
             let opened = opened.map(|opened| (opened.clone(), Arc::default()));
             let (opened, checks) = opened.or_else(|| {
                 let since_epoch = self.shared.since_epoch(now.instant);
-                let kept = self.shared.open_files.get(identity, since_epoch);
+                let kept = self.shared.pool.open_files.get(identity, since_epoch);
                 kept.filter(|_| cached)
             })?;
             let mut situation = self.shared.situation(identity, cached);
@@ -268,8 +266,16 @@ impl Engine {
                 tag_basis: representation.tag_basis,
             })
         };
-        let decision = match &entry.resource {
+        let mut decision = match &entry.resource {
             Resource::File(representations) => answer(request, representations, open, now.date),
+            Resource::Negotiated(original) => match self.choice(request, original, progress.key) {
+                Choice::Original => answer(request, original, open, now.date),
+                Choice::Alternative(alternative) => {
+                    let chosen = (entry, alternative);
+                    return self.look_up_alternative(request, path, chosen, now, progress);
+                }
+                Choice::NeedDetails => return Step::NeedDetails,
+            },
             Resource::Error {
                 status,
                 is_absent,
@@ -277,18 +283,16 @@ impl Engine {
             } if !*is_absent || progress.key == AskedKey::Fallback || !self.falls_back(path) => {
                 answer_error(request, *status, page, open)
             }
-            _ => {
-                let step = self.answer_without_file(request, path, entry, now, progress);
-                return self.with_cache_state(step, entry, progress);
-            }
+            _ => return self.answer_without_file(request, path, entry, now, progress),
         };
-        let representation = match decision {
-            Decision::Respond(plan) => {
-                if progress.loads == 0 {
-                    self.shared.counters.hits.add(1);
-                }
-                return self.with_cache_state(Step::Respond(plan), entry, progress);
+        if let Decision::Respond(plan) = &mut decision {
+            if progress.loads == 0 {
+                self.shared.pool.counters.hits.add(1);
             }
+            plan.cache_state = Some(self.cache_state(entry, progress));
+        }
+        let representation = match decision {
+            Decision::Respond(plan) => return Step::Respond(plan),
             Decision::NeedContent(representation) => representation,
         };
         let kept = self.shared.is_cached(&entry.key)
@@ -300,18 +304,19 @@ impl Engine {
         };
         let wanted = LoadRequest {
             key: LoadKey {
-                path: CacheKey::clone(&entry.key),
+                path: entry.key.clone(),
                 coding: (!kept).then_some(representation.coding),
             },
             ruling: entry.rules.ruling.clone().filter(|_| is_variant),
             previous: Some(previous),
             needs_content: true,
+            listed: None,
         };
         self.load(request, path, wanted, now, progress)
     }
 
     /// Begins a load, or joins one that is under way.
-    fn load(
+    pub(crate) fn load(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
@@ -335,7 +340,7 @@ impl Engine {
             return respond(request, status_responses::failed(LoadError::Unsettled));
         }
         if progress.loads == 0 {
-            shared.counters.misses.add(1);
+            shared.pool.counters.misses.add(1);
         }
         let progress = progress.with_load(&wanted);
         let leader = if shared.config.coalesce {
@@ -351,11 +356,11 @@ impl Engine {
                     if let Some(entry) = young.map(|previous| Arc::clone(&previous.entry)) {
                         return self.use_entry(request, path, &entry, None, now, progress);
                     }
-                    shared.counters.coalesced.add(1);
+                    shared.pool.counters.coalesced.add(1);
                     return Step::Wait(Pending {
                         follower,
                         progress,
-                        mount,
+                        mount: shared.number_in_pool(mount),
                     });
                 }
             }
@@ -377,9 +382,13 @@ impl Engine {
         let pending = Pending {
             follower: leader.follower(),
             progress,
-            mount,
+            mount: shared.number_in_pool(mount),
         };
-        let accept = (request.method == Method::Get).then(|| accept_encoding(request));
+        let sends = match progress.key {
+            AskedKey::Refusal(_) => request.method != Method::Head,
+            _ => request.method == Method::Get,
+        };
+        let accept = sends.then(|| accept_encoding(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             leader,
@@ -388,6 +397,7 @@ impl Engine {
             relative,
             ruling: wanted.ruling,
             previous: wanted.previous,
+            listed: wanted.listed,
             wanted: accept,
             again: false,
             retry: Box::default(),
@@ -400,7 +410,8 @@ impl Engine {
     fn loaded_meanwhile(&self, wanted: &LoadRequest, now: Now) -> Option<Arc<CacheEntry>> {
         let shared = &*self.shared;
         let path = &*wanted.key.path;
-        let entry = shared.memory.get(path).filter(|_| shared.is_cached(path))?;
+        let entry = shared.pool.memory.get(shared.key(path));
+        let entry = entry.filter(|_| shared.is_cached(path))?;
         let known = wanted.previous.as_ref();
         let is_known = known.is_some_and(|previous| Arc::ptr_eq(&previous.entry, &entry));
         let serves = !wanted.needs_content || !is_known;
@@ -414,85 +425,4 @@ pub(crate) fn respond(request: &Request<'_>, plan: ResponsePlan) -> Step {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::Patience;
-    use crate::sync::taken;
-    use crate::{MemorySource, Mount};
-
-    /// An engine that has `/a` in its cache.
-    fn engine(now: Now) -> Engine {
-        let source = MemorySource::new();
-        source.insert("a", "alpha", 0);
-        let config = Config {
-            mounts: vec![Mount::tree("/", Arc::new(source))],
-            ..Config::default()
-        };
-        let engine = Engine::new(config).unwrap();
-        let Step::Load(load, _) = engine.begin(&Request::get(b"/a"), now) else {
-            panic!("nothing is cached yet")
-        };
-        let outcome = load.perform(Patience::MayWait, now.instant);
-        engine.finish(load, outcome.unwrap());
-        engine
-    }
-
-    fn now() -> Now {
-        let date = HttpDate::from_unix_seconds(1_000_000_000);
-        let instant = Instant::now();
-        Now { instant, date }
-    }
-
-    #[test]
-    fn a_hit_takes_no_lock() {
-        let now = now();
-        let engine = engine(now);
-        let before = taken::so_far();
-        for method in [Method::Get, Method::Head] {
-            let request = Request {
-                method,
-                ..Request::get(b"/a")
-            };
-            for _ in 0..100 {
-                assert!(matches!(engine.begin(&request, now), Step::Respond(_)));
-            }
-        }
-        assert_eq!(taken::so_far(), before);
-        engine.clear();
-        assert!(taken::so_far() > before, "the count counts");
-    }
-
-    #[test]
-    fn a_load_that_ended_after_the_cache_was_asked_is_enough() {
-        let now = now();
-        let engine = engine(now);
-        let request = Request::get(b"/a");
-        let path = RequestPath::parse(b"/a").unwrap();
-        let check = |previous: Option<Previous>, needs_content: bool, enough: bool| {
-            let wanted = LoadRequest {
-                key: LoadKey::of_path(CacheKey::from(&b"/a"[..])),
-                ruling: None,
-                previous,
-                needs_content,
-            };
-            let progress = RequestProgress {
-                key: AskedKey::Path,
-                loads: 0,
-                asked: now.instant,
-                known: KnownEntry::None,
-            };
-            let step = engine.load(&request, &path, wanted, now, progress);
-            assert_eq!(matches!(step, Step::Respond(_)), enough);
-        };
-        let known = || {
-            let entry = engine.shared.memory.get(b"/a").unwrap();
-            let announced = false;
-            Some(Previous { entry, announced })
-        };
-        check(None, false, true);
-        check(known(), false, true);
-        check(None, true, true);
-        // What is known already is not what was found wanting.
-        check(known(), true, false);
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_rules::{BasicAuth, Route};
-use salver_semantics::{Method, has_known_extension};
+use salver_semantics::{CacheState, Method, has_known_extension};
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses::{self, moved, redirect};
@@ -19,25 +19,35 @@ use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 
 impl Engine {
-    /// The answer that this entry gave, with how the cache had it.
+    /// How the cache had the entry of an answer.
     #[inline]
-    pub(crate) fn with_cache_state(
+    pub(crate) fn cache_state(
         &self,
-        mut step: Step,
         entry: &Arc<CacheEntry>,
         progress: RequestProgress,
+    ) -> CacheState {
+        progress.cache_state(entry, || self.shared.is_cached(&entry.key))
+    }
+
+    /// Answers from an entry that has no content, and says how the cache had it.
+    pub(crate) fn answer_without_file(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        entry: &Arc<CacheEntry>,
+        now: Now,
+        progress: RequestProgress,
     ) -> Step {
-        let is_cached = || self.shared.is_cached(&entry.key);
+        let mut step = self.step_without_file(request, path, entry, now, progress);
         if let Step::Respond(plan) = &mut step
             && plan.cache_state.is_none()
         {
-            plan.cache_state = Some(progress.cache_state(entry, is_cached));
+            plan.cache_state = Some(self.cache_state(entry, progress));
         }
         step
     }
 
-    /// Answers from an entry that has no content.
-    pub(crate) fn answer_without_file(
+    fn step_without_file(
         &self,
         request: &Request<'_>,
         path: &RequestPath<'_>,
@@ -45,11 +55,17 @@ impl Engine {
         now: Now,
         progress: RequestProgress,
     ) -> Step {
+        if progress.key == AskedKey::Alternative {
+            return self.look_up_original(request, path, now, progress);
+        }
         let is_fallback = progress.key == AskedKey::Fallback;
         let ruling = entry.rules.ruling.as_ref();
         let plan = match &entry.resource {
             Resource::ByRequest(rules) => {
                 return self.answer_by_rules(request, path, rules, now, progress);
+            }
+            Resource::Listing(listing) => {
+                return self.answer_listing(request, path, (entry, listing), now, progress);
             }
             // A directory has no slash of its own at the path that the fallback stands for.
             Resource::Directory if is_fallback => status_responses::not_found(),
@@ -82,10 +98,12 @@ impl Engine {
                 };
             }
             Resource::Error { status, .. } => status_responses::error(*status),
-            Resource::Missing | Resource::File(_) => status_responses::not_found(),
+            Resource::Missing | Resource::File(_) | Resource::Negotiated(_) => {
+                status_responses::not_found()
+            }
         };
         if progress.loads == 0 {
-            self.shared.counters.hits.add(1);
+            self.shared.pool.counters.hits.add(1);
         }
         let plan = match ruling {
             Some(ruling) => plan.with_fields(ruling.error_fields()),
@@ -106,7 +124,7 @@ impl Engine {
         let Some(details) = request.details else {
             return Step::NeedDetails;
         };
-        self.shared.counters.rulings.add(1);
+        self.shared.pool.counters.rulings.add(1);
         let field = |name: &str| details.field(name);
         let RequestDetails {
             scheme,
@@ -159,7 +177,10 @@ impl Engine {
         let ruling = Arc::new(ruling);
         // If it has to be begun again, then at the path.
         let progress = RequestProgress {
-            key: AskedKey::Path,
+            key: match progress.key {
+                AskedKey::Original => AskedKey::Original,
+                _ => AskedKey::Path,
+            },
             ..progress
         };
         self.look_up_key(request, path, (&key, Some(&ruling)), now, progress)
@@ -175,7 +196,7 @@ impl Engine {
     ) -> Step {
         let key = match progress.key {
             AskedKey::Fallback if self.shared.has_rules() => AskedKey::Path,
-            AskedKey::PageOfFailure => AskedKey::Path,
+            AskedKey::PageOfFailure | AskedKey::Alternative => AskedKey::Path,
             key => key,
         };
         self.look_up(request, path, now, RequestProgress { key, ..progress })
@@ -190,6 +211,12 @@ impl Engine {
         now: Now,
         progress: RequestProgress,
     ) -> Step {
+        if progress.key == AskedKey::Alternative {
+            return self.look_up_original(request, path, now, progress);
+        }
+        if let AskedKey::Refusal(status) = progress.key {
+            return respond(request, status_responses::refusal(status));
+        }
         let plan = status_responses::failed(error);
         let status = plan.status;
         // Where something is wanting, loading a page would take more of it.
@@ -210,12 +237,35 @@ impl Engine {
         self.look_up_key(request, path, (&key, Some(&ruling)), now, progress)
     }
 
+    /// Answers a request that is refused with this status: with a page, if rules for the path have one for that.
+    pub(crate) fn answer_refusal(
+        &self,
+        request: &Request<'_>,
+        path: &RequestPath<'_>,
+        status: u16,
+        now: Now,
+        progress: RequestProgress,
+    ) -> Step {
+        let mounts = &self.shared.mounts;
+        let is_within = matches!(mounts.find_mount(path.as_bytes()), MountMatch::Within(..));
+        let ruling = is_within.then(|| self.ruling_at(path)).flatten();
+        let Some(ruling) = ruling.filter(|ruling| ruling.page(status).is_some()) else {
+            return respond(request, status_responses::refusal(status));
+        };
+        let ruling = Arc::new(match status {
+            405 => ruling.refused(405, "allow", status_responses::ALLOWED.to_owned()),
+            _ => ruling.with_route(Some(Route::Deny { status })),
+        });
+        let key = ruling.key_at(path.as_bytes());
+        self.look_up_key(request, path, (&key, Some(&ruling)), now, progress)
+    }
+
     /// The ruling for every request for a path, by the rules that were compared last.
     fn ruling_at(&self, path: &RequestPath<'_>) -> Option<Ruling> {
         let shared = &*self.shared;
         let mount = shared.mounts.number_of(path.as_bytes())?;
         let rules = shared.rules(mount)?.latest();
-        shared.counters.rulings.add(1);
+        shared.pool.counters.rulings.add(1);
         rules.rule(path.as_bytes())
     }
 
@@ -235,17 +285,25 @@ impl Engine {
         }
     }
 
-    /// True if rules may ask for the [details](Request::details) of a request: a request that has to wait for a load
-    /// takes them along then.
+    /// True if rules, listings or alternatives may ask for the [details](Request::details) of a request: a request that
+    /// has to wait for a load takes them along then.
     pub fn may_need_details(&self) -> bool {
-        self.shared.has_rules()
+        self.shared.has_rules() || self.negotiates() || self.mounts().have_listings()
     }
 
-    /// True if rules of the configuration ask for fields of requests. Those of [conventions](crate::Conventions) ask
-    /// for the host at most.
+    /// True if files may have alternatives.
+    pub(crate) fn negotiates(&self) -> bool {
+        !self.config().negotiate.is_empty()
+    }
+
+    /// True if rules of the configuration ask for fields of requests, or alternatives and listings for their Accept.
+    /// Rules of [conventions](crate::Conventions) ask for the host at most.
     pub fn reads_request_fields(&self) -> bool {
-        let rules = self.mounts().iter().filter_map(|(_, mount)| mount.rules());
-        rules.into_iter().any(|rules| rules.reads_request_fields())
+        let mounts = self.mounts();
+        let mut rules = mounts.iter().filter_map(|(_, mount)| mount.rules());
+        self.negotiates()
+            || mounts.have_listings()
+            || rules.any(|rules| rules.reads_request_fields())
     }
 }
 

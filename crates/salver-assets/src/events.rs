@@ -85,6 +85,8 @@ pub enum ResourceKind {
     Redirect,
     /// What rules say of each request.
     ByRequest,
+    /// The entries of a directory without an index.
+    Listing,
 }
 
 /// An observer of the cache's events.

@@ -12,10 +12,12 @@
 //!   which status a client gets.
 #![forbid(unsafe_code)]
 
+mod alternative;
 mod answer;
 mod cache;
 mod cache_control;
 mod config;
+mod contents;
 mod control;
 mod conventions;
 mod counters;
@@ -25,7 +27,10 @@ mod engine;
 mod entry_answers;
 mod error;
 mod events;
+mod listing;
+mod listing_answers;
 mod log;
+mod negotiate;
 mod outcome;
 mod path;
 mod pending;
@@ -35,18 +40,22 @@ mod resource;
 pub mod source;
 pub mod strategy;
 mod sync;
+mod variables;
 
+pub use alternative::Alternative;
 pub use answer::file_content::FileContent;
 pub use answer::plan::{Content, Piece, Remembered, ResponsePlan, ServedWhole};
 pub use answer::reading;
 pub use cache_control::CacheControl;
 pub use config::{Config, ConfigError, Mount};
+pub use contents::{CacheContents, CachedRepresentation, CachedResource};
 pub use conventions::{Conventions, TrailingSlash};
 pub use counters::Statistics;
 pub use drive::EngineReply;
 pub use engine::{Engine, Now, Step};
 pub use error::LoadError;
 pub use events::{Event, Observer, ResourceKind};
+pub use listing::Listing;
 pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
 pub use pending::{LoadReady, Pending};
@@ -56,6 +65,7 @@ pub use resource::check_table::SiblingCheck;
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, OwnField, Protocol, RenderedHeads};
 
+pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
 pub use salver_semantics::{CacheState, ContentCoding, HttpDate, Method, RequestFields};
@@ -63,6 +73,7 @@ pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;
 pub use source::{Patience, Source, View};
+pub use variables::{PageVariables, TooManyBytes};
 
 /// Digests of content: entity tags are made of them, and precompressed siblings are trusted because of them.
 pub mod digest {

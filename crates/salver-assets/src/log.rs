@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::sync::Lock;
@@ -73,6 +73,8 @@ impl Default for LogLimit {
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     hasher: foldhash::fast::RandomState,
+    /// True if nothing is held back.
+    says_each: AtomicBool,
     said: Lock<HashSet<u64>>,
     /// Links that may not be followed.
     pub(crate) refused: LogLimit,
@@ -92,12 +94,15 @@ pub(crate) struct LogThrottle {
     pub(crate) cache_control: LogLimit,
     /// Faults in files of rules.
     pub(crate) rules: LogLimit,
+    /// Placeholders in pages that cannot be replaced.
+    pub(crate) placeholders: LogLimit,
 }
 
 impl Default for LogThrottle {
     fn default() -> Self {
         LogThrottle {
             hasher: foldhash::fast::RandomState::default(),
+            says_each: AtomicBool::new(false),
             said: Lock::default(),
             refused: LogLimit::at_most(PATHS),
             gone: LogLimit::at_most(FILES),
@@ -108,14 +113,39 @@ impl Default for LogThrottle {
             siblings: LogLimit::at_most(FILES),
             cache_control: LogLimit::at_most(PATHS),
             rules: LogLimit::at_most(FILES),
+            placeholders: LogLimit::at_most(FILES),
         }
     }
 }
 
 impl LogThrottle {
+    /// A throttle that holds nothing back, if `says_each`.
+    pub(crate) fn of(says_each: bool) -> Self {
+        LogThrottle {
+            says_each: AtomicBool::new(says_each),
+            ..LogThrottle::default()
+        }
+    }
+
+    /// Holds nothing back from now on.
+    pub(crate) fn say_each(&self) {
+        self.says_each.store(true, Ordering::Relaxed);
+    }
+
+    /// The end of a line of which there are so many in a minute at most.
+    pub(crate) fn limit(&self, most: u64) -> String {
+        match self.says_each.load(Ordering::Relaxed) {
+            true => String::new(),
+            false => format!(" (at most {most} such lines a minute)"),
+        }
+    }
+
     /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too many. A
     /// thing that is not logged may be another time.
     pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
+        if self.says_each.load(Ordering::Relaxed) {
+            return true;
+        }
         let hash = self.hasher.hash_one(thing);
         let mut said = self.said.hold();
         if said.contains(&hash) || !kind.permits(now) {
@@ -172,6 +202,9 @@ mod tests {
             said.first(&all, minute, thing);
         });
         assert!(said.said.hold().len() <= REMEMBERED);
+        let each = LogThrottle::of(true);
+        assert!((0..10).all(|_| each.first(&kind, minute, ("a", 1))));
+        assert_eq!(each.limit(4), "");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::resource::entry::CacheEntry;
+use crate::resource::entry::{CacheEntry, Resource};
 use crate::resource::in_flight::LoadResult;
 use crate::resource::load::{Load, Outcome, RetryLater, RunAgain};
 use crate::source::Opened;
@@ -19,7 +19,7 @@ impl Engine {
             began,
             cause,
         } = outcome;
-        shared.counters.loads.add(1);
+        shared.pool.counters.loads.add(1);
         match &result {
             LoadResult::Ready { entry, opened } => {
                 entry.set_slow_to_check(load.slow_to_check);
@@ -48,36 +48,54 @@ impl Engine {
         let mut leaving = Vec::new();
         if confirmed {
             entry.confirm(began);
-            shared.counters.revalidations.add(1);
+            shared.pool.counters.revalidations.add(1);
         } else {
-            if cached {
-                let kept = entry.without_content_beyond(shared.keep_up_to());
-                leaving = shared.memory.insert_if(kept, is_wanted);
+            if let Some(kept) = cached.then(|| self.kept_part(load, entry)).flatten() {
+                leaving = shared.pool.memory.insert_if(kept, is_wanted);
                 let count = u64::try_from(leaving.len()).unwrap_or(u64::MAX);
-                shared.counters.evictions.add(count);
+                shared.pool.counters.evictions.add(count);
             }
             if let Some(previous) = previous {
                 shared.close_replaced(previous, entry);
             }
         }
         if let Some(opened) = opened.filter(|_| cached && is_wanted()) {
-            shared.open_files.keep(opened, began);
+            shared.pool.open_files.keep(opened, began);
         }
-        shared.tell(|| {
-            let path = events::path(&load.key);
-            let kind = entry.resource.kind();
-            match previous {
-                Some(_) if confirmed => Event::Confirmed { path },
-                Some(previous) if !previous.resource.is_of(&entry.resource) => {
-                    Event::Changed { path, kind }
+        // Of its pages the listing has told.
+        if load.listed.is_none() {
+            shared.tell(|| {
+                let path = events::path(&load.key);
+                let kind = entry.resource.kind();
+                match previous {
+                    Some(_) if confirmed => Event::Confirmed { path },
+                    Some(previous) if !previous.resource.is_of(&entry.resource) => {
+                        Event::Changed { path, kind }
+                    }
+                    _ => Event::Loaded { path, kind },
                 }
-                _ => Event::Loaded { path, kind },
-            }
-        });
-        for key in leaving {
+            });
+        }
+        // An observer hears of its own site.
+        for key in leaving
+            .into_iter()
+            .filter(|key| key.site() == load.key.site())
+        {
             shared.tell(|| Event::Evicted {
                 path: events::path(&key),
             });
+        }
+    }
+}
+
+impl Engine {
+    /// The part of an entry that the cache keeps; `None` if it keeps nothing of it.
+    fn kept_part(&self, load: &Load, entry: &Arc<CacheEntry>) -> Option<Arc<CacheEntry>> {
+        let shared = &*self.shared;
+        match load.listed.is_some() || matches!(entry.resource, Resource::Listing(_)) {
+            // Without its content a page could not be sent.
+            true => (entry.weight <= shared.keep_listings_up_to()).then(|| Arc::clone(entry)),
+            false => Some(entry.without_content_beyond(shared.keep_up_to())),
         }
     }
 }

@@ -42,6 +42,19 @@ impl fmt::Display for PathError {
 
 impl std::error::Error for PathError {}
 
+impl PathError {
+    /// The status of the answer.
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            PathError::EncodedSlash => 404,
+            PathError::NotAbsolute
+            | PathError::BadEscape
+            | PathError::Nul
+            | PathError::AboveRoot => 400,
+        }
+    }
+}
+
 impl<'a> RequestPath<'a> {
     /// Decodes and normalises the path component of a request target, without its query.
     ///

@@ -10,6 +10,7 @@ use salver_semantics::CacheState;
 
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadFollower, LoadKey, LoadResult};
+use crate::resource::listed_page::ListedPage;
 use crate::resource::load::Previous;
 use crate::resource::ruling::Ruling;
 
@@ -17,7 +18,7 @@ use crate::resource::ruling::Ruling;
 pub struct Pending {
     pub(crate) follower: LoadFollower,
     pub(crate) progress: RequestProgress,
-    /// The number of the mount whose files it waits for.
+    /// The number of the mount whose files it waits for, among those of the pool.
     pub(crate) mount: usize,
 }
 
@@ -95,12 +96,18 @@ impl RequestProgress {
 pub(crate) enum AskedKey {
     /// That of the path.
     Path,
+    /// That of an alternative to the file at the path.
+    Alternative,
+    /// That of the path again, as the alternative cannot be had.
+    Original,
     /// That of the fallback, as the path is unknown.
     Fallback,
     /// That of what OPTIONS asks about the path.
     Options,
     /// That of the page for a load that failed.
     PageOfFailure,
+    /// That of the page for a request that is refused with this status, whatever is at the path.
+    Refusal(u16),
 }
 
 /// The need for a load.
@@ -112,11 +119,13 @@ pub(crate) struct LoadRequest {
     pub(crate) previous: Option<Previous>,
     /// True if that entry is fresh and lacks the content of the selected representation.
     pub(crate) needs_content: bool,
+    /// The page of a listing that is wanted, if it is one.
+    pub(crate) listed: Option<Arc<ListedPage>>,
 }
 
 impl Pending {
-    /// The number of the mount whose files are waited for, in the order of the configuration: they may all be
-    /// slow together.
+    /// The number of the mount whose files are waited for, among those of all [engines beside](crate::Engine::beside)
+    /// its own: they may all be slow together.
     pub fn mount(&self) -> usize {
         self.mount
     }

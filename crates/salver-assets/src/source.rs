@@ -7,7 +7,7 @@ mod directory_log;
 pub(crate) mod embedded;
 pub(crate) mod growth;
 pub(crate) mod identity;
-mod in_memory;
+pub(crate) mod in_memory;
 pub(crate) mod memory;
 pub(crate) mod snapshot;
 

@@ -1,9 +1,10 @@
-// Starts what the tests look at: a program that serves the page, and a browser that asks nobody else.
+// Starts what the tests look at: a program that serves a page, and a browser that asks nobody else.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import readline from "node:readline";
 import { after } from "node:test";
 import assert from "node:assert/strict";
@@ -38,25 +39,39 @@ export function directory() {
   return path;
 }
 
-/** Starts a program and waits for the first line on standard error that has an address in it. */
-async function started(program, args) {
+/** A directory with these files that goes away with the tests. */
+export function site(files) {
+  const root = directory();
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(root, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  }
+  return root;
+}
+
+/** Starts a program and waits until lines on standard error have this many addresses: the first one of each. */
+async function started(program, args, { addresses = 1, variables = {} } = {}) {
   const environment = Object.entries(process.env).filter(([name]) => !name.startsWith("SALVER_"));
   const child = spawn(program, args, {
     stdio: ["pipe", "ignore", "pipe"],
-    env: Object.fromEntries(environment),
+    env: { ...Object.fromEntries(environment), ...variables },
   });
   const ended = new Promise((done) => child.once("exit", done));
-  ends.push(async () => {
+  const stop = async () => {
     child.kill("SIGTERM");
     await ended;
-  });
+  };
+  ends.push(stop);
   const said = [];
+  const urls = [];
   for await (const line of readline.createInterface({ input: child.stderr })) {
     said.push(line);
     const [url] = /https?:\/\/\S+/.exec(line) ?? [];
-    if (url) {
+    if (url) urls.push(url);
+    if (urls.length === addresses) {
       child.stderr.resume();
-      return { url, child, ended };
+      return { url: urls[0], urls, child, ended, stop };
     }
   }
   throw new Error(`${program} did not start: ${said.join("\n")}`);
@@ -76,6 +91,22 @@ export async function real(runs = directory()) {
 /** A server to load. */
 export async function serve(root, ...flags) {
   return started(SALVER, ["serve", root, "--port", "0", ...flags]);
+}
+
+/** A server and its admin listener: the origins of both. */
+export async function administered(root, flags = [], variables = {}) {
+  const args = ["serve", root, "--port", "0", "--metrics", "0", ...flags];
+  const { urls, stop } = await started(SALVER, args, { addresses: 2, variables });
+  const [url, admin] = urls.map((one) => new URL(one).origin);
+  return { url, admin, stop };
+}
+
+/** A page of somebody else: an address that gives this HTML. */
+export async function elsewhere(html) {
+  const server = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end(html));
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  ends.push(() => new Promise((done) => server.close(done)));
+  return `http://127.0.0.1:${server.address().port}/`;
 }
 
 const browsers = new Map();
@@ -106,6 +137,10 @@ export async function open(url, { flags = [], ...options } = {}) {
   const wrong = [];
   const asked = [];
   page.on("pageerror", (error) => wrong.push(String(error.stack ?? error)));
+  page.on("dialog", (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) wrong.push(message.text());
   });

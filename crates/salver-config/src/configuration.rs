@@ -1,10 +1,13 @@
 //! A whole configuration: the server and its sites, from everything that was said.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use crate::document::Table;
 use crate::fault::{Fault, Place};
 use crate::file::File;
+use crate::kind::Shape;
 use crate::layers::Layers;
 use crate::resolver::{Met, Resolver};
 use crate::row::Scope;
@@ -12,6 +15,7 @@ use crate::server::Server;
 use crate::setting::Origin;
 use crate::site::Site;
 use crate::unknown::misplaced;
+use crate::values::mount;
 
 /// All settings of a server, each with its origin.
 #[derive(Clone)]
@@ -92,6 +96,46 @@ impl Configuration {
         }
         each.sort_by_key(|fault| fault.place.as_ref().map(|place| place.line));
         Err(each)
+    }
+}
+
+impl Configuration {
+    /// The keys whose values differ from those of another configuration, each once; `site` if there are not as many
+    /// sites. Where a value was said makes no difference.
+    pub fn changed_from(&self, other: &Configuration) -> Vec<&'static str> {
+        let (mut keys, compared) = match self.sites.len() == other.sites.len() {
+            true => (Vec::new(), usize::MAX),
+            // What the server has, which stands first.
+            false => (vec!["site"], 1),
+        };
+        let all = self.met.iter().zip(&other.met).take(compared);
+        for (one, other) in all.flat_map(|(one, other)| one.iter().zip(other)) {
+            let is_same = one.values == other.values && one.tables == other.tables;
+            if !is_same && !keys.contains(&one.entry.row.key) {
+                keys.push(one.entry.row.key);
+            }
+        }
+        keys
+    }
+
+    /// All paths that it names, each with its key; those of mounts included. They begin at the top.
+    pub fn paths(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut paths: Vec<(&'static str, PathBuf)> = Vec::new();
+        for met in self.met.iter().flatten() {
+            for value in &met.values {
+                let path = match met.entry.shape {
+                    Shape::Path => PathBuf::from(value),
+                    Shape::Mount { .. } => match mount(value.as_bytes()) {
+                        Ok(mount) => mount.path,
+                        Err(_) => continue,
+                    },
+                    _ => continue,
+                };
+                let path = std::path::absolute(&path).unwrap_or(path);
+                paths.push((met.entry.row.key, path));
+            }
+        }
+        paths
     }
 }
 

@@ -1,4 +1,5 @@
-//! The values of settings for built sites: whose files are obeyed, and which paths pages have.
+//! The values of settings for built sites: whose files are obeyed, which paths pages have, and which files stand beside
+//! others.
 
 use crate::values::Choice;
 
@@ -67,4 +68,73 @@ impl Choice for TrailingSlash {
         TrailingSlash::Always,
         TrailingSlash::Never,
     ];
+}
+
+/// A type that a file beside its original may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alternative {
+    /// `photo.avif` beside `photo.jpg`.
+    Avif,
+    /// `photo.webp` beside `photo.jpg`.
+    Webp,
+    /// `page.md` beside `page.html`.
+    Markdown,
+}
+
+/// The names of [`Alternative`]s.
+pub(crate) const ALTERNATIVE_NAMES: &[&str] = &["avif", "webp", "md"];
+
+/// Which files beside their originals are looked for, the best first, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alternatives(pub Vec<Alternative>);
+
+/// A comma-separated list of `avif`, `webp` and `md` in any order, or `none`.
+///
+/// # Errors
+/// The name that is not known, and those that can be given.
+pub fn alternatives(text: &str) -> Result<Alternatives, String> {
+    let mut wanted = Vec::new();
+    if text.trim() == "none" {
+        return Ok(Alternatives(wanted));
+    }
+    for name in text.split(',').map(str::trim) {
+        let alternative = match name {
+            "avif" => Alternative::Avif,
+            "webp" => Alternative::Webp,
+            "md" => Alternative::Markdown,
+            _ => {
+                let some = ALTERNATIVE_NAMES.join(",");
+                return Err(format!(
+                    "{name:?} is not known: give some of {some}, or none"
+                ));
+            }
+        };
+        if !wanted.contains(&alternative) {
+            wanted.push(alternative);
+        }
+    }
+    Ok(Alternatives(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_beside_their_originals() {
+        use Alternative::{Avif, Markdown, Webp};
+
+        let check = |text: &str, expected: Result<&[Alternative], &str>| match expected {
+            Ok(expected) => assert_eq!(alternatives(text).unwrap().0, expected, "{text}"),
+            Err(part) => {
+                let error = alternatives(text).unwrap_err();
+                assert!(error.contains(part), "{error}");
+            }
+        };
+        check("none", Ok(&[]));
+        check("avif", Ok(&[Avif]));
+        check(" webp , avif,md,webp", Ok(&[Webp, Avif, Markdown]));
+        check("", Err("avif,webp,md, or none"));
+        check("avif,png", Err("\"png\" is not known"));
+    }
 }

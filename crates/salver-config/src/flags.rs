@@ -20,6 +20,13 @@ pub fn arguments() -> Vec<Arg> {
     entries.flat_map(of_entry).collect()
 }
 
+/// Those of the flags of the table that have these names, for a command that takes them alone.
+pub fn arguments_of(flags: &[&str]) -> Vec<Arg> {
+    let is_one = |entry: &&Entry| entry.row.is_flag() && flags.contains(&entry.row.flag);
+    let entries = table().iter().filter(is_one);
+    entries.flat_map(of_entry).collect()
+}
+
 /// The flags of an entry: two for a switch, which undo each other.
 fn of_entry(entry: &'static Entry) -> Vec<Arg> {
     let row = &entry.row;
@@ -112,9 +119,12 @@ fn parser(entry: &Entry) -> ValueParser {
 }
 
 impl Typed {
-    /// What was typed, of a command that takes all [`arguments`].
+    /// What was typed, of a command that takes all [`arguments`], or [some of them](arguments_of).
     pub fn of(matches: &ArgMatches) -> Typed {
-        let is_typed = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let is_typed = |name: &str| {
+            matches.try_contains_id(name).is_ok()
+                && matches.value_source(name) == Some(ValueSource::CommandLine)
+        };
         let mut typed = Typed::default();
         for entry in table().iter().filter(|entry| entry.row.is_flag()) {
             let (row, flag) = (&entry.row, entry.row.flag);

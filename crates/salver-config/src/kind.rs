@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::conventions;
 use crate::values::{self, Choice};
 
 /// How a value is written. Help, the schema and what a file may say follow from it.
@@ -127,6 +128,12 @@ pub const TEXT: Kind<String> = Kind {
 pub const CODINGS: Kind<values::Codings> = Kind {
     shape: Shape::Names(values::CODING_NAMES),
     read: |_, text| values::codings(utf8(text)?),
+};
+
+/// Files of other types beside their originals.
+pub const ALTERNATIVES: Kind<conventions::Alternatives> = Kind {
+    shape: Shape::Names(conventions::ALTERNATIVE_NAMES),
+    read: |_, text| conventions::alternatives(utf8(text)?),
 };
 
 /// A file name that stands for its directory.

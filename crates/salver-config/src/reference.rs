@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::kind::Shape;
-use crate::row::{Entry, Form, Scope};
+use crate::row::{Entry, Form, Scope, variable};
 use crate::table::table;
 
 const BEGIN: &str = "\
@@ -104,6 +104,7 @@ fn flag(entry: &Entry) -> String {
         .unwrap_or_default();
     match (row.flag, &entry.shape) {
         ("", _) => String::new(),
+        (flag, _) if row.is_off_command_line => code(&variable(flag)),
         _ if row.is_positional => code(value),
         (flag, Shape::Switch) => format!(
             "{}, {}",

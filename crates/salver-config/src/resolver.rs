@@ -169,7 +169,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn said_by_environment(&mut self, row: &Row, shape: &Shape, form: Form) -> Option<Said> {
-        if !row.is_flag() {
+        if !row.has_variable() {
             return None;
         }
         if *shape == Shape::Switch {

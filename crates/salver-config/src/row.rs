@@ -38,6 +38,8 @@ pub struct Row {
     pub is_of_one_site: bool,
     /// True if its value is never shown.
     pub is_secret: bool,
+    /// True if the command line cannot say it, and a variable can: other users see what a process was started with.
+    pub is_off_command_line: bool,
     /// True if this build cannot do it: it has no flag then, and a file that says it is wrong.
     pub is_left_out: bool,
 }
@@ -57,14 +59,16 @@ pub const ROW: Row = Row {
     heading: "",
     is_of_one_site: false,
     is_secret: false,
+    is_off_command_line: false,
     is_left_out: false,
 };
 
 impl Row {
-    /// The flag as it is typed: `--port`, or `PATH`; the key of a setting that has none.
+    /// The flag as it is typed: `--port`, or `PATH`; of a setting that has none its variable or its key.
     pub fn name(&self) -> String {
         match (self.flag, self.is_positional) {
             ("", _) => self.key.to_owned(),
+            (flag, _) if self.is_off_command_line => variable(flag),
             (flag, true) => flag.to_uppercase(),
             (flag, false) => format!("--{flag}"),
         }
@@ -72,6 +76,11 @@ impl Row {
 
     /// True if the command line can say it.
     pub(crate) fn is_flag(&self) -> bool {
+        self.has_variable() && !self.is_off_command_line
+    }
+
+    /// True if a variable can say it.
+    pub(crate) fn has_variable(&self) -> bool {
         !self.flag.is_empty() && !self.is_left_out
     }
 
@@ -88,7 +97,7 @@ impl Row {
     /// The names of its variables: one, or for a switch that of `--no-x`, too.
     pub(crate) fn variables(&self, shape: &Shape) -> Vec<String> {
         match (self.flag, shape) {
-            _ if !self.is_flag() => Vec::new(),
+            _ if !self.has_variable() => Vec::new(),
             (flag, Shape::Switch) => vec![variable(flag), variable(&self.off())],
             (flag, _) => vec![variable(flag)],
         }

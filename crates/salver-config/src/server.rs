@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, choice, whole};
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
+use crate::sandbox::Sandbox;
 use crate::setting::Setting;
 use crate::values::{ForwardedField, LogFormat};
 
@@ -34,8 +35,16 @@ const LOG: Row = Row {
     heading: "Access log",
     ..ROW
 };
+const ADMIN: Row = Row {
+    heading: "Watching and steering",
+    ..ROW
+};
 const PROXIES: Row = Row {
     heading: "Behind proxies",
+    ..ROW
+};
+const PROCESS: Row = Row {
+    heading: "The process and its rights",
     ..ROW
 };
 const RUNNING: Row = Row {
@@ -77,13 +86,25 @@ pub struct Server {
     pub log_format: Setting<LogFormat>,
     pub log_sample: Setting<u32>,
     pub cache_status: Setting<bool>,
+    pub admin: Setting<Vec<String>>,
+    pub metrics: Setting<Option<u16>>,
+    pub admin_socket: Setting<Option<PathBuf>>,
+    pub admin_token_file: Setting<Option<PathBuf>>,
+    pub admin_token: Setting<Option<String>>,
     pub trusted_proxies: Setting<Vec<String>>,
     pub forwarded_field: Setting<ForwardedField>,
     pub proxy_protocol: Setting<bool>,
+    pub user: Setting<Option<String>>,
+    pub group: Setting<Option<String>>,
+    pub sandbox: Setting<Sandbox>,
+    pub sandbox_paths: Setting<Vec<PathBuf>>,
+    pub pid_file: Setting<Option<PathBuf>>,
     pub workers: Setting<Option<u16>>,
     pub drain: Setting<Duration>,
     pub statistics: Setting<bool>,
     pub quiet: Setting<bool>,
+    pub verbose: Setting<bool>,
+    pub open: Setting<bool>,
 }
 
 impl Server {
@@ -322,6 +343,44 @@ impl Server {
                 help: "Say in each answer how the cache had it, by the field Cache-Status",
                 ..CACHE
             }),
+            admin: from.list(TEXT, Row {
+                key: "admin.listen",
+                flag: "admin",
+                value: "ADDRESS",
+                help: "Tell metrics, health and statistics at this address and port, with a live page, and take \
+                       orders for the cache: 127.0.0.1:9090, say. Repeatable, or separated by commas",
+                more: "An address that other machines reach needs a token, by --admin-token-file or the variable \
+                       SALVER_ADMIN_TOKEN.",
+                ..ADMIN
+            }),
+            metrics: from.optional(whole(0, 65535), Row {
+                key: "admin.metrics",
+                flag: "metrics",
+                value: "PORT",
+                help: "The same at this port of 127.0.0.1, which this machine alone reaches",
+                ..ADMIN
+            }),
+            admin_socket: from.optional(PATH, Row {
+                key: "admin.socket",
+                flag: "admin-socket",
+                help: "The same at a Unix socket at this path, which its owner alone may use",
+                ..ADMIN
+            }),
+            admin_token_file: from.optional(PATH, Row {
+                key: "admin.token-file",
+                flag: "admin-token-file",
+                help: "The file with the token that is wanted there, of 16 characters at least, as Authorization: \
+                       Bearer",
+                ..ADMIN
+            }),
+            admin_token: from.optional(TEXT, Row {
+                key: "admin.token",
+                flag: "admin-token",
+                help: "The token itself; the command line cannot say it, as others on this machine could read it there",
+                is_secret: true,
+                is_off_command_line: true,
+                ..ADMIN
+            }),
             trusted_proxies: from.list(TEXT, Row {
                 key: "proxies.trusted",
                 flag: "trusted-proxies",
@@ -345,6 +404,45 @@ impl Server {
                 help: "Connections of trusted proxies begin with a header of the PROXY protocol, version 1 or 2, over \
                        TCP",
                 ..PROXIES
+            }),
+            user: from.optional(TEXT, Row {
+                key: "process.user",
+                flag: "user",
+                value: "NAME",
+                otherwise: "whoever starts it",
+                help: "Become this user when the ports are bound and the keys are read; there is no way back",
+                more: "What is read again later has to be open to that user: renewed keys, the configuration file.",
+                ..PROCESS
+            }),
+            group: from.optional(TEXT, Row {
+                key: "process.group",
+                flag: "group",
+                value: "NAME",
+                otherwise: "the groups of --user",
+                help: "The one group that the process is in then, instead of those of --user",
+                ..PROCESS
+            }),
+            sandbox: from.one(choice(), Row {
+                key: "process.sandbox",
+                flag: "sandbox",
+                value: "WHEN",
+                default: "auto",
+                help: "Open no file but those of the sites, certificates, logs and this program, by Landlock",
+                more: "Where the kernel has no Landlock, nothing is enforced, and `on` says so.",
+                ..PROCESS
+            }),
+            sandbox_paths: from.list(PATH, Row {
+                key: "process.sandbox-paths",
+                flag: "sandbox-path",
+                value: "DIR",
+                help: "A directory that may be read besides, for roots that a reload adds. Repeatable",
+                ..PROCESS
+            }),
+            pid_file: from.optional(PATH, Row {
+                key: "process.pid-file",
+                flag: "pid-file",
+                help: "Write the number of the process to this file, and to FILE.status what came of each reload",
+                ..PROCESS
             }),
             workers: from.optional(whole(1, 1024), Row {
                 key: "workers",
@@ -375,6 +473,22 @@ impl Server {
                 default: "false",
                 help: "Say only what needs attention",
                 ..RUNNING
+            }),
+            verbose: from.switch(Row {
+                key: "verbose",
+                flag: "verbose",
+                short: Some('v'),
+                default: "false",
+                help: "Say each request, if no log is named, and each time why a file is not served",
+                ..RUNNING
+            }),
+            open: from.switch(Row {
+                key: "open",
+                flag: "open",
+                default: "false",
+                help: "Open the site in a browser once it is served",
+                heading: "Development",
+                ..ROW
             }),
         }
     }

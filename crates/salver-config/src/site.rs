@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::conventions::{CleanUrls, Compat, TrailingSlash};
+use crate::conventions::{Alternatives, CleanUrls, Compat, TrailingSlash};
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
-    CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, URL_PATH, VARIABLE_NAME,
-    choice, mount,
+    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, URL_PATH,
+    VARIABLE_NAME, choice, mount,
 };
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
@@ -42,11 +42,16 @@ pub struct Site {
     pub mount: Setting<Vec<Mount>>,
     pub mount_plain: Setting<Vec<Mount>>,
     pub precompressed: Setting<Codings>,
+    pub negotiate: Setting<Alternatives>,
     pub dotfiles: Setting<bool>,
+    pub listing: Setting<bool>,
+    pub listing_template: Setting<Option<PathBuf>>,
     pub symlinks: Setting<Symlinks>,
     pub compat: Setting<Compat>,
     pub clean_urls: Setting<CleanUrls>,
     pub trailing_slash: Setting<TrailingSlash>,
+    pub cors: Setting<bool>,
+    pub live_reload: Setting<bool>,
     pub cache: Setting<bool>,
     pub tls_cert: Setting<Vec<PathBuf>>,
     pub tls_key: Setting<Vec<PathBuf>>,
@@ -114,11 +119,35 @@ impl Site {
                 help: "Precompressed siblings (.br, .zst, .gz) to look for; none for none",
                 ..CONTENT
             }),
+            negotiate: from.one(ALTERNATIVES, Row {
+                key: "negotiate",
+                flag: "negotiate",
+                value: "TYPES",
+                default: "none",
+                help: "Files of other types beside their originals, for clients whose Accept names the type, the best \
+                       first: avif and webp for pictures, md for HTML; none for none",
+                ..CONTENT
+            }),
             dotfiles: from.switch(Row {
                 key: "dotfiles",
                 flag: "dotfiles",
                 default: "false",
                 help: "Serve names that begin with a dot; .well-known always is",
+                ..CONTENT
+            }),
+            listing: from.switch(Row {
+                key: "listing.enabled",
+                flag: "listing",
+                default: "false",
+                help: "List what a directory without an index holds: as a page, and as JSON for programs that accept \
+                       that",
+                ..CONTENT
+            }),
+            listing_template: from.optional(PATH, Row {
+                key: "listing.template",
+                flag: "listing-template",
+                help: "The page of --listing is made by this file, a template in the language of Jinja",
+                is_left_out: !cfg!(feature = "listing-template"),
                 ..CONTENT
             }),
             symlinks: from.one(choice(), Row {
@@ -149,6 +178,23 @@ impl Site {
                 default: "auto",
                 help: "With clean URLs, the slash at the end of a page's path: as the page is on disk, always or never",
                 ..CONTENT
+            }),
+            cors: from.switch(Row {
+                key: "cors",
+                flag: "cors",
+                default: "false",
+                help: "Let pages of all other origins read the files (Access-Control-Allow-Origin: *)",
+                ..CONTENT
+            }),
+            live_reload: from.switch(Row {
+                key: "live-reload",
+                flag: "live-reload",
+                default: "false",
+                help: "Have open pages load again when a file changes, for who works on a site: pages get a script, \
+                       each request looks at the disk",
+                heading: "Development",
+                is_left_out: !cfg!(feature = "live-reload"),
+                ..ROW
             }),
             cache: from.switch(Row {
                 key: "cache.enabled",
@@ -204,13 +250,13 @@ impl Site {
             env_script: from.optional(URL_PATH, Row {
                 key: "env.script",
                 value: "PATH",
-                help: "The path of a script that tells pages those variables: /env.js, say",
+                help: "The path of a script that tells pages those variables, as env.NAME: /env.js, say",
                 ..SITE
             }),
             env_placeholders: from.switch(Row {
                 key: "env.placeholders",
                 default: "false",
-                help: "Replace marked placeholders in HTML by those variables",
+                help: "Replace [[env.NAME]] in HTML by those variables",
                 ..SITE
             }),
             rules: from.tables(Row {

@@ -4,8 +4,8 @@
 //! what must be true of the answer), and [`run`], which sends every exchange to a server in the
 //! protocol of an [`Endpoint`]:
 //!
-//! - HTTP/1.1, bare or over TLS: plainly, cut in two at every byte, a byte at a time, between two
-//!   neighbours in one write, and as HEAD;
+//! - HTTP/1.1, bare or over TLS: plainly, cut in two at every fourth byte, the next row one byte further, a byte at
+//!   a time, between two neighbours in one write, and as HEAD;
 //! - HTTP/2, bare or over TLS: plainly, with small windows, in padded pieces, cut in two at every
 //!   byte, a byte at a time, many at once on one connection, and as HEAD;
 //! - HTTP/3: plainly, with small windows, many at once, and as HEAD.

@@ -11,8 +11,11 @@ use crate::report::{Failure, Mode, Report};
 use crate::response::Response;
 use crate::setup::Setup;
 
-/// A request with more bytes than this is cut at a sample of its bytes only.
-const EVERY_BYTE: usize = 700;
+/// A request is cut before one of so many of its bytes.
+const CUT_EACH: usize = 4;
+
+/// A longer request is cut at fewer of its bytes, so that there are no more cuts than these.
+const MOST_CUTS: usize = 175;
 
 /// One entry of the report.
 pub(crate) fn failure(
@@ -58,6 +61,8 @@ pub(crate) struct Player<'a> {
     pub(crate) circumstances: Circumstances<'a>,
     pub(crate) neighbour: &'a Neighbour,
     pub(crate) report: &'a mut Report,
+    /// The number of the row.
+    pub(crate) index: usize,
 }
 
 impl Player<'_> {
@@ -178,11 +183,12 @@ impl Player<'_> {
         self.note(Mode::Pipelined, outcome);
     }
 
-    /// Cuts the request before each of its bytes. Rows that keep the connection share one.
+    /// Cuts the request before every fourth of its bytes, the next row's one byte further. Rows that keep the
+    /// connection share one.
     pub(crate) fn split(&mut self) {
-        let step = self.bytes.len().div_ceil(EVERY_BYTE).max(1);
+        let step = self.bytes.len().div_ceil(MOST_CUTS).max(CUT_EACH);
         let mut shared: Option<Connection> = None;
-        for at in (1..self.bytes.len()).step_by(step) {
+        for at in (1 + self.index % CUT_EACH..self.bytes.len()).step_by(step) {
             self.report.requests += 1;
             let kept = shared.take();
             let play = || {
@@ -414,6 +420,7 @@ mod tests {
             },
             neighbour: &Neighbour::new(&fixture, Setup::Default),
             report: &mut report,
+            index: 0,
         };
         player.plain();
         player.pipelined();

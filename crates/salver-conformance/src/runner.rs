@@ -16,7 +16,7 @@ use crate::setup::Setup;
 use crate::tables::exchanges;
 use crate::transport::Transport;
 
-/// Over TLS one row in so many is cut at every byte.
+/// Over TLS one row in so many is cut at every fourth byte.
 const CUT: usize = 16;
 
 /// Plays every row of one setup against a server that listens at the endpoint and was started
@@ -81,6 +81,7 @@ fn run_http1(endpoint: &Endpoint, fixture: &Fixture, setup: Setup, report: &mut 
             },
             neighbour: &neighbour,
             report,
+            index,
         };
         // What fails plainly would fail in every other way too, and hide why.
         if !player.plain() {

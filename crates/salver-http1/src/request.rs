@@ -1,11 +1,14 @@
 //! The parser of request heads (RFC 9112 sections 2 to 6).
 
+use std::borrow::Cow;
+
 use salver_semantics::{Method, Refusal, RequestFields};
 
 use crate::error::ParseError;
 use crate::fields::{ControlFields, KeptFields};
 use crate::framing::{self, BodyLength};
 use crate::limits::{FIELDS_AT_MOST, Limits};
+use crate::raw_head::RawHead;
 use crate::request_line::{self, RequestLine, Version};
 use crate::section;
 use crate::target::RequestTarget;
@@ -33,33 +36,6 @@ pub struct RequestHead<'b> {
     pub expect_continue: bool,
     /// The head as it was received.
     pub raw: RawHead<'b>,
-}
-
-/// A head as it was received, from its request line to its empty line. Its syntax has been checked.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct RawHead<'b>(&'b [u8]);
-
-impl<'b> RawHead<'b> {
-    /// The token of the method, a known one or not.
-    pub fn method_token(self) -> &'b [u8] {
-        let end = self.0.iter().position(|byte| *byte == b' ');
-        end.and_then(|end| self.0.get(..end)).unwrap_or_default()
-    }
-
-    /// The authority that the request is for; see [`authority`](crate::authority).
-    pub fn authority(self) -> Option<&'b [u8]> {
-        crate::authority(self.0)
-    }
-
-    /// Name and value of each field line, in their order, those of unknown fields included.
-    pub fn field_lines(self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
-        let lines = self.0.split(|byte| *byte == b'\n').skip(1);
-        lines.filter_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            let (name, value) = line.split_at_checked(colon)?;
-            Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
-        })
-    }
 }
 
 impl RequestHead<'_> {
@@ -99,7 +75,7 @@ impl RequestHead<'_> {
         };
         OwnedRequestHead {
             head,
-            raw: self.raw.0.to_vec(),
+            raw: self.raw.bytes.to_vec(),
             path: asks_path.then_some(path),
             query,
         }
@@ -129,7 +105,10 @@ impl OwnedRequestHead {
         RequestHead {
             target,
             fields: self.head.fields.reborrow(),
-            raw: RawHead(&self.raw),
+            raw: RawHead {
+                bytes: &self.raw,
+                host: None,
+            },
             ..self.head
         }
     }
@@ -212,14 +191,19 @@ pub(crate) fn parse_head<'b>(
     head.expect_continue = control.expects_continue(version)? && head.body != BodyLength::None;
     head.persistent = control.is_persistent(version);
     let length = window.len() - section.len() + length;
-    head.raw = RawHead(window.get(..length).unwrap_or_default());
+    head.raw = RawHead {
+        bytes: window.get(..length).unwrap_or_default(),
+        host: match control.host {
+            Some(Cow::Borrowed(host)) => Some(host),
+            _ => None,
+        },
+    };
     Ok(Some(length))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::borrow::Cow;
 
     #[track_caller]
     fn head<'b>(input: &'b [u8], limits: &Limits) -> RequestHead<'b> {
@@ -255,7 +239,10 @@ mod tests {
             },
             body: BodyLength::Sized(3),
             expect_continue: true,
-            raw: RawHead(&input[2..]),
+            raw: RawHead {
+                bytes: &input[2..],
+                host: None,
+            },
         };
         let head = head(input, &Limits::default());
         assert_eq!(head, expected);
@@ -278,6 +265,23 @@ mod tests {
         assert!(head.raw.field_lines().eq(expected));
         let owned = head.clone().into_owned();
         assert!(owned.borrow().raw.field_lines().eq(expected));
+    }
+
+    #[test]
+    fn the_authority_is_that_of_the_target_or_of_the_field() {
+        let check = |input: &str, expected: Option<&str>| {
+            let head = head(input.as_bytes(), &Limits::default());
+            let owned = head.clone().into_owned();
+            for raw in [head.raw, owned.borrow().raw] {
+                assert_eq!(raw.authority(), crate::authority(input.as_bytes()));
+                assert_eq!(raw.authority(), expected.map(str::as_bytes), "{input}");
+            }
+        };
+        check("GET / HTTP/1.1\r\nHost:\t a:1 \r\n\r\n", Some("a:1"));
+        check("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", Some("b"));
+        check("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", Some("a"));
+        check("CONNECT a:1 HTTP/1.1\r\nHost: b:1\r\n\r\n", Some("b:1"));
+        check("GET / HTTP/1.0\r\n\r\n", None);
     }
 
     #[test]

@@ -124,7 +124,6 @@ pub struct Connection<T> {
 struct ReceiveArgs<'a> {
     limits: &'a Limits,
     second: u64,
-    scratch: &'a mut Scratch,
     out: &'a mut Vec<u8>,
 }
 
@@ -262,10 +261,9 @@ impl<T> Connection<T> {
             let mut args = ReceiveArgs {
                 limits,
                 second,
-                scratch,
                 out,
             };
-            let (length, done) = match self.read(&mut args, rest) {
+            let (length, done) = match self.read(&mut args, scratch, rest) {
                 Ok(read) => read,
                 Err(error) => {
                     let frame = Frame::read(rest).ok().flatten();
@@ -317,6 +315,7 @@ impl<T> Connection<T> {
     fn read<'i>(
         &mut self,
         args: &mut ReceiveArgs<'_>,
+        scratch: &mut Scratch,
         input: &'i [u8],
     ) -> Result<(usize, FrameOutcome<'i, T>), ProtocolError> {
         if self.preface < PREFACE.len() {
@@ -348,8 +347,8 @@ impl<T> Connection<T> {
         }
         let done = match frame.kind {
             kind::DATA => self.data(args, &frame),
-            kind::HEADERS => self.headers(args, &frame),
-            kind::CONTINUATION => self.continuation(args, &frame),
+            kind::HEADERS => self.headers(args, scratch, &frame),
+            kind::CONTINUATION => self.continuation(args, scratch, &frame),
             kind::PRIORITY => self.priority(args, &frame),
             kind::RST_STREAM => self.reset_by_peer(args, &frame),
             kind::SETTINGS => self.settings(args, &frame),

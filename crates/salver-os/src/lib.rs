@@ -7,20 +7,26 @@
 //! call may wait. Errors are those of the system, as [`std::io::Error`].
 
 mod beneath;
+mod given_sockets;
 mod locality;
 mod memory;
 mod metadata;
+mod privileges;
 mod residency;
 mod socket;
 mod transfer;
+mod unix_socket;
 mod writers;
 
 pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
+pub use given_sockets::{GivenSockets, take_given_sockets};
 pub use memory::use_small_pages;
 pub use metadata::{Attributes, Identity, Kind, Metadata, Timestamp};
+pub use privileges::{ProcessUser, forbid_new_privileges};
 pub use residency::{Residency, read_resident, residency};
-pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit};
+pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};
 pub use transfer::{acknowledged, send_file, send_more};
+pub use unix_socket::listen_unix;
 pub use writers::{Writers, writers};
 
 /// The patience of a caller: whether a call may wait for a disk, a network file system or a lock.

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 /// Connections that the kernel holds until they are accepted; it caps this at `somaxconn`.
 const BACKLOG: i32 = 16384;
@@ -47,6 +47,14 @@ pub fn listen(address: SocketAddr, families: Families, share: bool) -> io::Resul
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+/// Sets `TCP_NODELAY` for a listener that somebody else has made, as [`listen`] does.
+///
+/// # Errors
+/// That of `setsockopt(2)`: this is no listener over TCP, say.
+pub fn send_at_once(listener: &TcpListener) -> io::Result<()> {
+    SockRef::from(listener).set_tcp_nodelay(true)
 }
 
 /// The bytes that a socket for datagrams may hold in each direction; the kernel caps it at

@@ -10,9 +10,10 @@ import { Log, LogLevel, Miniflare } from 'miniflare';
 import redirector from 'netlify-redirector';
 import handler from 'serve-handler';
 
-/** A folder with the files of a case, each of which holds its own name. */
-function folder(run) {
-  const root = mkdtempSync(path.join(tmpdir(), 'salver-judge-'));
+/** A folder with the files of a case, each of which holds its own name; `name` is one within that folder. */
+export function folder(run, name = '.') {
+  const root = path.join(mkdtempSync(path.join(tmpdir(), 'salver-judge-')), name);
+  mkdirSync(root, { recursive: true });
   for (const file of run.files) {
     mkdirSync(path.join(root, path.dirname(file)), { recursive: true });
     writeFileSync(path.join(root, file), file);
@@ -23,7 +24,7 @@ function folder(run) {
 }
 
 /** Lines of fields as one value for each name, by name, without those that are not of the rules. */
-function fieldsOf(lines, drop = () => false) {
+export function fieldsOf(lines, drop = () => false) {
   const fields = {};
   for (const [name, value] of lines) {
     if (!drop(name.toLowerCase(), value)) {
@@ -35,13 +36,13 @@ function fieldsOf(lines, drop = () => false) {
   return Object.fromEntries(Object.entries(fields).sort());
 }
 
-const isDefault = (name, value) =>
+export const isDefault = (name, value) =>
   ['content-type', 'content-length', 'etag', 'date', 'connection', 'keep-alive', 'transfer-encoding', 'last-modified',
     'accept-ranges', 'content-disposition', 'location', 'cf-cache-status', 'x-own', 'vary', 'content-encoding', 'mf-content-encoding', 'allow'].includes(name)
   || (name === 'cache-control' && value === 'public, max-age=0, must-revalidate');
 
 /** An answer in the shape that is compared. */
-function answer(status, { location, file, fields = {} } = {}) {
+export function answer(status, { location, file, fields = {} } = {}) {
   return { status, ...(location !== undefined && { location }), ...(file !== undefined && { file }), fields };
 }
 

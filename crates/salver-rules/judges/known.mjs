@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
+
 // The differences that are meant: each is a row of the last table in docs/conventions.md, named there as here.
 const of = (names, paths = /./) => ({ run, asked }) => names.some((name) => run.name.endsWith(name)) && paths.test(asked.written);
 const any = (...tests) => (difference) => tests.some((test) => test(difference));
 const both = ['netlify', 'cloudflare'];
+const served = 'over sockets';
 
 export const known = [
   { name: 'whole-segments', compat: ['netlify'], test: any(of(['headers: splat below'], /^\/assetsx$/), of(['headers: many'], /^\/99\/y$/)) },
@@ -28,6 +31,16 @@ export const known = [
       return isField && (alike(mine.location, other.location) || isHostile);
     },
   },
+  {
+    name: 'folders',
+    compat: [...both, 'serve'],
+    how: served,
+    test: ({ asked, mine, other }) => other.status === 404 && (asked.path.endsWith('/')
+      ? mine.file === `${asked.path}index.html` && isDeepStrictEqual(mine.fields, other.fields)
+      : mine.status === 308 && mine.location === `${asked.path}/${asked.query}`),
+  },
+  { name: 'serve-one-path', compat: ['serve'], how: served, test: ({ run, mine }) => /clean|: slash/.test(run.name) && mine.status === 308 },
+  { name: 'serve-slash', compat: ['serve'], how: served, test: of(['serve: slash', 'serve: no slash'], /^\/b|^\/x\.js\/$/) },
   { name: 'serve-index', compat: ['serve'], test: of(['serve: clean URLs', 'clean and slash'], /index/) },
   { name: 'serve-case-and-slash', compat: ['serve'], test: of(['serve: redirects'], /^\/OLD$|\/1\/$/) },
   { name: 'serve-encoded-once', compat: ['serve'], test: ({ other }) => /%25/.test(other.location ?? '') },

@@ -14,6 +14,8 @@ pub enum Place {
     Line(u32),
     /// A key, as in `redirects[3].source`.
     Key(String),
+    /// A key and the line where it stands, counted from 1.
+    KeyAtLine(String, u32),
 }
 
 impl fmt::Display for Place {
@@ -22,6 +24,7 @@ impl fmt::Display for Place {
             Place::Whole => f.write_str("the rules"),
             Place::Line(line) => write!(f, "line {line}"),
             Place::Key(key) => f.write_str(key),
+            Place::KeyAtLine(key, line) => write!(f, "line {line}, {key}"),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod firebase;
 mod json;
+mod key_lines;
+mod render;
 mod serve;
 mod source_pattern;
 mod static_web_app;
@@ -12,9 +14,9 @@ use std::path::Path;
 use crate::compiled::CompiledRule;
 use crate::fault::{Fault, Faults, Place, quoted};
 use crate::limits::{LARGEST_FILE, MOST_RULES};
-use crate::rule::{Action, Rule};
-use crate::rule_toml::render_rules;
+use crate::rule::Rule;
 use json::Object;
+use key_lines::key_lines;
 
 /// What a file of another host came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,54 +92,7 @@ pub fn import(file: &[u8], format: ImportFormat) -> Result<Imported, Fault> {
         ImportFormat::Firebase => firebase::import(object, &mut importing),
         ImportFormat::StaticWebApp => static_web_app::import(object, &mut importing),
     }
-    Ok(importing.finish())
-}
-
-impl Imported {
-    /// The settings and rules as a part of `salver.toml`.
-    ///
-    /// # Errors
-    /// A rule that TOML has no keys for, which no import makes.
-    pub fn to_toml(&self) -> Result<String, Fault> {
-        let mut out = String::from("[[site]]\n");
-        let quote = |text: &str| toml::Value::String(text.to_owned()).to_string();
-        if let Some(root) = &self.root {
-            out.push_str(&format!("root = {}\n", quote(root)));
-        }
-        if let Some(clean) = self.clean_urls {
-            out.push_str(&format!(
-                "clean-urls = \"{}\"\n",
-                if clean { "auto" } else { "off" }
-            ));
-        }
-        if let Some(slash) = self.trailing_slash {
-            out.push_str(&format!(
-                "trailing-slash = \"{}\"\n",
-                if slash { "always" } else { "never" }
-            ));
-        }
-        if let Some(listing) = self.listing {
-            out.push_str(&format!("listing = {listing}\n"));
-        }
-        let mut rules = self.rules.clone();
-        let pages = self
-            .error_pages
-            .iter()
-            .map(|(status, page)| Action::ErrorPage(*status, page.clone()));
-        let actions: Vec<Action> = pages.collect();
-        if !actions.is_empty() {
-            rules.push(Rule {
-                actions,
-                ..Rule::default()
-            });
-        }
-        let rules = render_rules(&rules)?;
-        if !rules.is_empty() {
-            out.push('\n');
-            out.push_str(&rules);
-        }
-        Ok(out)
-    }
+    Ok(importing.finish(file))
 }
 
 /// An [`Imported`] under construction.
@@ -173,11 +128,23 @@ impl Importing {
         }
     }
 
-    fn finish(self) -> Imported {
-        Imported {
+    /// What was imported of `file`, each rule and each fault with its line.
+    fn finish(self, file: &[u8]) -> Imported {
+        let lines = key_lines(file);
+        let mut imported = Imported {
             faults: self.faults.into_vec(),
             ..self.imported
+        };
+        let rules = imported.rules.iter_mut().map(|rule| &mut rule.place);
+        let faults = imported.faults.iter_mut().map(|fault| &mut fault.place);
+        for place in rules.chain(faults) {
+            if let Place::Key(key) = place
+                && let Some(line) = lines.get(key)
+            {
+                *place = Place::KeyAtLine(std::mem::take(key), *line);
+            }
         }
+        imported
     }
 }
 

@@ -10,6 +10,7 @@
 //! value, joined with `", "` (RFC 9110 section 5.2).
 #![forbid(unsafe_code)]
 
+pub mod accept;
 pub mod authority;
 pub mod cache_control;
 pub mod cache_status;
@@ -24,12 +25,14 @@ pub mod validator;
 
 mod fingerprint;
 mod flood_guard;
+mod host_table;
 mod least_rate;
 mod method;
 mod refusal;
 pub mod request_fields;
 mod request_limits;
 
+pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::Authority;
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
 pub use cache_status::{CacheState, CacheStatus};
@@ -37,6 +40,7 @@ pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;
 pub use flood_guard::FloodGuard;
+pub use host_table::{HostTable, host_of};
 pub use least_rate::{LeastRate, RateCredit};
 pub use media_type::{content_type, has_known_extension};
 pub use method::Method;

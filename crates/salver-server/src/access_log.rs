@@ -1,14 +1,14 @@
-//! The access log of a loop: each request has a record, which becomes a line when its answer has ended, however it
-//! ended. Without a log there are no records.
+//! The access log and the metrics of a loop: each request has a record, which is counted and becomes a line when its
+//! answer has ended, however it ended. Without a log and metrics there are no records.
 //!
 //! ```text
-//! request ──► record: what was asked ──► its plan: status, coding ──► content on its way ──► dropped: the line
+//! request ──► record: what was asked ──► its plan: status, coding ──► content on its way ──► dropped: count, line
 //!                  └──────────── the client goes away: 499 ─────────────────────────────────────▲
 //! ```
 
 pub(crate) mod record;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_access_log::{AddressText, Producer, Protocol, RequestId, RequestIds};
-
+use salver_admin::metrics::{LoopMetrics, SiteNames};
 use salver_fields::RequestHead;
 
-use crate::access_log::record::{LogRecord, Record, RequestLine, Sent};
+use crate::access_log::record::{Begun, LogRecord, Record, RequestLine, Sent};
 use crate::memory_budget::{Account, Charge};
 use crate::settings::Proxies;
 
@@ -29,30 +29,71 @@ const SPARE: usize = 64;
 /// The time for which a reading of the clock of dates holds; further times are counted from it.
 const CLOCK_HOLDS: Duration = Duration::from_secs(1);
 
-/// The access log of a loop.
+/// The access log and the metrics of a loop; one of them at least.
 pub(crate) struct LoopLog {
-    producer: RefCell<Producer>,
-    ids: RefCell<RequestIds>,
+    /// The maker of lines, if there is a log.
+    lines: Option<Lines>,
+    /// The metrics, if requests are counted.
+    metrics: Option<Arc<LoopMetrics>>,
     #[allow(clippy::vec_box, reason = "the boxes are what is used again")]
     spare: RefCell<Vec<Box<Record>>>,
-    /// A moment, and the time since 1970 at that moment.
-    clock: Cell<(Instant, Duration)>,
     proxies: Proxies,
 }
 
+/// The maker of a loop's lines.
+pub(crate) struct Lines {
+    producer: RefCell<Producer>,
+    ids: RefCell<RequestIds>,
+    /// A moment, and the time since 1970 at that moment.
+    clock: Cell<(Instant, Duration)>,
+    site_names: Arc<SiteNames>,
+    /// Those that this loop has asked for, each at its number.
+    known_names: RefCell<Vec<Arc<str>>>,
+}
+
 impl LoopLog {
-    /// The log of one loop.
+    /// The log of one loop; `None` if there is nothing to do.
     ///
     /// # Errors
     /// The system gives no random numbers, with which identifiers of requests begin.
-    pub(crate) fn new(producer: Producer, proxies: Proxies) -> io::Result<Rc<Self>> {
-        Ok(Rc::new(LoopLog {
+    pub(crate) fn new(
+        producer: Option<Producer>,
+        site_names: &Arc<SiteNames>,
+        metrics: Option<Arc<LoopMetrics>>,
+        proxies: Proxies,
+    ) -> io::Result<Option<Rc<Self>>> {
+        let lines = producer.map(|producer| Lines::new(producer, Arc::clone(site_names)));
+        let lines = lines.transpose()?;
+        let log = LoopLog {
+            lines,
+            metrics,
+            spare: RefCell::default(),
+            proxies,
+        };
+        let does_something = log.lines.is_some() || log.metrics.is_some();
+        Ok(does_something.then(|| Rc::new(log)))
+    }
+
+    /// The metrics, if requests are counted.
+    pub(crate) fn metrics(&self) -> Option<&LoopMetrics> {
+        self.metrics.as_deref()
+    }
+
+    /// The metrics, for another log of this loop.
+    pub(crate) fn shared_metrics(&self) -> Option<Arc<LoopMetrics>> {
+        self.metrics.clone()
+    }
+}
+
+impl Lines {
+    fn new(producer: Producer, site_names: Arc<SiteNames>) -> io::Result<Self> {
+        Ok(Lines {
             producer: RefCell::new(producer),
             ids: RefCell::new(RequestIds::new()?),
-            spare: RefCell::default(),
             clock: Cell::new(read_clock(Instant::now())),
-            proxies,
-        }))
+            site_names,
+            known_names: RefCell::default(),
+        })
     }
 
     /// The time since 1970 at a moment that is about now.
@@ -65,6 +106,18 @@ impl LoopLog {
         let read = read_clock(now);
         self.clock.set(read);
         read.1
+    }
+
+    /// The name of the site with this number. It is borrowed: a count of references that all loops write would cost
+    /// each line.
+    fn site_name(&self, number: u16) -> Ref<'_, str> {
+        let at = usize::from(number);
+        if at >= self.known_names.borrow().len() {
+            *self.known_names.borrow_mut() = self.site_names.all();
+        }
+        Ref::map(self.known_names.borrow(), |known| {
+            known.get(at).map_or("", |name| &**name)
+        })
     }
 
     fn next_id(&self) -> RequestId {
@@ -115,7 +168,8 @@ impl ConnectionLog {
     /// The log of a connection with this address, on a loop with this one.
     pub(crate) fn new(log: Option<&Rc<LoopLog>>, address: IpAddr) -> Option<Box<Self>> {
         let log = log?;
-        let proxies = &log.proxies;
+        let has_lines = log.lines.is_some();
+        let named = has_lines && log.proxies.trusted.contains(address);
         Some(Box::new(ConnectionLog {
             shared: Rc::new(SharedLog {
                 log: Rc::clone(log),
@@ -123,40 +177,61 @@ impl ConnectionLog {
             }),
             peer: address,
             client: AddressText::new(address),
-            is_proxy: proxies.trusted.contains(address),
+            is_proxy: named,
             sent: Cell::new(0),
             queued: RefCell::default(),
             charge: RefCell::default(),
         }))
     }
 
-    /// The record of a request, with its field lines; names of pseudo-fields begin with a colon.
-    pub(crate) fn record<'a>(
-        &self,
-        protocol: Protocol,
-        line: &RequestLine<'_>,
-        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> LogRecord {
-        let mut record = self.blank(protocol);
-        record.read(
-            line,
-            lines,
-            self.is_proxy
-                .then_some((self.peer, &self.shared.log.proxies)),
-        );
-        record
+    /// The record of a request of which no more than this is known yet.
+    #[inline]
+    pub(crate) fn begin(&self, begun: Begun) -> LogRecord {
+        LogRecord::new(&self.shared, self.client, begun)
     }
 
-    /// The record of a request over HTTP/2 or HTTP/3.
-    pub(crate) fn record_of(&self, protocol: Protocol, head: &RequestHead<'_>) -> LogRecord {
-        let mut lines = head.lines.iter();
-        let method = lines.find(|(name, _)| *name == &b":method"[..]);
-        let line = RequestLine {
-            method: method.map_or(b"", |(_, method)| method),
-            path: &head.path,
-            query: head.query.as_deref(),
-        };
-        self.record(protocol, &line, head.lines.iter())
+    /// True if lines are made of the records: then they want to [read](Self::read) the request.
+    #[inline]
+    pub(crate) fn has_lines(&self) -> bool {
+        self.shared.log.lines.is_some()
+    }
+
+    /// Has a record keep what a line tells of a request, with its field lines; names of pseudo-fields begin with a
+    /// colon.
+    pub(crate) fn read<'a>(
+        &self,
+        record: &mut LogRecord,
+        line: &RequestLine<'_>,
+        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) {
+        let proxy = (self.peer, &self.shared.log.proxies);
+        record.read(line, lines, self.is_proxy.then_some(proxy));
+    }
+
+    /// The record of a request over HTTP/2 or HTTP/3, which was read at this moment.
+    pub(crate) fn record_of(
+        &self,
+        protocol: Protocol,
+        head: &RequestHead<'_>,
+        at: Instant,
+    ) -> LogRecord {
+        let mut record = self.begin(Begun {
+            protocol,
+            method: head.method,
+            at,
+            content: head.content_length.unwrap_or(0),
+        });
+        if self.has_lines() {
+            let mut lines = head.lines.iter();
+            let method = lines.find(|(name, _)| *name == &b":method"[..]);
+            let line = RequestLine {
+                method: method.map_or(b"", |(_, method)| method),
+                path: &head.path,
+                query: head.query.as_deref(),
+            };
+            self.read(&mut record, &line, head.lines.iter());
+        }
+        record
     }
 
     /// The record of an input that begins with a head, complete and valid or not.
@@ -167,18 +242,18 @@ impl ConnectionLog {
             let (name, value) = line.split_at_checked(colon)?;
             Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
         });
-        self.record(Protocol::Http11, &RequestLine::of(input), fields)
+        let line = RequestLine::of(input);
+        let mut record = self.begin(Begun::unread(Protocol::Http11, line.method));
+        self.read(&mut record, &line, fields);
+        record
     }
 
     /// The record of what was refused before it was a request, of whose beginning as much is told as can be read.
     pub(crate) fn unread(&self, protocol: Protocol, input: &[u8]) -> LogRecord {
-        let mut record = self.blank(protocol);
-        record.read(&RequestLine::of(input), std::iter::empty(), None);
+        let line = RequestLine::of(input);
+        let mut record = self.begin(Begun::unread(protocol, line.method));
+        record.read(&line, std::iter::empty(), None);
         record
-    }
-
-    fn blank(&self, protocol: Protocol) -> LogRecord {
-        LogRecord::new(&self.shared, self.client, protocol)
     }
 
     /// Queues the record of an answer whose content follows in one piece behind `before` bytes that the socket has
@@ -236,13 +311,21 @@ pub(crate) fn bytes(length: usize) -> u64 {
 mod tests {
     use super::*;
     use salver_access_log::{Destination, LogWriter, Settings};
+    use salver_admin::metrics::{Metrics, Version};
+    use salver_assets::Method;
 
     #[test]
     fn records_are_counted_until_they_are_logged() {
         let writer = LogWriter::start(|_| {}).unwrap();
         let settings = Settings::new(Destination::File("/dev/null".into()));
         let log = writer.open(&settings).unwrap();
-        let of_loop = LoopLog::new(log.producer(), Proxies::default()).unwrap();
+        let of_loop = LoopLog::new(
+            Some(log.producer()),
+            &Arc::default(),
+            None,
+            Proxies::default(),
+        );
+        let of_loop = of_loop.unwrap().unwrap();
         let address = IpAddr::from([192, 0, 2, 1]);
         let connection = ConnectionLog::new(Some(&of_loop), address).unwrap();
         let line = RequestLine {
@@ -250,7 +333,11 @@ mod tests {
             path: &[b'a'; 10_000],
             query: None,
         };
-        let record = || connection.record(Protocol::Http11, &line, std::iter::empty());
+        let record = || {
+            let mut record = connection.begin(Begun::unread(Protocol::Http11, b"GET"));
+            connection.read(&mut record, &line, std::iter::empty());
+            record
+        };
         let first = record();
         let one = connection.held();
         // No more of a text is kept than a line has room for.
@@ -264,5 +351,46 @@ mod tests {
         drop((connection, of_loop));
         assert!(writer.stop(Duration::from_secs(60)));
         assert_eq!(log.statistics().lines, 2);
+    }
+
+    #[test]
+    fn requests_are_counted_as_they_ended() {
+        let metrics = Metrics::new(Arc::default());
+        let of_loop = LoopLog::new(
+            None,
+            &Arc::default(),
+            Some(metrics.add_loop()),
+            Proxies::default(),
+        );
+        let of_loop = of_loop.unwrap().unwrap();
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let connection = ConnectionLog::new(Some(&of_loop), address).unwrap();
+        assert!(!connection.has_lines());
+        let active = || {
+            metrics
+                .requests()
+                .active
+                .iter()
+                .map(|(_, n)| n)
+                .sum::<u64>()
+        };
+        let whole = connection.begin(Begun::unread(Protocol::Http2, b"HEAD"));
+        let cut = connection.unread(Protocol::Http11, b"BREW / HTTP/1.1\r\n");
+        assert_eq!((active(), metrics.requests().total()), (2, 0));
+        connection.queue_whole(whole, 0);
+        connection.finish();
+        assert_eq!((active(), metrics.requests().total()), (1, 1));
+        drop(cut);
+        let series = metrics.requests().series;
+        let series: Vec<_> = series
+            .iter()
+            .map(|s| (s.version, s.method, s.class))
+            .collect();
+        let expected = [
+            (Version::Http11, Method::Other, "none"),
+            (Version::Http2, Method::Head, "none"),
+        ];
+        assert_eq!(series, expected);
+        assert_eq!((active(), connection.held()), (0, 0));
     }
 }

@@ -10,9 +10,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use salver_assets::rules::RuleSet;
-use salver_assets::{Config, ConfigError, Conventions, Engine, Mount, Symlinks, TrailingSlash};
+use salver_assets::{
+    Config, ConfigError, Conventions, Engine, Listing, Mount, Symlinks, TrailingSlash,
+};
 
-use crate::handler::{Handlers, Reply, erase_type};
+use crate::handler::{Handlers, InvalidPrefix, Reply, erase_type};
+use crate::inherited_sockets::InheritedSockets;
 use crate::listener::BindError;
 use crate::server::{OnReady, Ready, Server};
 use crate::settings::Settings;
@@ -21,6 +24,22 @@ impl Server {
     /// A builder, to which a program names directories, handlers and addresses.
     pub fn builder() -> Builder {
         Builder::default()
+    }
+
+    /// The same server with a guard of all paths beneath `prefix`: see [`Builder::guard`].
+    ///
+    /// # Errors
+    /// [`BuildError::Guard`] if the prefix is no absolute path.
+    pub fn with_guard<F, R>(mut self, prefix: &str, handler: F) -> Result<Self, BuildError>
+    where
+        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
+        R: Future<Output: Into<Reply>> + 'static,
+    {
+        let guard = erase_type(handler);
+        match self.handlers.add_guard(prefix, guard) {
+            Ok(()) => Ok(self),
+            Err(InvalidPrefix) => Err(BuildError::Guard(prefix.to_owned())),
+        }
     }
 }
 
@@ -39,6 +58,7 @@ pub struct Builder {
     handlers: Handlers,
     bad_guard: Option<String>,
     on_ready: Option<OnReady>,
+    inherited: InheritedSockets,
 }
 
 /// The settings of all mounts.
@@ -47,6 +67,7 @@ struct SiteSettings {
     rules: Option<Arc<RuleSet>>,
     conventions: Option<Conventions>,
     clean_urls: Option<TrailingSlash>,
+    listing: Option<Listing>,
 }
 
 impl SiteSettings {
@@ -60,6 +81,9 @@ impl SiteSettings {
         }
         if let Some(trailing_slash) = self.clean_urls {
             mount = mount.with_clean_urls(trailing_slash);
+        }
+        if let Some(listing) = &self.listing {
+            mount = mount.with_listing(listing.clone());
         }
         mount
     }
@@ -121,6 +145,13 @@ impl Builder {
     /// its own path.
     pub fn clean_urls(mut self, trailing_slash: TrailingSlash) -> Self {
         self.site.clean_urls = Some(trailing_slash);
+        self
+    }
+
+    /// Lists what a directory without an index holds, beneath each [`directory`](Self::directory). Default: it is not
+    /// found.
+    pub fn listing(mut self, listing: Listing) -> Self {
+        self.site.listing = Some(listing);
         self
     }
 
@@ -213,6 +244,13 @@ impl Builder {
         self
     }
 
+    /// Takes these sockets, which another process has bound, instead of binding: see [`Server::bind_with`]. Default:
+    /// none.
+    pub fn inherited_sockets(mut self, sockets: InheritedSockets) -> Self {
+        self.inherited = sockets;
+        self
+    }
+
     /// Calls `callback` once every worker accepts connections, on the thread that [serves](Server::serve), which goes
     /// on when it returns. Default: no call.
     pub fn on_ready(mut self, callback: impl FnOnce(Ready) + Send + 'static) -> Self {
@@ -233,7 +271,8 @@ impl Builder {
             settings.addresses = addresses;
         }
         let tls = settings.tls();
-        if settings.addresses.is_empty() && tls.is_none_or(|tls| tls.addresses.is_empty()) {
+        let has_tls = tls.is_some_and(|tls| !tls.addresses.is_empty());
+        if settings.addresses.is_empty() && settings.unix_sockets.is_empty() && !has_tls {
             return Err(BuildError::Nowhere);
         }
         let mut config = self.config.unwrap_or_else(|| Config {
@@ -269,7 +308,8 @@ impl Builder {
             config.mounts.push(Mount::tree("/", nothing));
         }
         let engine = Engine::new(config).map_err(BuildError::Setting)?;
-        let mut server = Server::bind(engine, settings).map_err(BuildError::Address)?;
+        let server = Server::bind_with(engine, settings, self.inherited);
+        let mut server = server.map_err(BuildError::Address)?;
         server.handlers = self.handlers;
         server.on_ready = self.on_ready;
         Ok(server)

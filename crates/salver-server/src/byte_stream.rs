@@ -17,6 +17,11 @@ pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + 'static {
     /// the kernel can send from files into the stream.
     fn tcp(&self) -> &TcpStream;
 
+    /// The host that the client has named in its TLS handshake, empty if none; `None` without TLS.
+    fn server_name(&self) -> Option<&str> {
+        None
+    }
+
     /// Limits the bytes that the stream itself holds for sending to the connection's room; returns the limit.
     fn limit_buffer(&mut self, _account: &Account) -> usize {
         0

@@ -19,6 +19,7 @@ mod translate;
 
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
@@ -42,6 +43,7 @@ use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::RenderedResponses;
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
+use crate::sites::Destination;
 use crate::turns::LoopTurn;
 use crate::wire::{ReceiveOutcome, Wire};
 
@@ -149,13 +151,17 @@ impl<S: ByteStream> Http1Connection<S> {
 
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<TurnEnd> {
         self.wire.deadline.register(context);
-        let shared = Rc::clone(&self.wire.shared);
+        let mut shared = Rc::clone(&self.wire.shared);
         let now = shared.clock.now();
         loop {
             match ready!(self.wire.poll_flush(context)) {
                 Ok(false) => {}
                 Ok(true) => self.wait_for_request(now),
                 Err(_) => return Poll::Ready(TurnEnd::Over),
+            }
+            if shared.superseded.get() {
+                self.renew();
+                shared = Rc::clone(&self.wire.shared);
             }
             if self.ends {
                 return Poll::Ready(TurnEnd::Linger);
@@ -243,6 +249,14 @@ impl<S: ByteStream> Http1Connection<S> {
                 Ok(()) => self.wait_for_request(now),
                 Err(_) => return Poll::Ready(TurnEnd::Over),
             }
+        }
+    }
+
+    /// Takes the current generation, for the requests that come.
+    #[cold]
+    fn renew(&mut self) {
+        if let Some(fields) = self.wire.take_current() {
+            self.listener_fields = fields;
         }
     }
 
@@ -334,7 +348,7 @@ impl<S: ByteStream> Http1Connection<S> {
         let (method, record) = match self.unfinished.take() {
             Some(unfinished) => {
                 let head = unfinished.head.borrow();
-                let record = log.map(|log| log_record(log, &head));
+                let record = log.map(|log| log_record(log, &head, Instant::now()));
                 (Some(head.method), record)
             }
             None => {
@@ -360,7 +374,7 @@ impl<S: ByteStream> Http1Connection<S> {
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
         let log = self.wire.log.as_deref();
-        let record = log.map(|log| log_record(log, &head));
+        let record = log.map(|log| log_record(log, &head, now.instant));
         let (raw, version) = (head.raw, head.version);
         let request = engine_request(head);
         let wire = &self.wire;
@@ -369,29 +383,34 @@ impl<S: ByteStream> Http1Connection<S> {
             to_http_request(version, raw, &request, path, content, peer)
         };
         let details = || request_details(raw, S::TRANSPORT == Transport::PassesThrough);
-        let plan = match dispatch(
+        let dispatched = dispatch(
             &wire.shared,
             &wire.seat,
             &request,
-            (http_request, details),
+            http_request,
+            details,
+            || Destination {
+                authority: raw.authority().unwrap_or_default(),
+                server_name: wire.stream.server_name(),
+            },
             now,
-        ) {
-            Dispatched::Ready(plan) => plan,
-            pending @ Dispatched::Pending(_) => return Some(slow(pending, persistence, record)),
+        );
+        let Dispatched::Ready(plan) = &dispatched else {
+            return Some(slow(dispatched, persistence, record));
         };
         if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
-            let fields = self.listener_fields.of(plan.cache_state);
-            if let Some(number) = responses.find(&plan, &wire.shared.clock.date(), fields) {
-                self.log_answer(record, &plan, responses.head_length(number, &plan));
+            let fields = self.listener_fields.of(plan);
+            if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
+                self.log_answer(record, plan, responses.head_length(number, plan));
                 return Some(Flow::Rendered(number));
             }
         }
-        self.push_head(send_buffer, &plan, persistence);
-        self.log_answer(record, &plan, send_buffer.left());
+        self.push_head(send_buffer, plan, persistence);
+        self.log_answer(record, plan, send_buffer.left());
         if let Content::File(_) | Content::Parts(_) = plan.content {
-            return Some(slow(Dispatched::Ready(plan), persistence, None));
+            return Some(slow(dispatched, persistence, None));
         }
-        push_content(send_buffer, &plan);
+        push_content(send_buffer, plan);
         (persistence == Persistence::Close).then_some(Flow::Ends)
     }
 
@@ -411,12 +430,12 @@ impl<S: ByteStream> Http1Connection<S> {
         persistence: Persistence,
     ) {
         let date = &self.wire.shared.clock.date();
-        let fields = self.listener_fields.of(plan.cache_state);
+        let fields = self.listener_fields.of(plan);
         push_head(send_buffer, plan, date, fields, persistence);
     }
 
     fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
-        let lasts = head.persistent && !self.wire.shared.draining.get();
+        let lasts = head.persistent && !self.wire.shared.drains();
         Persistence::new(head.version, lasts)
     }
 }

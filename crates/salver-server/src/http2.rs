@@ -42,6 +42,7 @@ use crate::listener_fields::ListenerFields;
 use crate::memory_budget::{Charge, OpenFile};
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
+use crate::sites::Destination;
 use crate::transmit::loader_disk::{LoaderDisk, Reading};
 use crate::turns::{LoopTurn, REQUESTS_IN_TURN};
 use crate::wire::{ReceiveOutcome, Wire};
@@ -144,7 +145,7 @@ impl<S: ByteStream> Http2Connection<S> {
 
     fn poll_turns(&mut self, context: &mut Context<'_>) -> Poll<End> {
         self.wire.deadline.register(context);
-        let shared = Rc::clone(&self.wire.shared);
+        let mut shared = Rc::clone(&self.wire.shared);
         // One that ends for another costs nothing.
         if !self.wire.deadline.makes_room() {
             let client = self.wire.seat.client;
@@ -170,6 +171,10 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
                 Err(_) => return Poll::Ready(End::Over),
             }
+            if shared.superseded.get() {
+                self.renew();
+                shared = Rc::clone(&self.wire.shared);
+            }
             if self.ends {
                 return Poll::Ready(match self.wire.deadline.makes_room() {
                     true => End::Over,
@@ -192,7 +197,7 @@ impl<S: ByteStream> Http2Connection<S> {
             self.protocol.retry();
             self.fill(context, send_buffer, ENOUGH.min(room).min(turn));
             self.ends |= self.reset_stalled(now, send_buffer);
-            if shared.draining.get() {
+            if shared.drains() {
                 self.send_goaway(now, send_buffer);
             }
             self.ends |= self.protocol.is_over();
@@ -234,6 +239,14 @@ impl<S: ByteStream> Http2Connection<S> {
         // Behind all that are ready, those included of which the loop has not heard yet.
         let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
+    }
+
+    /// Takes the current generation, for the requests that come.
+    #[cold]
+    fn renew(&mut self) {
+        if let Some(fields) = self.wire.take_current() {
+            self.listener_fields = fields;
+        }
     }
 
     /// Receives once, and handles the input; true if there was any. `None` if the connection is over.
@@ -344,7 +357,7 @@ impl<S: ByteStream> Http2Connection<S> {
     ) {
         let content = self.take_content(stream);
         let log = self.wire.log.as_deref();
-        let record = log.map(|log| log.record_of(Protocol::Http2, &head));
+        let record = log.map(|log| log.record_of(Protocol::Http2, &head, now.instant));
         let (request, more) = engine_request(head);
         let wire = &self.wire;
         let http_request = |path: Option<&RequestPath<'_>>| {
@@ -356,7 +369,12 @@ impl<S: ByteStream> Http2Connection<S> {
             &wire.shared,
             &wire.seat,
             &request,
-            (http_request, details),
+            http_request,
+            details,
+            || Destination {
+                authority: more.authority(),
+                server_name: wire.stream.server_name(),
+            },
             now,
         ) {
             Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),
@@ -371,12 +389,12 @@ impl<S: ByteStream> Http2Connection<S> {
     fn respond(
         &mut self,
         stream: u32,
-        plan: ResponsePlan,
+        mut plan: ResponsePlan,
         mut record: Option<LogRecord>,
         send_buffer: &mut SendBuffer,
     ) {
         let Wire { shared, seat, .. } = &self.wire;
-        let (mut plan, file) = shared.common.hold_open(&seat.account, plan);
+        let file = shared.common.hold_open(&seat.account, &mut plan);
         if let Some(record) = &mut record {
             record.answer(&plan);
         }
@@ -390,7 +408,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 &made
             }
         };
-        let more = self.listener_fields.of(plan.cache_state).block();
+        let more = self.listener_fields.of(&plan).block();
         let protocol = &mut self.protocol;
         let reading = Reading::new(content);
         let length = reading.left();

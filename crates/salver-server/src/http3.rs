@@ -26,49 +26,120 @@ mod transport;
 
 use std::cell::RefCell;
 use std::io;
-use std::rc::Rc;
+use std::net::UdpSocket;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use quinn::Endpoint;
-use salver_assets::{CacheState, Field};
+use quinn::{Endpoint, ServerConfig};
+use salver_assets::{Field, ResponsePlan};
 use salver_fields::Scratch;
 use salver_http3::{ErrorCode, Limits, RenderedFields};
 use tokio::task::{JoinHandle, spawn_local};
 
 pub(crate) use self::quic_sockets::QuicSockets;
 use self::shared_connection::code;
-use crate::context::WorkerContext;
+use crate::context::{Drain, Generation, WorkerContext};
 use crate::deadlines::{Deadlines, SWEEP_INTERVAL};
-use crate::listener_fields::with_cache_status;
+use crate::listener::ListenerId;
+use crate::listener_fields::{FieldsBySite, with_cache_status};
 use crate::listener_service::tls_fields;
 use crate::seats::ConnectionKind;
 
 /// The time for the last packets to leave when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The state that the HTTP/3 connections of one loop share.
+/// The state that the HTTP/3 connections of one loop share: one generation of it.
 struct Http3Context {
     context: Rc<WorkerContext>,
     /// The deadlines of requests that wait for their client; those of connections are in `context`.
     deadlines: Rc<Deadlines>,
     limits: Limits,
-    /// The fields of each answer over TLS, rendered.
-    listener_fields: RenderedFields,
-    /// The same with `Cache-Status`, for each state of the cache; none if that is not sent.
-    by_cache_state: Vec<RenderedFields>,
+    /// The fields of each answer over TLS.
+    listener_fields: Http3Fields,
+    /// Those of sites that have others, by the number that a plan has of them, counted from 1.
+    by_site: Vec<Http3Fields>,
     /// The buffers for heads that are being read.
     scratch: RefCell<Scratch>,
-    /// The number of handshakes under way, of all workers.
-    handshakes: Arc<AtomicUsize>,
+    /// The current generation, which is this one for a while.
+    current: Rc<CurrentHttp3>,
+}
+
+/// HTTP/3 of the current generation on one loop, which [`Http3Endpoints`] keeps.
+#[derive(Default)]
+struct CurrentHttp3 {
+    context: RefCell<Weak<Http3Context>>,
+    /// For connections whose listener is no more: they drain.
+    leaving: RefCell<Weak<Http3Context>>,
+    listeners: RefCell<Vec<ListenerId>>,
+}
+
+impl CurrentHttp3 {
+    /// The state for a connection that came to this listener; `None` if the loop has ended.
+    fn of(&self, listener: ListenerId) -> Option<Rc<Http3Context>> {
+        match self.listeners.borrow().contains(&listener) {
+            true => self.context.borrow().upgrade(),
+            false => self.leaving.borrow().upgrade(),
+        }
+    }
+}
+
+/// The fields of answers, rendered.
+struct Http3Fields {
+    plain: RenderedFields,
+    /// The same with `Cache-Status`, for each state of the cache; none if that is not sent.
+    by_cache_state: Vec<RenderedFields>,
+}
+
+impl Http3Fields {
+    fn new(fields: &[Field], cache_status: bool) -> Self {
+        let render = |fields: &[Field]| {
+            RenderedFields::new(fields.iter().map(|(name, value)| (*name, &**value)))
+        };
+        let states = with_cache_status(fields).into_iter();
+        let states = states.filter(|_| cache_status);
+        Http3Fields {
+            plain: render(fields),
+            by_cache_state: states.map(|all| render(&all)).collect(),
+        }
+    }
 }
 
 impl Http3Context {
-    /// The fields of an answer that the cache had in this state.
-    fn fields_of(&self, state: Option<CacheState>) -> &RenderedFields {
-        let state = state.and_then(|state| self.by_cache_state.get(state as usize));
-        state.unwrap_or(&self.listener_fields)
+    /// The state for the connections of this context.
+    fn new(
+        context: &Rc<WorkerContext>,
+        deadlines: &Rc<Deadlines>,
+        current: &Rc<CurrentHttp3>,
+    ) -> Rc<Self> {
+        let tls = context.common.settings.tls();
+        let fields = tls.map(|tls| tls_fields(tls, &context.common.sites));
+        let FieldsBySite { server, by_site } = fields.unwrap_or_default();
+        let cache_status = context.common.settings.cache_status;
+        let render = |fields: &Vec<Field>| Http3Fields::new(fields, cache_status);
+        let mut scratch = Scratch::default();
+        let for_program = context.common.keeps_lines();
+        scratch.section.keep_lines(for_program);
+        Rc::new(Http3Context {
+            context: Rc::clone(context),
+            deadlines: Rc::clone(deadlines),
+            limits: context.limits,
+            listener_fields: render(&server),
+            by_site: by_site.iter().map(render).collect(),
+            scratch: RefCell::new(scratch),
+            current: Rc::clone(current),
+        })
+    }
+
+    /// The fields of an answer.
+    fn fields_of(&self, plan: &ResponsePlan) -> &RenderedFields {
+        let site = usize::from(plan.driver_fields).checked_sub(1);
+        let own = site.and_then(|site| self.by_site.get(site));
+        let own = own.unwrap_or(&self.listener_fields);
+        let state = plan.cache_state;
+        let state = state.and_then(|state| own.by_cache_state.get(state as usize));
+        state.unwrap_or(&own.plain)
     }
 }
 
@@ -89,56 +160,157 @@ impl Drop for HandshakeGuard {
 }
 
 /// The endpoints of HTTP/3 on one loop.
+#[derive(Default)]
 pub(crate) struct Http3Endpoints {
-    endpoints: Vec<Endpoint>,
-    tasks: Vec<JoinHandle<()>>,
+    current: Rc<CurrentHttp3>,
+    deadlines: Rc<Deadlines>,
+    /// The sockets that another process still reads.
+    awaited: Option<QuicSockets>,
+    /// The configuration of handshakes.
+    config: Option<ServerConfig>,
+    /// What the current generation refers to weakly.
+    _kept: Vec<Rc<Http3Context>>,
+    serving: Vec<ServingEndpoint>,
+    sweeping: Option<JoinHandle<()>>,
+}
+
+/// An endpoint, and the task that accepts its connections.
+struct ServingEndpoint {
+    listener: ListenerId,
+    endpoint: Endpoint,
+    /// A duplicate, to be handed to another process.
+    socket: UdpSocket,
+    task: JoinHandle<()>,
+}
+
+/// HTTP/3 of a generation that is to come.
+pub(crate) struct NextHttp3 {
+    opened: Vec<(ListenerId, Endpoint, UdpSocket)>,
+    /// The sockets that another process still reads.
+    awaited: Option<QuicSockets>,
+    listeners: Vec<ListenerId>,
+    config: Option<ServerConfig>,
+}
+
+impl NextHttp3 {
+    /// Opens what is new, on the loop of this thread, unless it `is_awaited`.
+    ///
+    /// # Errors
+    /// A socket cannot be watched.
+    pub(crate) fn open(sockets: Option<QuicSockets>, is_awaited: bool) -> io::Result<Self> {
+        let mut next = NextHttp3 {
+            opened: Vec::new(),
+            awaited: None,
+            listeners: Vec::new(),
+            config: None,
+        };
+        if let Some(sockets) = sockets {
+            next.listeners = sockets.listeners().to_vec();
+            next.config = Some(sockets.config().clone());
+            match is_awaited {
+                true => next.awaited = Some(sockets),
+                false => next.opened = sockets.open()?,
+            }
+        }
+        Ok(next)
+    }
 }
 
 impl Http3Endpoints {
-    /// Serves at the sockets of a worker.
-    pub(crate) fn start(sockets: QuicSockets, context: &Rc<WorkerContext>) -> io::Result<Self> {
-        let tls = context.common.settings.tls();
-        let fields = tls.map(tls_fields).unwrap_or_default();
-        let render = |fields: &[Field]| {
-            RenderedFields::new(fields.iter().map(|(name, value)| (*name, &**value)))
-        };
-        let by_cache_state = match context.common.settings.cache_status {
-            true => with_cache_status(&fields),
-            false => Vec::new(),
-        };
-        let mut scratch = Scratch::default();
-        let for_program = context.common.keeps_lines();
-        scratch.section.keep_lines(for_program);
-        let shared = Rc::new(Http3Context {
-            context: Rc::clone(context),
-            deadlines: Rc::default(),
-            limits: context.limits,
-            by_cache_state: by_cache_state.iter().map(|all| render(all)).collect(),
-            listener_fields: render(&fields),
-            scratch: RefCell::new(scratch),
-            handshakes: sockets.handshakes(),
-        });
-        let endpoints = sockets.open()?;
-        let mut tasks = vec![spawn_local(sweep(Rc::clone(&shared.deadlines)))];
-        for endpoint in &endpoints {
-            let endpoint = endpoint.clone();
-            tasks.push(spawn_local(accept(Rc::clone(&shared), endpoint)));
+    /// Serves by the next generation from now on. Endpoints whose listener it lacks end when their connections have.
+    pub(crate) fn serve(&mut self, next: NextHttp3, generation: &Generation) {
+        let (deadlines, current) = (&self.deadlines, &self.current);
+        let context = Http3Context::new(&generation.context, deadlines, current);
+        let leaving = Http3Context::new(&generation.leaving, deadlines, current);
+        *current.context.borrow_mut() = Rc::downgrade(&context);
+        *current.leaving.borrow_mut() = Rc::downgrade(&leaving);
+        current.listeners.borrow_mut().clone_from(&next.listeners);
+        self._kept = vec![context, leaving];
+        let stays = |one: &mut ServingEndpoint| next.listeners.contains(&one.listener);
+        for gone in self.serving.extract_if(.., |one| !stays(one)) {
+            spawn_local(end_when_idle(gone));
         }
-        Ok(Http3Endpoints { endpoints, tasks })
+        for one in &self.serving {
+            one.endpoint.set_server_config(next.config.clone());
+        }
+        self.config = next.config;
+        self.add(next.opened);
+        if next.awaited.is_some() {
+            self.awaited = next.awaited;
+        }
+    }
+
+    /// Serves at the sockets that another process has left.
+    ///
+    /// # Errors
+    /// A socket cannot be watched.
+    pub(crate) fn take_datagrams(&mut self) -> io::Result<()> {
+        let Some(awaited) = self.awaited.take() else {
+            return Ok(());
+        };
+        let mut opened = awaited.open()?;
+        let listeners = self.current.listeners.borrow().clone();
+        opened.retain(|(listener, ..)| listeners.contains(listener));
+        for (_, endpoint, _) in &opened {
+            endpoint.set_server_config(self.config.clone());
+        }
+        self.add(opened);
+        Ok(())
+    }
+
+    fn add(&mut self, opened: Vec<(ListenerId, Endpoint, UdpSocket)>) {
+        for (listener, endpoint, socket) in opened {
+            let accepting = accept(Rc::clone(&self.current), endpoint.clone(), listener);
+            self.serving.push(ServingEndpoint {
+                listener,
+                endpoint,
+                socket,
+                task: spawn_local(accepting),
+            });
+        }
+        if self.sweeping.is_none() && !self.serving.is_empty() {
+            self.sweeping = Some(spawn_local(sweep(Rc::clone(&self.deadlines))));
+        }
+    }
+
+    /// Duplicates of the sockets, for another process.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub(crate) fn sockets(&self) -> io::Result<Vec<(ListenerId, UdpSocket)>> {
+        let serving = self.serving.iter().map(|one| (one.listener, &one.socket));
+        let awaited = self.awaited.iter().flat_map(QuicSockets::sockets);
+        let duplicate = |(listener, socket): (_, &UdpSocket)| Ok((listener, socket.try_clone()?));
+        serving.chain(awaited).map(duplicate).collect()
+    }
+
+    /// True if there is no connection.
+    pub(crate) fn are_idle(&self) -> bool {
+        let mut all = self.serving.iter();
+        all.all(|one| one.endpoint.open_connections() == 0)
     }
 
     /// Closes all connections, and waits until the last packets have been sent.
-    pub(crate) async fn end(self) {
-        for task in self.tasks {
+    pub(crate) async fn end(&mut self) {
+        if let Some(task) = self.sweeping.take() {
             task.abort();
         }
-        for endpoint in &self.endpoints {
-            endpoint.close(code(ErrorCode::NoError), b"the server ends");
+        let serving = std::mem::take(&mut self.serving);
+        for one in &serving {
+            one.task.abort();
+            let why = code(ErrorCode::NoError);
+            one.endpoint.close(why, b"the server ends");
         }
-        for endpoint in &self.endpoints {
-            let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
+        for one in &serving {
+            let _ = tokio::time::timeout(FAREWELL, one.endpoint.wait_idle()).await;
         }
     }
+}
+
+/// Ends an endpoint once its connections have ended, which drain.
+async fn end_when_idle(gone: ServingEndpoint) {
+    gone.endpoint.wait_idle().await;
+    gone.task.abort();
 }
 
 async fn sweep(deadlines: Rc<Deadlines>) {
@@ -149,14 +321,26 @@ async fn sweep(deadlines: Rc<Deadlines>) {
     }
 }
 
-async fn accept(shared: Rc<Http3Context>, endpoint: Endpoint) {
-    let common = Arc::clone(&shared.context.common);
+async fn accept(current: Rc<CurrentHttp3>, endpoint: Endpoint, listener: ListenerId) {
     while let Some(incoming) = endpoint.accept().await {
-        if shared.context.draining.get() {
-            incoming.refuse();
-            continue;
+        let Some(shared) = current.of(listener) else {
+            return incoming.ignore();
+        };
+        let common = &shared.context.common;
+        match shared.context.drain.get() {
+            Drain::No => {}
+            // Another process or nobody has this address soon: the client asks again in a moment.
+            Drain::AfterAnswers => {
+                incoming.ignore();
+                continue;
+            }
+            Drain::Now => {
+                incoming.refuse();
+                continue;
+            }
         }
-        let many = shared.handshakes.load(Ordering::Relaxed) >= common.settings.quic_handshakes;
+        let handshakes = Arc::clone(&common.quic_handshakes);
+        let many = handshakes.load(Ordering::Relaxed) >= common.settings.quic_handshakes;
         if many && !incoming.remote_address_validated() {
             // RFC 9000 section 8.1.2: a client with a false address never learns the token, and costs nothing more
             // than this.
@@ -172,12 +356,12 @@ async fn accept(shared: Rc<Http3Context>, endpoint: Endpoint) {
                 continue;
             }
         };
-        let shared = Rc::clone(&shared);
         spawn_local(async move {
             // The first packet has the most costly part of the handshake done.
             shared.context.turns.wait(seat.client).await;
             if let Ok(connecting) = incoming.accept() {
-                connection::serve(shared, connecting, seat).await;
+                let handshake = HandshakeGuard::new(&handshakes);
+                connection::serve(shared, (connecting, handshake), seat, listener).await;
             }
         });
     }

@@ -59,6 +59,7 @@
 )]
 
 mod access_log;
+mod admission;
 mod builder;
 mod byte_stream;
 mod clock;
@@ -66,17 +67,20 @@ mod context;
 mod deadlines;
 mod dispatch;
 mod fair_queue;
+mod handle;
 mod handler;
 mod http1;
 mod http2;
 #[cfg_attr(not(feature = "http3"), path = "http3/absent.rs")]
 mod http3;
+mod inherited_sockets;
 mod linger;
 mod listener;
 mod listener_fields;
 mod listener_service;
 mod loader;
 mod memory_budget;
+mod monitor;
 #[cfg(feature = "basic-auth")]
 mod passwords;
 #[cfg(not(feature = "basic-auth"))]
@@ -85,6 +89,7 @@ mod passwords;
 mod pending_limit;
 mod proxy_header;
 mod redirect;
+mod reload;
 mod rendered_responses;
 mod report;
 mod seats;
@@ -95,6 +100,7 @@ mod settings;
 mod shared_reads;
 mod shutdown;
 mod single_response;
+mod sites;
 #[cfg(feature = "tls")]
 pub mod tls;
 #[cfg(not(feature = "tls"))]
@@ -104,18 +110,30 @@ mod tls;
 mod tls_accept;
 mod transmit;
 mod turns;
+mod unix_socket;
 mod versions;
 mod wire;
 mod worker;
+mod worker_message;
 
 pub use builder::{BuildError, Builder};
+pub use handle::Handle;
 pub use handler::{Peer, Reply};
+pub use inherited_sockets::InheritedSockets;
 pub use listener::BindError;
+pub use monitor::{CertificateExpiry, Monitor, ServerLoad, Stage};
+#[cfg(feature = "basic-auth")]
+pub use passwords::{PasswordHashError, PasswordHashing, hash_password};
+pub use reload::{ReloadError, Reloaded, ServerSockets};
 pub use salver_access_log::AccessLog;
+pub use salver_admin::metrics::{Metrics, SiteNames};
 pub use salver_forwarded::{ForwardedField, Network, TrustedNetworks};
-pub use salver_os::use_small_pages;
+pub use salver_os::{
+    GivenSockets, ProcessUser, forbid_new_privileges, raise_descriptor_limit, take_given_sockets,
+    use_small_pages,
+};
 pub use server::{Ready, Server};
 #[cfg(feature = "tls")]
 pub use settings::TlsSettings;
 pub use settings::{Proxies, Settings};
-pub use shutdown::Handle;
+pub use sites::{Site, Sites};

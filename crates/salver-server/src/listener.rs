@@ -3,32 +3,47 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 
 use salver_os::Families;
 
+use crate::inherited_sockets::InheritedSockets;
 use crate::settings::Settings;
 
 /// The error of an address that cannot be listened on: which, why, and what to do.
 #[derive(Debug)]
 pub struct BindError {
-    address: SocketAddr,
-    over_udp: bool,
+    place: Place,
+    /// The address of this server that is in the way.
+    held: Option<SocketAddr>,
     error: io::Error,
+}
+
+/// A place that is listened at.
+#[derive(Debug)]
+enum Place {
+    Tcp(SocketAddr),
+    Udp(SocketAddr),
+    Unix(PathBuf),
 }
 
 impl BindError {
     fn over_tcp(address: SocketAddr, error: io::Error) -> Self {
-        BindError {
-            address,
-            over_udp: false,
-            error,
-        }
+        BindError::at(Place::Tcp(address), error)
     }
 
     pub(crate) fn over_udp(address: SocketAddr, error: io::Error) -> Self {
+        BindError::at(Place::Udp(address), error)
+    }
+
+    pub(crate) fn at_path(path: &Path, error: io::Error) -> Self {
+        BindError::at(Place::Unix(path.to_owned()), error)
+    }
+
+    fn at(place: Place, error: io::Error) -> Self {
         BindError {
-            address,
-            over_udp: true,
+            place,
+            held: None,
             error,
         }
     }
@@ -41,20 +56,39 @@ impl BindError {
 
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BindError {
-            address,
-            over_udp,
-            error,
-        } = self;
-        if *over_udp {
-            let why = match error.kind() {
-                io::ErrorKind::AddrInUse => "taken by another program".to_owned(),
-                _ => error.to_string(),
-            };
+        let error = &self.error;
+        let address = match &self.place {
+            Place::Tcp(address) => address,
+            Place::Udp(address) => {
+                let why = match error.kind() {
+                    io::ErrorKind::AddrInUse => "taken by another program".to_owned(),
+                    _ => error.to_string(),
+                };
+                return write!(
+                    f,
+                    "{address} cannot be used over UDP, which HTTP/3 needs: {why}; choose another \
+                     port, or go without it (--no-http3)"
+                );
+            }
+            Place::Unix(path) => {
+                return match error.kind() {
+                    io::ErrorKind::AddrInUse => write!(
+                        f,
+                        "{path:?} is taken, by another program or a file: choose another path for the socket"
+                    ),
+                    _ => write!(
+                        f,
+                        "cannot listen on {path:?}: {error}; give a path in a directory that this user may \
+                         write to"
+                    ),
+                };
+            }
+        };
+        if let Some(held) = &self.held {
             return write!(
                 f,
-                "{address} cannot be used over UDP, which HTTP/3 needs: {why}; choose another \
-                 port, or go without it (--no-http3)"
+                "{address} cannot be listened on beside {held}, which this server listens on until then: restart it, \
+                 or choose another port"
             );
         }
         match error.kind() {
@@ -94,31 +128,83 @@ pub(crate) enum ListenerKind {
     Redirect { to: u16 },
 }
 
+/// The number of a listener, which it keeps for as long as it is listened on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListenerId(u32);
+
+impl ListenerId {
+    /// The one that stands for all Unix sockets.
+    pub(crate) const UNIX: ListenerId = ListenerId(u32::MAX);
+}
+
+/// A listener: its address in the settings, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listener {
+    pub(crate) id: ListenerId,
+    pub(crate) kind: ListenerKind,
+    /// The address in the settings.
+    pub(crate) configured: SocketAddr,
+    pub(crate) families: Families,
+    /// The real address.
+    pub(crate) address: SocketAddr,
+}
+
+impl Listener {
+    /// True if its socket is what the settings now want.
+    fn is_at(&self, configured: SocketAddr, families: Families) -> bool {
+        let is_there = self.configured == configured || self.address == configured;
+        is_there && self.families == families
+    }
+
+    /// True if no other socket can be bound to this address.
+    fn is_in_the_way_of(&self, address: SocketAddr) -> bool {
+        let (one, other) = (self.address.ip(), address.ip());
+        let is_any = one.is_unspecified() || other.is_unspecified();
+        self.address.port() == address.port() && (is_any || one == other)
+    }
+}
+
 /// The listeners of all workers, and their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    /// For each worker one listener per address.
-    pub(crate) workers: Vec<Vec<(ListenerKind, TcpListener)>>,
+    /// All of them, those of a server that runs included.
+    pub(crate) all: Vec<Listener>,
+    /// For each worker the sockets of those that are new: one per address, or several that another process has bound.
+    pub(crate) workers: Vec<Vec<(ListenerId, TcpListener)>>,
     /// The addresses without TLS, with real ports.
     pub(crate) plain: Vec<SocketAddr>,
     /// The addresses with TLS.
     pub(crate) tls: Vec<SocketAddr>,
     /// The addresses that redirect.
     pub(crate) redirects: Vec<SocketAddr>,
+    /// Those of the server that runs which are not in use yet.
+    before: Vec<Listener>,
+    /// The number of the next listener.
+    next: u32,
 }
 
 impl Listeners {
-    /// Binds all addresses for every worker.
-    pub(crate) fn bind(settings: &Settings) -> Result<Self, BindError> {
+    /// Binds all addresses for every worker, but for those that are inherited, and those of a server that runs: a
+    /// listener that the settings have as before goes on, with its socket.
+    pub(crate) fn bind(
+        settings: &Settings,
+        inherited: &mut InheritedSockets,
+        before: &[Listener],
+    ) -> Result<Self, BindError> {
+        let used = before
+            .iter()
+            .map(|listener| listener.id.0.saturating_add(1));
         let mut all = Listeners {
             workers: (0..settings.workers).map(|_| Vec::new()).collect(),
+            next: used.max().unwrap_or(0),
+            before: before.to_vec(),
             ..Listeners::default()
         };
-        all.plain = all.add(ListenerKind::Plain, &settings.addresses)?;
+        all.plain = all.add(ListenerKind::Plain, &settings.addresses, inherited)?;
         if let Some(tls) = settings.tls() {
-            all.tls = all.add(ListenerKind::Tls, &tls.addresses)?;
+            all.tls = all.add(ListenerKind::Tls, &tls.addresses, inherited)?;
             let to = all.tls.first().map_or(0, SocketAddr::port);
-            all.redirects = all.add(ListenerKind::Redirect { to }, &tls.redirects)?;
+            all.redirects = all.add(ListenerKind::Redirect { to }, &tls.redirects, inherited)?;
         }
         Ok(all)
     }
@@ -127,20 +213,68 @@ impl Listeners {
         &mut self,
         kind: ListenerKind,
         addresses: &[SocketAddr],
+        inherited: &mut InheritedSockets,
     ) -> Result<Vec<SocketAddr>, BindError> {
         let mut real = Vec::new();
-        for (&address, families) in addresses.iter().zip(families(addresses)) {
-            let bind = |address, share| salver_os::listen(address, families, share);
-            let workers = self.workers.len();
-            let bound = bind_for_workers(address, workers, bind, TcpListener::local_addr);
-            let (address, listeners) =
-                bound.map_err(|error| BindError::over_tcp(address, error))?;
-            for (worker, listener) in self.workers.iter_mut().zip(listeners) {
-                worker.push((kind, listener));
-            }
-            real.push(address);
+        for (&configured, families) in addresses.iter().zip(families(addresses)) {
+            let mut before = self.before.iter();
+            let kept = before.position(|listener| listener.is_at(configured, families));
+            let listener = match kept.map(|place| self.before.swap_remove(place)) {
+                Some(kept) => Listener {
+                    kind,
+                    configured,
+                    ..kept
+                },
+                None => self.bind_one(kind, configured, families, inherited)?,
+            };
+            real.push(listener.address);
+            self.all.push(listener);
         }
         Ok(real)
+    }
+
+    /// Binds one address, unless it is inherited.
+    fn bind_one(
+        &mut self,
+        kind: ListenerKind,
+        configured: SocketAddr,
+        families: Families,
+        inherited: &mut InheritedSockets,
+    ) -> Result<Listener, BindError> {
+        let workers = self.workers.len();
+        let bind = |address, share| salver_os::listen(address, families, share);
+        let failed = |error: io::Error| {
+            let mut own = self.before.iter().chain(&self.all);
+            let held = own.find(|listener| listener.is_in_the_way_of(configured));
+            BindError {
+                held: held.map(|listener| listener.address),
+                ..BindError::over_tcp(configured, error)
+            }
+        };
+        let given = inherited.take_listeners(configured, workers);
+        let (address, listeners) = match given.map_err(failed)? {
+            Some(given) => given,
+            None => {
+                let bound = bind_for_workers(configured, workers, bind, TcpListener::local_addr);
+                let (address, listeners) = bound.map_err(failed)?;
+                (
+                    address,
+                    listeners.into_iter().map(|one| vec![one]).collect(),
+                )
+            }
+        };
+        let id = ListenerId(self.next);
+        self.next = self.next.saturating_add(1);
+        for (worker, listeners) in self.workers.iter_mut().zip(listeners) {
+            worker.extend(listeners.into_iter().map(|listener| (id, listener)));
+        }
+        Ok(Listener {
+            id,
+            kind,
+            configured,
+            families,
+            address,
+        })
     }
 }
 
@@ -201,7 +335,8 @@ mod tests {
             workers: (0..workers).map(|_| Vec::new()).collect(),
             ..Listeners::default()
         };
-        let real = all.add(ListenerKind::Plain, addresses)?;
+        let none = &mut InheritedSockets::default();
+        let real = all.add(ListenerKind::Plain, addresses, none)?;
         Ok((all, real))
     }
 
@@ -241,6 +376,31 @@ mod tests {
     }
 
     #[test]
+    fn a_listener_that_stays_keeps_its_socket_and_what_is_in_the_way_is_named() {
+        let settings = |addresses: &[SocketAddr]| Settings {
+            addresses: addresses.to_vec(),
+            workers: 2,
+            ..Settings::default()
+        };
+        let none = &mut InheritedSockets::default();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let first = Listeners::bind(&settings(&[any]), none, &[]).unwrap();
+        let real = first.plain[0];
+        // As it was written, or as it came out.
+        for again in [any, real] {
+            let next = Listeners::bind(&settings(&[again, any]), none, &first.all).unwrap();
+            assert_eq!((next.plain[0], next.all[0].id), (real, first.all[0].id));
+            assert_ne!(next.all[1].id, next.all[0].id);
+            let new: Vec<_> = next.workers.iter().flatten().map(|(id, _)| *id).collect();
+            assert_eq!(new, [next.all[1].id; 2]);
+        }
+        let wider = SocketAddr::from(([0, 0, 0, 0], real.port()));
+        let error = Listeners::bind(&settings(&[wider]), none, &first.all).unwrap_err();
+        let line = error.to_string();
+        assert!(line.contains(&format!("beside {real}")), "{line}");
+    }
+
+    #[test]
     fn an_address_of_ipv4_is_one_wherever_it_came() {
         fn check(address: &str, expected: &str) {
             let found = canonical(address.parse().unwrap());
@@ -254,11 +414,8 @@ mod tests {
 
     #[test]
     fn who_may_not_listen_is_told_what_gives_the_right() {
-        let error = BindError {
-            address: "0.0.0.0:80".parse().unwrap(),
-            over_udp: false,
-            error: io::ErrorKind::PermissionDenied.into(),
-        };
+        let address = "0.0.0.0:80".parse().unwrap();
+        let error = BindError::over_tcp(address, io::ErrorKind::PermissionDenied.into());
         let line = error.to_string();
         assert_eq!(line.lines().count(), 1, "{line}");
         for part in [

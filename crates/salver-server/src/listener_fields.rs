@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use salver_assets::Field;
+use salver_assets::{Field, ResponsePlan};
 use salver_semantics::{CacheState, CacheStatus};
 
 /// The fields of a listener, not of a file: `Strict-Transport-Security`, `Alt-Svc`. Rendered for each protocol when
@@ -17,6 +17,9 @@ pub(crate) struct ListenerFields {
     /// The same fields with `Cache-Status`, for each state of the cache in the order of [`CacheState::ALL`]; none if
     /// that is not sent.
     by_cache_state: Vec<Rc<ListenerFields>>,
+    /// Those of sites that have others, by the number of a plan's [`driver_fields`](ResponsePlan::driver_fields), which
+    /// is counted from 1.
+    by_site: Vec<Rc<ListenerFields>>,
 }
 
 impl ListenerFields {
@@ -34,24 +37,37 @@ impl ListenerFields {
             block: salver_http2::render_fields(block),
             lines,
             by_cache_state: Vec::new(),
+            by_site: Vec::new(),
         }
     }
 
-    /// These fields, and with `cache_status` how the cache had the answer.
-    pub(crate) fn of_listener(fields: &[Field], cache_status: bool) -> Rc<Self> {
-        let mut plain = ListenerFields::new(fields);
-        if cache_status {
-            let with = with_cache_status(fields).into_iter();
-            plain.by_cache_state = with.map(|all| Rc::new(ListenerFields::new(&all))).collect();
-        }
-        Rc::new(plain)
+    /// The fields of a listener, those of its sites included; with `cache_status` how the cache had the answer, too.
+    pub(crate) fn of_listener(fields: &FieldsBySite, cache_status: bool) -> Rc<Self> {
+        let states = |plain: &[Field]| {
+            let with = with_cache_status(plain)
+                .into_iter()
+                .filter(|_| cache_status);
+            with.map(|all| Rc::new(ListenerFields::new(&all))).collect()
+        };
+        let with_states = |plain: &Vec<Field>| ListenerFields {
+            by_cache_state: states(plain),
+            ..ListenerFields::new(plain)
+        };
+        let by_site = fields.by_site.iter().map(|of| Rc::new(with_states(of)));
+        Rc::new(ListenerFields {
+            by_site: by_site.collect(),
+            ..with_states(&fields.server)
+        })
     }
 
-    /// The fields of an answer that the cache had in this state.
+    /// The fields of an answer.
     #[inline]
-    pub(crate) fn of(self: &Rc<Self>, state: Option<CacheState>) -> &Rc<Self> {
-        let state = state.and_then(|state| self.by_cache_state.get(state as usize));
-        state.unwrap_or(self)
+    pub(crate) fn of(self: &Rc<Self>, plan: &ResponsePlan) -> &Rc<Self> {
+        let site = usize::from(plan.driver_fields).checked_sub(1);
+        let own = site.and_then(|site| self.by_site.get(site)).unwrap_or(self);
+        let state = plan.cache_state;
+        let state = state.and_then(|state| own.by_cache_state.get(state as usize));
+        state.unwrap_or(own)
     }
 
     /// The fields as a part of a field block of HTTP/2.
@@ -62,6 +78,25 @@ impl ListenerFields {
     /// The fields as lines of HTTP/1.1.
     pub(crate) fn lines(&self) -> &[u8] {
         &self.lines
+    }
+}
+
+/// The fields that a listener adds.
+#[derive(Debug, Default)]
+pub(crate) struct FieldsBySite {
+    /// Those of the server, for answers of no site.
+    pub(crate) server: Vec<Field>,
+    /// Those of sites, by the number that a plan has of them, counted from 1.
+    pub(crate) by_site: Vec<Vec<Field>>,
+}
+
+impl FieldsBySite {
+    /// The same with one more field in all of them.
+    pub(crate) fn with(mut self, field: &Field) -> Self {
+        for fields in self.by_site.iter_mut().chain([&mut self.server]) {
+            fields.push(field.clone());
+        }
+        self
     }
 }
 

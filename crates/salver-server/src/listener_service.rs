@@ -2,6 +2,7 @@
 
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use salver_assets::Field;
@@ -12,22 +13,29 @@ use crate::byte_stream::ByteStream;
 use crate::context::{ServerContext, WorkerContext};
 use crate::http1::Http1Connection;
 use crate::http2::Http2Connection;
-use crate::listener::ListenerKind;
-use crate::listener_fields::ListenerFields;
+use crate::listener::{ListenerId, ListenerKind};
+use crate::listener_fields::{FieldsBySite, ListenerFields};
 use crate::redirect;
 use crate::seats::{ConnectionKind, Seat};
 use crate::settings::TlsSettings;
+use crate::sites::Sites;
 use crate::tls::OverTcp;
 use crate::versions::Versions;
 use crate::wire::Wire;
 
 /// The fields of each answer over TLS, over TCP and QUIC alike.
-pub(crate) fn tls_fields(tls: &TlsSettings) -> Vec<Field> {
-    let hsts = tls.hsts.map(|time| {
-        let value = format!("max-age={}", time.as_secs());
-        ("Strict-Transport-Security", Bytes::from(value))
-    });
-    hsts.into_iter().collect()
+pub(crate) fn tls_fields(tls: &TlsSettings, sites: &Sites) -> FieldsBySite {
+    let hsts = |time: &Option<Duration>| -> Vec<Field> {
+        let field = time.map(|time| {
+            let value = format!("max-age={}", time.as_secs());
+            ("Strict-Transport-Security", Bytes::from(value))
+        });
+        field.into_iter().collect()
+    };
+    FieldsBySite {
+        server: hsts(&tls.hsts),
+        by_site: sites.hsts().iter().map(hsts).collect(),
+    }
 }
 
 /// The service behind a listener.
@@ -55,15 +63,16 @@ impl ListenerService {
         let cache_status = common.settings.cache_status;
         Ok(match kind {
             ListenerKind::Plain => {
-                ListenerService::Plain(ListenerFields::of_listener(&[], cache_status))
+                let none = FieldsBySite::default();
+                ListenerService::Plain(ListenerFields::of_listener(&none, cache_status))
             }
             ListenerKind::Tls => {
                 let tls = tls()?;
-                let mut fields = tls_fields(tls);
+                let mut fields = tls_fields(tls, &common.sites);
                 if let Some(port) = quic_port {
                     // RFC 7838 section 3, RFC 9114 section 3.1.1: for a day.
                     let value = format!("h3=\":{port}\"; ma=86400");
-                    fields.push(("Alt-Svc", Bytes::from(value)));
+                    fields = fields.with(&("Alt-Svc", Bytes::from(value)));
                 }
                 let config = tls.handshakes.over_tcp(common.settings.versions());
                 let config = config.map_err(io::Error::other)?;
@@ -74,12 +83,19 @@ impl ListenerService {
     }
 
     /// Serves a connection that has come in, on a task of its own.
-    pub(crate) fn serve(&self, context: &Rc<WorkerContext>, stream: TcpStream, seat: Seat) {
+    pub(crate) fn serve(
+        &self,
+        context: &Rc<WorkerContext>,
+        stream: TcpStream,
+        seat: Seat,
+        listener: ListenerId,
+    ) {
         let context = Rc::clone(context);
         match self {
             ListenerService::Plain(listener_fields) => {
                 let versions = context.common.settings.versions();
-                serve_http(context, stream, Rc::clone(listener_fields), seat, versions);
+                let wire = Wire::new(context, stream, seat, listener);
+                serve_http(wire, Rc::clone(listener_fields), versions);
             }
             ListenerService::Tls(listener_fields, config) => {
                 let (listener_fields, config) = (Rc::clone(listener_fields), config.clone());
@@ -87,13 +103,23 @@ impl ListenerService {
                     let accepted = config.accept(&context, stream, &seat).await;
                     if let Some((stream, versions)) = accepted {
                         // A task of its own, which holds nothing of the handshake.
-                        serve_http(context, stream, listener_fields, seat, versions);
+                        let wire = Wire::new(context, stream, seat, listener);
+                        serve_http(wire, listener_fields, versions);
                     }
                 });
             }
             ListenerService::Redirect(port) => {
                 spawn_local(redirect::serve(context, stream, *port, seat));
             }
+        }
+    }
+
+    /// True for TLS, and the fields of its answers, for connections that outlive the generation that they began with.
+    pub(crate) fn fields(&self) -> Option<(bool, &Rc<ListenerFields>)> {
+        match self {
+            ListenerService::Plain(fields) => Some((false, fields)),
+            ListenerService::Tls(fields, _) => Some((true, fields)),
+            ListenerService::Redirect(_) => None,
         }
     }
 
@@ -116,13 +142,10 @@ impl ListenerService {
 
 /// Serves a client in one of these versions. Where it may choose, it says so: HTTP/2 begins with a preface.
 fn serve_http<S: ByteStream>(
-    context: Rc<WorkerContext>,
-    stream: S,
+    wire: Wire<S>,
     listener_fields: Rc<ListenerFields>,
-    seat: Seat,
     versions: Versions,
 ) {
-    let wire = Wire::new(context, stream, seat);
     if versions == Versions::Http2 {
         spawn_local(Http2Connection::new(wire, listener_fields).serve());
         return;

@@ -30,8 +30,6 @@ pub(crate) struct Loader(Arc<Pool>);
 struct Pool {
     queue: Mutex<JobQueue>,
     work: Condvar,
-    threads: usize,
-    most: usize,
 }
 
 /// The key of a disk: jobs of one disk wait for it together.
@@ -68,14 +66,23 @@ const SCRATCH: usize = 64 * 1024;
 impl Loader {
     /// A loader with at most `threads` threads, in which at most `queue` loads wait.
     pub(crate) fn new(threads: usize, queue: usize, mounts: usize) -> Self {
-        let threads = threads.max(1);
-        let queues = JobQueue::new(threads, mounts > 1);
         Loader(Arc::new(Pool {
-            queue: Mutex::new(queues),
+            queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1)),
             work: Condvar::new(),
-            threads,
-            most: queue,
         }))
+    }
+
+    /// The numbers of threads, of jobs that they perform, and of loads that wait.
+    pub(crate) fn occupancy(&self) -> (usize, usize, usize) {
+        let queue = self.0.lock_queue();
+        (queue.threads, queue.busy(), queue.waiting_loads())
+    }
+
+    /// Sets other limits. What runs and waits is performed; threads beyond the new limit stay, and have nothing to do.
+    pub(crate) fn limit(&self, threads: usize, queue: usize, has_several_mounts: bool) {
+        self.0
+            .lock_queue()
+            .limit(threads, queue, has_several_mounts);
     }
 
     /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
@@ -151,7 +158,7 @@ impl Pool {
 
     fn submit(self: &Arc<Self>, job: LoaderJob) -> Result<(), LoaderJob> {
         let mut queue = self.lock_queue();
-        if matches!(job, LoaderJob::Load(..)) && !queue.has_place(job.disk(), self.most) {
+        if matches!(job, LoaderJob::Load(..)) && !queue.has_place(job.disk()) {
             return Err(job);
         }
         let number = job.lane();
@@ -173,7 +180,7 @@ impl Pool {
             self.work.notify_one();
             return None;
         }
-        if queue.threads == self.threads {
+        if queue.threads >= queue.most {
             return None;
         }
         queue.threads += 1;

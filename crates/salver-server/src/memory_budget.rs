@@ -28,9 +28,9 @@ pub(crate) struct MemoryBudget {
     /// The bytes that are lent to connections.
     lent: AtomicU64,
     /// The bytes that may be set aside and lent together.
-    most: u64,
+    most: AtomicU64,
     /// The bytes that are never lent: future connections need them for their own.
-    reserve: u64,
+    reserve: AtomicU64,
 }
 
 /// The account of one connection's memory.
@@ -59,13 +59,19 @@ pub(crate) struct Charge {
 impl MemoryBudget {
     /// A budget of `most` bytes for so many connections at most.
     pub(crate) fn new(most: u64, connections: usize) -> Arc<Self> {
-        let connections = u64::try_from(connections).unwrap_or(u64::MAX);
         Arc::new(MemoryBudget {
             set_aside: AtomicU64::new(0),
             lent: AtomicU64::new(0),
-            most,
-            reserve: connections.saturating_mul(USUAL).min(most / 4 * 3),
+            most: AtomicU64::new(most),
+            reserve: AtomicU64::new(reserve(most, connections)),
         })
+    }
+
+    /// Sets another bound. What is set aside and lent stays so.
+    pub(crate) fn limit(&self, most: u64, connections: usize) {
+        self.most.store(most, Ordering::Relaxed);
+        let reserve = reserve(most, connections);
+        self.reserve.store(reserve, Ordering::Relaxed);
     }
 
     /// Opens an account for a connection that takes `base` bytes itself; `None` if these and those of its own do not
@@ -83,18 +89,35 @@ impl MemoryBudget {
         })
     }
 
+    /// The bytes that are set aside or lent.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.set_aside.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed)
+    }
+
+    /// The most of them.
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+
     /// The bytes that are left.
     fn left(&self) -> u64 {
-        let taken = self.set_aside.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed);
-        self.most.saturating_sub(taken)
+        self.most().saturating_sub(self.in_use())
     }
 
     /// The bytes that can still be lent.
     fn lendable(&self) -> u64 {
-        let kept = self.set_aside.load(Ordering::Relaxed).max(self.reserve);
+        let reserve = self.reserve.load(Ordering::Relaxed);
+        let kept = self.set_aside.load(Ordering::Relaxed).max(reserve);
         let lent = self.lent.load(Ordering::Relaxed);
-        self.most.saturating_sub(kept.saturating_add(lent))
+        let most = self.most.load(Ordering::Relaxed);
+        most.saturating_sub(kept.saturating_add(lent))
     }
+}
+
+/// The bytes of a budget that are kept for the memory of each connection's own.
+fn reserve(most: u64, connections: usize) -> u64 {
+    let connections = u64::try_from(connections).unwrap_or(u64::MAX);
+    connections.saturating_mul(USUAL).min(most / 4 * 3)
 }
 
 impl Account {

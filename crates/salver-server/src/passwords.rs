@@ -5,6 +5,7 @@
 
 mod attempts;
 mod credentials;
+mod hash;
 mod verify;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 
 use self::attempts::Attempts;
 use self::credentials::{Credentials, CredentialsKey, KeyedHash};
+pub use self::hash::{PasswordHashError, PasswordHashing, hash_password};
 use crate::seats::ClientKey;
 
 /// The time for which a pair that was right is not verified again.

@@ -29,12 +29,12 @@ pub(crate) async fn serve(
     let now = Instant::now();
     let deadline = context.deadlines.add(now + time);
     deadline.set_waiting(now + time, now);
-    let waits = || !context.draining.get();
+    let waits = || !context.ends_idle();
     let mut input = Vec::new();
     let plan = loop {
         match deadline.bound(stream.read_buf(&mut input), waits).await {
             Some(Ok(count)) if count > 0 => {}
-            None if !input.is_empty() && !context.draining.get() => {
+            None if !input.is_empty() && !context.ends_idle() => {
                 break error_plan(408, "Request Timeout", request_method(&input));
             }
             _ => return,

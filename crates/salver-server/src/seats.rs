@@ -25,8 +25,8 @@ const SUBSCRIBER_BITS: u32 = 56;
 #[derive(Debug)]
 pub(crate) struct Seats {
     taken: AtomicUsize,
-    most: usize,
-    most_of_one: usize,
+    most: AtomicUsize,
+    most_of_one: AtomicUsize,
     by_client: Mutex<HashMap<ClientKey, usize>>,
     memory: Arc<MemoryBudget>,
 }
@@ -99,11 +99,18 @@ impl Seats {
     pub(crate) fn new(most: usize, most_of_one: usize, memory: Arc<MemoryBudget>) -> Arc<Self> {
         Arc::new(Seats {
             taken: AtomicUsize::new(0),
-            most,
-            most_of_one,
+            most: AtomicUsize::new(most),
+            most_of_one: AtomicUsize::new(most_of_one),
             by_client: Mutex::default(),
             memory,
         })
+    }
+
+    /// Sets other limits. Seats that are taken stay taken.
+    pub(crate) fn limit(&self, most: usize, most_of_one: usize, memory: u64) {
+        self.most.store(most, Ordering::Relaxed);
+        self.most_of_one.store(most_of_one, Ordering::Relaxed);
+        self.memory.limit(memory, most);
     }
 
     /// Takes a seat for a client at `address`; with `makes_room` although all are taken, because another connection
@@ -121,11 +128,11 @@ impl Seats {
             .unwrap_or_else(PoisonError::into_inner);
         if by_client
             .get(&client)
-            .is_some_and(|&count| count >= self.most_of_one)
+            .is_some_and(|&count| count >= self.most_of_one.load(Ordering::Relaxed))
         {
             return Err(NoSeat::Share);
         }
-        if self.taken.load(Ordering::Relaxed) >= self.most && !makes_room {
+        if self.taken.load(Ordering::Relaxed) >= self.most() && !makes_room {
             return Err(NoSeat::Full);
         }
         // The memory of that connection is free in a moment.
@@ -141,9 +148,19 @@ impl Seats {
         })
     }
 
+    /// The connections.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// The memory of connections.
+    pub(crate) fn memory(&self) -> &MemoryBudget {
+        &self.memory
+    }
+
     /// The most connections.
     pub(crate) fn most(&self) -> usize {
-        self.most
+        self.most.load(Ordering::Relaxed)
     }
 }
 

@@ -4,37 +4,41 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 
+use salver_access_log::AccessLog;
 use salver_assets::Engine;
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::context::ServerContext;
+use crate::handle::Handle;
 use crate::handler::Handlers;
 use crate::http3::QuicSockets;
+use crate::inherited_sockets::InheritedSockets;
 use crate::listener::{BindError, Listeners};
+use crate::monitor::Monitor;
+use crate::reload::{RunningServer, WorkerLink, limit_descriptors, with_quic};
 use crate::settings::Settings;
-use crate::shutdown::Handle;
-use crate::{tls, worker};
-
-/// The descriptors that are kept for listeners, loops, logs, and for loading files: a thread of the loader takes a
-/// few.
-const OTHER_DESCRIPTORS: u64 = 256;
-
-/// The divisor of all descriptors for the share of files that answers hold open.
-const FILES_SHARE: u64 = 4;
-
-/// The divisor of all descriptors for the share of files that stay open between requests.
-const KEPT_SHARE: u64 = 8;
+use crate::sites::Sites;
+use crate::unix_socket::UnixSocket;
+use crate::worker::{self, WorkerLinks};
+use crate::worker_message::NextGeneration;
 
 /// A server that is bound and not yet running.
 pub struct Server {
-    engine: Engine,
+    sites: Sites,
     settings: Settings,
     pub(crate) handlers: Handlers,
     listeners: Listeners,
     /// The sockets of HTTP/3 of each worker, if it is served.
     quic: Vec<Option<QuicSockets>>,
+    /// The Unix sockets, which one worker has.
+    unix: Vec<UnixSocket>,
+    /// True if another process still reads the sockets for HTTP/3.
+    datagrams_are_awaited: bool,
     handle: Handle,
+    monitor: Monitor,
     pub(crate) on_ready: Option<OnReady>,
 }
 
@@ -56,15 +60,18 @@ pub(crate) type OnReady = Box<dyn FnOnce(Ready) + Send>;
 /// The number of tries to find a port that is free over TCP and over UDP, where any will do.
 const TRIES: usize = 16;
 
-/// Binds everything.
-fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<QuicSockets>>), BindError> {
+/// Binds everything that is not inherited.
+fn bind_all(
+    settings: &Settings,
+    inherited: &mut InheritedSockets,
+) -> Result<(Listeners, Vec<Option<QuicSockets>>), BindError> {
     let tls = settings.tls();
     let any_port = tls.is_some_and(|tls| tls.addresses.iter().any(|address| address.port() == 0));
     let mut tries = if any_port { TRIES } else { 1 };
     loop {
         tries -= 1;
-        let listeners = Listeners::bind(settings)?;
-        match QuicSockets::bind(&listeners.tls, settings) {
+        let listeners = Listeners::bind(settings, inherited, &[])?;
+        match QuicSockets::bind(&listeners.all, settings, inherited, &[]) {
             Ok(quic) => return Ok((listeners, quic)),
             // The port that the kernel chose for TCP is taken over UDP.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
@@ -74,43 +81,54 @@ fn bind_all(settings: &Settings) -> Result<(Listeners, Vec<Option<QuicSockets>>)
 }
 
 impl Server {
-    /// Binds the addresses; connections queue in the kernel until [`serve`](Self::serve). Raises the
+    /// Binds the addresses, for one site - an [`Engine`] - or several; connections queue in the kernel until [`serve`](Self::serve). Raises the
     /// process's limit on descriptors as far as it may, and lowers `max_connections` to what that
     /// allows.
     ///
     /// # Errors
     /// [`BindError`] with the first address that cannot be bound.
-    pub fn bind(engine: Engine, mut settings: Settings) -> Result<Self, BindError> {
-        let limit = salver_os::raise_descriptor_limit();
-        let files = limit / FILES_SHARE;
-        let kept = usize::try_from(limit / KEPT_SHARE).unwrap_or(usize::MAX);
-        engine.limit_open_files(kept);
-        engine.limit_descriptors(usize::try_from(files).unwrap_or(usize::MAX));
-        let descriptors = limit - OTHER_DESCRIPTORS.saturating_add(files).min(limit / 2);
-        let most = usize::try_from(descriptors).unwrap_or(usize::MAX).max(1);
-        if settings.max_connections > most {
-            tracing::warn!(
-                "{most} connections at most instead of {}: the limit on open files allows no more",
-                settings.max_connections
-            );
-            settings.max_connections = most;
-        }
+    pub fn bind(sites: impl Into<Sites>, settings: Settings) -> Result<Self, BindError> {
+        Server::bind_with(sites, settings, InheritedSockets::default())
+    }
+
+    /// The same with sockets that another process has bound, where there are some for an address. Of those for no
+    /// address of the settings nothing is made.
+    ///
+    /// # Errors
+    /// [`BindError`] with the first address that cannot be bound.
+    pub fn bind_with(
+        sites: impl Into<Sites>,
+        mut settings: Settings,
+        mut inherited: InheritedSockets,
+    ) -> Result<Self, BindError> {
+        let sites = sites.into();
+        limit_descriptors(sites.first(), &mut settings);
         settings.workers = settings.workers.max(1);
-        let (listeners, quic) = bind_all(&settings)?;
+        let (listeners, quic) = bind_all(&settings, &mut inherited)?;
+        let unix = UnixSocket::bind_all(&settings.unix_sockets)?;
+        let handle = Handle::new();
         Ok(Server {
-            engine,
+            sites,
             settings,
             handlers: Handlers::default(),
             listeners,
             quic,
-            handle: Handle::new(),
+            unix,
+            datagrams_are_awaited: inherited.datagrams_are_awaited(),
+            monitor: Monitor::new(handle.watch()),
+            handle,
             on_ready: None,
         })
     }
 
-    /// The engine, whose cache can be filled or cleared, and whose counters can be read.
+    /// The engine of the first site, whose cache can be filled or cleared, and whose counters can be read.
     pub fn engine(&self) -> &Engine {
-        &self.engine
+        self.sites.first()
+    }
+
+    /// The sites.
+    pub fn sites(&self) -> &Sites {
+        &self.sites
     }
 
     /// The addresses without TLS, with real port numbers.
@@ -128,9 +146,24 @@ impl Server {
         &self.listeners.redirects
     }
 
+    /// Sets the log that each request gets a line of, instead of that of the settings.
+    pub fn set_access_log(&mut self, log: Option<AccessLog>) {
+        self.settings.access_log = log;
+    }
+
+    /// Sets what is called once every worker accepts connections: see [`Builder::on_ready`](crate::Builder::on_ready).
+    pub fn set_on_ready(&mut self, callback: impl FnOnce(Ready) + Send + 'static) {
+        self.on_ready = Some(Box::new(callback));
+    }
+
     /// A handle that ends the server from any thread.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
+    }
+
+    /// A monitor, which tells from any thread what the server is doing.
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// Serves until [`Handle::shutdown`], on as many threads as there are workers. Blocks the
@@ -145,31 +178,52 @@ impl Server {
             handle: self.handle(),
         };
         let Server {
-            engine,
+            sites,
             settings,
             handlers,
             listeners,
             quic,
+            mut unix,
+            datagrams_are_awaited,
             handle,
+            monitor,
             on_ready,
         } = self;
-        let common = ServerContext::new(engine, settings, handlers);
-        // Looks at the files of certificates until all workers have ended.
-        let tls = common.settings.tls();
-        let _watch = tls.map(|tls| tls::watch(&tls.handshakes)).transpose()?;
+        let common = ServerContext::new(sites, settings, handlers);
+        monitor.follow(&common);
         let mut workers = Vec::new();
+        let mut links = Vec::new();
         let mut result = Ok(());
         let (accepts, accepting) = channel();
+        let (reads_datagrams, reading) = channel();
+        let with_quic = with_quic(&quic);
         let sockets = listeners.workers.into_iter().zip(quic);
-        for (number, (listeners, quic)) in sockets.enumerate() {
-            let (common, stage, ends) = (Arc::clone(&common), handle.watch(), handle.clone());
+        for (number, (sockets, quic)) in sockets.enumerate() {
+            let first = NextGeneration {
+                common: Arc::clone(&common),
+                listeners: listeners.all.clone(),
+                sockets,
+                quic,
+                unix: std::mem::take(&mut unix),
+                datagrams_are_awaited,
+            };
+            let (messages, received) = unbounded_channel();
+            let beat = Arc::<AtomicU64>::default();
+            let of_worker = WorkerLinks {
+                messages: received,
+                stage: handle.watch(),
+                beat: Arc::clone(&beat),
+                reads_datagrams: reads_datagrams.clone(),
+            };
+            links.push(WorkerLink { messages, beat });
+            let ends = handle.clone();
             let accepts = accepts.clone();
             let worker = std::thread::Builder::new().name(format!("salver-worker-{number}"));
             let started = worker.spawn(move || {
                 let accepts = move || {
                     let _ = accepts.send(());
                 };
-                let result = worker::run(listeners, quic, common, stage, accepts);
+                let result = worker::run(first, of_worker, accepts);
                 if result.is_err() {
                     ends.shutdown();
                 }
@@ -183,10 +237,27 @@ impl Server {
                 }
             }
         }
+        drop(reads_datagrams);
+        // Looks at the files of certificates until all workers have ended.
+        match RunningServer::new(
+            (common, monitor.clone()),
+            (listeners.all, with_quic),
+            links,
+            reading,
+        ) {
+            Ok(running) => handle.set_running(Some(running)),
+            Err(error) => {
+                handle.shutdown();
+                result = Err(error);
+            }
+        }
         drop(accepts);
         // A worker that cannot be set up never sends.
         let all_accept =
             result.is_ok() && accepting.iter().take(workers.len()).count() == workers.len();
+        if all_accept {
+            monitor.set_ready();
+        }
         let mut panicked = None;
         if all_accept && let Some(on_ready) = on_ready {
             let told = catch_unwind(AssertUnwindSafe(|| on_ready(ready)));
@@ -200,6 +271,7 @@ impl Server {
             let ended = worker.join();
             result = result.and(ended.unwrap_or_else(|_| Err(io::Error::other("a loop panicked"))));
         }
+        handle.set_running(None);
         if let Some(panic) = panicked {
             resume_unwind(panic);
         }

@@ -1,9 +1,12 @@
 //! The settings of a server, with measured or customary defaults.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use salver_access_log::AccessLog;
+use salver_admin::metrics::{Metrics, SiteNames};
 use salver_assets::strategy::{self, Transport};
 use salver_forwarded::{ForwardedField, TrustedNetworks};
 use salver_semantics::LeastRate;
@@ -73,6 +76,14 @@ pub struct Settings {
     pub check_residency: bool,
     /// The log that each request gets a line of, when its answer has ended. Default: none.
     pub access_log: Option<AccessLog>,
+    /// The metrics that each request is counted in, when its answer has ended. Default: none.
+    pub metrics: Option<Arc<Metrics>>,
+    /// The names of sites, for the log and for metrics. Default: none.
+    pub site_names: Arc<SiteNames>,
+    /// Unix sockets at these paths, for HTTP without TLS, which the owner of the process alone may use. What lies
+    /// there and is a socket that nobody listens on is replaced. One of the workers serves them.
+    /// They are bound at the start; a reload changes nothing of them. Default: none.
+    pub unix_sockets: Vec<PathBuf>,
     /// True to say in each answer how the cache had it, by the field `Cache-Status` (RFC 9211). Default: false.
     pub cache_status: bool,
     /// The proxies that are believed who the client is. Default: none are.
@@ -127,6 +138,16 @@ impl Settings {
         tls
     }
 
+    /// Has sessions of TLS that began by `before` resumed.
+    pub(crate) fn continue_sessions(&mut self, before: &Settings) {
+        #[cfg(feature = "tls")]
+        if let (Some(tls), Some(before)) = (&mut self.tls, &before.tls) {
+            tls.handshakes.continue_sessions(&before.handshakes);
+        }
+        #[cfg(not(feature = "tls"))]
+        let _ = before;
+    }
+
     /// The versions of HTTP over TCP, with TLS or without.
     pub(crate) fn versions(&self) -> Versions {
         match (self.http1, self.http2) {
@@ -134,6 +155,12 @@ impl Settings {
             (false, true) => Versions::Http2,
             (true, true) | (false, false) => Versions::Both,
         }
+    }
+
+    /// The most connections of one client.
+    pub(crate) fn most_of_one(&self) -> usize {
+        let default = self.max_connections.div_ceil(2);
+        self.max_connections_per_client.unwrap_or(default)
     }
 
     /// The lowest rate at which clients have to take answers.
@@ -172,6 +199,9 @@ impl Default for Settings {
             connection_memory: 512 * 1024 * 1024,
             check_residency: true,
             access_log: None,
+            metrics: None,
+            site_names: Arc::default(),
+            unix_sockets: Vec::new(),
             cache_status: false,
             proxies: Proxies::default(),
         }

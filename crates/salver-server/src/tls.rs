@@ -21,7 +21,7 @@ mod self_signed;
 
 pub use certificates::Certificates;
 pub use error::CertificateError;
-pub use files::CertificateFiles;
+pub use files::{CertificateFiles, SiteCertificates};
 pub use handshakes::Handshakes;
 pub(crate) use handshakes::OverTcp;
-pub(crate) use reload::watch;
+pub(crate) use reload::{CertificateWatch, watch};

@@ -45,7 +45,7 @@ impl OverTcp {
         let now = Instant::now();
         let deadline = context.deadlines.add(now + time);
         deadline.set_waiting(now + time, now);
-        let goes_on = || !context.draining.get();
+        let goes_on = || !context.ends_idle();
         let mut first = [0; PEEKED];
         let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
         let first = first.get(..count.ok()?)?;
@@ -91,6 +91,10 @@ impl ByteStream for TlsStream<TcpStream> {
 
     fn tcp(&self) -> &TcpStream {
         self.get_ref().0
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        Some(self.get_ref().1.server_name().unwrap_or_default())
     }
 
     fn limit_buffer(&mut self, account: &Account) -> usize {

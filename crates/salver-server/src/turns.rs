@@ -24,6 +24,9 @@ const AT_ONCE: Duration = Duration::from_millis(4);
 /// The number of turns that are taken at once in any case: so few connections need not wait.
 const FEW: usize = 16;
 
+/// Of so many turns that are taken at once, further ones than [`FEW`], one looks at the clock.
+const LOOKS_EACH: usize = 4;
+
 /// The time that turns given together take, about: an ordinary client may come right after them. Some cost a hundred
 /// times as much as others, so those that have not begun by then come first next time.
 const TOGETHER: Duration = Duration::from_millis(2);
@@ -96,11 +99,11 @@ impl Turns {
     fn ask(self: &Rc<Self>, client: ClientKey, context: &Context<'_>) -> Option<Rc<Waiting>> {
         let state = &mut *self.0.borrow_mut();
         if !state.are_given {
-            let now = Instant::now();
             if HAS_WAITED.replace(false) {
-                (state.heard, state.taken) = (now, 0);
+                (state.heard, state.taken) = (Instant::now(), 0);
             }
-            if state.taken < FEW || now.saturating_duration_since(state.heard) < AT_ONCE {
+            let is_sure = state.taken < FEW || !state.taken.is_multiple_of(LOOKS_EACH);
+            if is_sure || state.heard.elapsed() < AT_ONCE {
                 state.taken += 1;
                 return None;
             }

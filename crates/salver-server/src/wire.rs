@@ -10,12 +10,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use salver_assets::strategy::Transport;
 use tokio::io::ReadBuf;
 
 use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
+use crate::listener::ListenerId;
+use crate::listener_fields::ListenerFields;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
 use crate::send_buffer::SendBuffer;
@@ -35,7 +38,9 @@ pub(crate) struct Wire<S> {
     unsent: Option<Box<Unsent>>,
     pub(crate) deadline: Deadline,
     pub(crate) seat: Seat,
-    /// The access log of the connection, if there is one.
+    /// The listener that the connection came to.
+    listener: ListenerId,
+    /// The access log and the metrics of the connection, if there are any.
     pub(crate) log: Option<Box<ConnectionLog>>,
 }
 
@@ -51,7 +56,12 @@ pub(crate) enum ReceiveOutcome {
 
 impl<S: ByteStream> Wire<S> {
     /// The wire of a new connection, which waits for its client.
-    pub(crate) fn new(shared: Rc<WorkerContext>, stream: S, seat: Seat) -> Self {
+    pub(crate) fn new(
+        shared: Rc<WorkerContext>,
+        stream: S,
+        seat: Seat,
+        listener: ListenerId,
+    ) -> Self {
         let now = Instant::now();
         let until = now + shared.common.settings.header_timeout;
         let deadline = shared.deadlines.add(until);
@@ -66,7 +76,26 @@ impl<S: ByteStream> Wire<S> {
             unsent: None,
             deadline,
             seat,
+            listener,
         }
+    }
+
+    /// Takes the current generation, all of it, for the requests that come: its listener's fields are returned, unless
+    /// that is gone. All output has been sent.
+    #[cold]
+    pub(crate) fn take_current(&mut self) -> Option<Rc<ListenerFields>> {
+        let over_tls = S::TRANSPORT == Transport::PassesThrough;
+        let (shared, fields) = self.shared.renewed(self.listener, over_tls)?;
+        let is_same_log = match (&self.shared.log, &shared.log) {
+            (Some(one), Some(other)) => Rc::ptr_eq(one, other),
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        if !is_same_log {
+            self.log = ConnectionLog::new(shared.log.as_ref(), self.seat.address);
+        }
+        self.shared = shared;
+        fields
     }
 
     /// Sends the output for which the socket had no room; true if there was any. `Pending` while some is left, which
@@ -76,6 +105,14 @@ impl<S: ByteStream> Wire<S> {
     /// The socket's, or that the client took too little for too long.
     #[inline]
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        match self.unsent {
+            None => Poll::Ready(Ok(false)),
+            Some(_) => self.poll_flush_unsent(context),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_flush_unsent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(unsent) = &mut self.unsent else {
             return Poll::Ready(Ok(false));
         };

@@ -12,13 +12,14 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::client::{Client, request};
 use common::{PATIENCE, Running, Site, pattern, settings, until};
 use salver_access_log::{AccessLog, Destination, LogWriter, Settings as LogSettings};
-use salver_assets::Config;
-use salver_server::Settings;
+use salver_assets::{Config, DirectorySource, Engine, Mount, Symlinks};
+use salver_server::{Server, Settings, Sites};
 use salver_test::allocations::{Counting, by_thread};
 
 #[global_allocator]
@@ -43,15 +44,45 @@ fn worker() -> i32 {
 
 #[test]
 fn a_cached_hit_allocates_nothing() {
-    check(None, 0);
+    check(None, 0, 0);
+    // Nor does finding its site among others.
+    check(None, 100, 0);
     // The three buffers that a loop and the writer exchange, once each.
     let writer = LogWriter::start(|notice| panic!("{notice}")).unwrap();
     let log = LogSettings::new(Destination::File("/dev/null".into()));
-    check(Some(writer.open(&log).unwrap()), 3);
+    check(Some(writer.open(&log).unwrap()), 0, 3);
 }
 
-/// Exchanges cost no more allocations than `most`.
-fn check(access_log: Option<AccessLog>, most: u64) {
+/// A server of this site, among so many others.
+fn server(root: &Site, settings: Settings, config: Config, others: usize) -> Running {
+    if others == 0 {
+        return Running::over(root.root(), settings, config);
+    }
+    let source = DirectorySource::open(root.root(), Symlinks::Beneath, config.revalidate).unwrap();
+    let config = Config {
+        mounts: vec![Mount::tree("/", Arc::new(source))],
+        ..config
+    };
+    let first = Engine::new(config.clone()).unwrap();
+    let site = |number: usize| salver_server::Site {
+        hosts: vec![format!("{number}.test"), format!("*.{number}.test")],
+        engine: first.beside(config.clone()).unwrap(),
+        hsts: None,
+        label: 0,
+    };
+    let mut sites: Vec<_> = (0..others).map(site).collect();
+    sites.push(salver_server::Site {
+        hosts: vec!["a".to_owned()],
+        engine: first.clone(),
+        hsts: None,
+        label: 0,
+    });
+    let sites = Sites::new(sites).unwrap();
+    Running::start(Server::bind(sites, settings).unwrap())
+}
+
+/// Exchanges with a site beside so many others cost no more allocations than `most`.
+fn check(access_log: Option<AccessLog>, others: usize, most: u64) {
     let site = Site::with(&[("small", b"small")]);
     // Longer than what is copied behind its head: by reference, with writev.
     site.write("large", &pattern(60_000, 1));
@@ -64,7 +95,7 @@ fn check(access_log: Option<AccessLog>, most: u64) {
         access_log,
         ..settings()
     };
-    let server = Running::over(site.root(), settings, config);
+    let server = server(&site, settings, config, others);
     let worker = worker();
     let etag = {
         let mut client = Client::new(server.address);

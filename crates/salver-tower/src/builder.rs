@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
-use salver_assets::{CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks};
+use salver_assets::{
+    CacheControl, Config, ContentCoding, Engine, Listing, Mount, Source, Symlinks,
+};
 
 use crate::assets::Assets;
 use crate::driver::Engines;
@@ -41,6 +43,7 @@ pub struct Builder {
     config: Config,
     symlinks: Symlinks,
     fallback: Option<String>,
+    listing: Option<Listing>,
     keeps: bool,
 }
 
@@ -61,6 +64,7 @@ impl Builder {
             },
             symlinks: Symlinks::default(),
             fallback: None,
+            listing: None,
             keeps: true,
         }
     }
@@ -176,15 +180,29 @@ impl Builder {
         self
     }
 
+    /// Lists what a directory without an index holds, as a page or, for who accepts that, as JSON. Default: it is 404.
+    #[must_use]
+    pub fn listing(mut self, listing: Listing) -> Self {
+        self.listing = Some(listing);
+        self
+    }
+
     /// Opens the directory. Nothing in it is read: that is done as files are asked for.
     ///
     /// # Errors
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
     pub fn build(self) -> Result<Assets, Error> {
+        let listing = self.listing.clone();
         let config = self.config()?;
         let events = Arc::new(EventHub::default());
+        // What is read whole is a file.
+        let mounts = config.mounts.iter().cloned().map(|mount| match &listing {
+            Some(listing) => mount.with_listing(listing.clone()),
+            None => mount,
+        });
         let engine = Engine::new(Config {
             observer: Some(events.clone()),
+            mounts: mounts.collect(),
             ..config.clone()
         });
         let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
@@ -205,6 +223,7 @@ impl Builder {
             mut config,
             symlinks,
             fallback,
+            listing: _,
             keeps,
         } = self;
         let source = match root {

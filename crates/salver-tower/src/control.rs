@@ -55,7 +55,7 @@ impl Assets {
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
         let _ = at(&target_of(path), |path| {
-            self.engines().serving.engine.invalidate(path)
+            self.engines().serving.engine.invalidate(path);
         });
     }
 

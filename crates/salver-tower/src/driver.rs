@@ -54,6 +54,11 @@ impl EngineHandle {
         self.ask_at(request, now())
     }
 
+    /// True if a listing may ask for the details of a request.
+    pub(crate) fn may_need_details(&self) -> bool {
+        self.engine.may_need_details()
+    }
+
     fn ask_at(&self, request: &Request<'_>, now: Now) -> EngineReply {
         // Nobody else here looks after the open files: no thread, no timer.
         self.engine.sweep(now.instant);
@@ -79,7 +84,7 @@ impl EngineHandle {
     }
 }
 
-/// The answer where rules ask for more of a request: no mount here has rules.
+/// The answer where rules ask for more of a request than its details: no mount here has rules.
 pub(crate) fn no_rules() -> ResponsePlan {
     ResponsePlan::error(500, "Internal Server Error", vec![])
 }

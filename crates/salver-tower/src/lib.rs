@@ -51,7 +51,7 @@ pub use error::{Error, ReadError};
 pub use events::{Events, Missed};
 pub use fallback::WithFallback;
 pub use salver_assets::{
-    ContentCoding, EmbeddedSource, Event, LoadError, MemorySource, PathError, Prewarmed,
+    ContentCoding, EmbeddedSource, Event, Listing, LoadError, MemorySource, PathError, Prewarmed,
     ResourceKind, Source, Statistics, Symlinks, embedded,
 };
 pub use service::{FileService, ResponseFuture};

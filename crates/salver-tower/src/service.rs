@@ -64,14 +64,29 @@ impl Assets {
         query: Option<&[u8]>,
     ) -> ResponseFuture {
         let request = translate::request(asked.method(), path, query, asked.headers());
-        ResponseFuture(match self.engines().serving.ask(&request) {
+        let serving = &self.engines().serving;
+        let details = || translate::details(asked.method(), asked.headers());
+        let mut reply = serving.ask(&request);
+        if let EngineReply::NeedDetails = reply {
+            let details = details();
+            reply = serving.ask(&salver_assets::Request {
+                details: Some(&details),
+                ..request.clone()
+            });
+        }
+        ResponseFuture(match reply {
             EngineReply::Ready(plan) => Inner::Ready(Some(translate::response(plan, path))),
             EngineReply::NeedDetails | EngineReply::NeedAccess(_) => {
                 Inner::Ready(Some(translate::response(no_rules(), path)))
             }
             EngineReply::Pending(pending) => {
+                let details = serving.may_need_details().then(details);
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {
+                    let request = salver_assets::Request {
+                        details: details.as_ref(),
+                        ..request
+                    };
                     let plan = assets.engines().serving.wait(&request, pending).await;
                     translate::response(plan, &request.path)
                 }))

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
-use salver_assets::{Method, Protocol, Request, RequestFields, ResponsePlan};
+use salver_assets::rules::Scheme;
+use salver_assets::{Method, Protocol, Request, RequestDetails, RequestFields, ResponsePlan};
 
 use crate::body::Body;
 
@@ -23,6 +24,13 @@ pub(crate) fn request<'a>(
         fields: fields(headers),
         details: None,
     }
+}
+
+/// The details of a request, for listings: they read its fields.
+pub(crate) fn details(method: &http::Method, headers: &HeaderMap) -> RequestDetails {
+    let lines = headers.iter();
+    let lines = lines.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+    RequestDetails::new(Scheme::Http, b"", method.as_str().as_bytes(), lines)
 }
 
 fn fields(headers: &HeaderMap) -> RequestFields<'_> {

@@ -1,6 +1,5 @@
 //! Settings for the access log and for proxies to those of the log and the server.
 
-use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -42,6 +41,8 @@ pub(crate) fn log_settings(server: &Server) -> Result<Option<Settings>, Failure>
         Destination::UnixStream(path.clone())
     } else if let Some(daemon) = &*server.log_syslog {
         Destination::Syslog(syslog(daemon, &server.log_syslog.name())?)
+    } else if *server.verbose {
+        Destination::StandardError
     } else {
         return Ok(None);
     };
@@ -128,46 +129,68 @@ pub(crate) fn proxies(server: &Server) -> Result<Proxies, Failure> {
     })
 }
 
-/// The access log of a server that runs, and the thread that writes it.
-#[derive(Debug)]
-pub(crate) struct OpenedLog {
-    writer: LogWriter,
-    log: AccessLog,
+/// The access log of a server that runs, and the thread that writes it: one for all logs, the first of which starts it.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    writer: Option<LogWriter>,
+    current: Option<AccessLog>,
 }
 
-impl OpenedLog {
-    /// Opens the log. What the operator should be told of it goes to the program's own log.
+impl Logs {
+    /// Opens a log beside that which there is, if there is to be one. What the operator should be told of it goes to the
+    /// program's own log.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(crate) fn open(settings: &Settings) -> Result<OpenedLog, Failure> {
-        let say = |notice: &Notice<'_>| match notice {
-            Notice::WritesAgain { .. } => tracing::info!("{notice}"),
-            _ => tracing::warn!("{notice}"),
+    pub(crate) fn open(
+        &mut self,
+        settings: Option<&Settings>,
+    ) -> Result<Option<AccessLog>, Failure> {
+        let Some(settings) = settings else {
+            return Ok(None);
         };
-        let failed =
-            |error: io::Error| Failure::Failed(format!("the access log cannot be begun: {error}"));
-        let writer = LogWriter::start(say).map_err(failed)?;
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(start_writer()?),
+        };
         let opened = writer.open(settings);
         let log = opened.map_err(|error| Failure::Failed(error.to_string()))?;
-        Ok(OpenedLog { writer, log })
+        Ok(Some(log))
     }
 
     /// The log, for a server.
-    pub(crate) fn log(&self) -> AccessLog {
-        self.log.clone()
+    pub(crate) fn current(&self) -> Option<AccessLog> {
+        self.current.clone()
+    }
+
+    /// Notes the log of the server. That before is closed when the last answer that began by it has ended.
+    pub(crate) fn set_current(&mut self, log: Option<AccessLog>) {
+        self.current = log;
     }
 
     /// Opens its file anew.
     pub(crate) fn reopen(&self) {
-        self.writer.reopen();
+        if let Some(writer) = &self.writer {
+            writer.reopen();
+        }
     }
 
-    /// Writes the last lines; returns what became of all.
-    pub(crate) fn end(self) -> Statistics {
-        self.writer.stop(LAST_LINES);
-        self.log.statistics()
+    /// Writes the last lines; returns what became of all of the log.
+    pub(crate) fn end(self) -> Option<Statistics> {
+        if let Some(writer) = self.writer {
+            writer.stop(LAST_LINES);
+        }
+        self.current.map(|log| log.statistics())
     }
+}
+
+fn start_writer() -> Result<LogWriter, Failure> {
+    let say = |notice: &Notice<'_>| match notice {
+        Notice::WritesAgain { .. } => tracing::info!("{notice}"),
+        _ => tracing::warn!("{notice}"),
+    };
+    LogWriter::start(say)
+        .map_err(|error| Failure::Failed(format!("the access log cannot be begun: {error}")))
 }
 
 /// The time for the last lines to be written.

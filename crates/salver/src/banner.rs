@@ -6,11 +6,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use salver_assets::Prewarmed;
 use salver_server::Server;
 
-use crate::settings::{Settings, Shown, size};
+use crate::settings::Settings;
+use crate::site_settings::Shown;
+use crate::size::size;
 
-/// Name and version, where to point a browser, what is served, and what to mind. Ends with a line
-/// break.
-pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) -> String {
+/// The most sites and certificates that are shown.
+const SHOWN: usize = 20;
+
+/// Name and version, where to point a browser, where it is watched from, what is served, and what to mind. Ends with a
+/// line break.
+pub fn banner(
+    settings: &Settings,
+    server: &Server,
+    prewarmed: Option<Prewarmed>,
+    admin: &[String],
+) -> String {
     let mut text = format!("Salver {}\n", env!("CARGO_PKG_VERSION"));
     let mut line = |label: &str, value: &str| {
         // Writing to a String cannot fail.
@@ -27,14 +37,37 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
     open("https", server.tls_addresses(), "");
     open("http", server.addresses(), "");
     open("http", server.redirect_addresses(), ", redirects to https");
-    for certificate in &settings.certificates {
+    for place in admin {
+        line("admin", place);
+    }
+    for certificate in settings.certificates.iter().take(SHOWN) {
         line("tls", certificate);
     }
-    for shown in &settings.shown {
-        line("serving", &tree(shown));
+    let more = |all: usize| all.checked_sub(SHOWN).filter(|more| *more > 0);
+    if let Some(more) = more(settings.certificates.len()) {
+        line("tls", &format!("{more} more certificates"));
     }
-    let engine = &settings.engine;
-    let cache = if engine.cache {
+    for site in settings.sites.iter().take(SHOWN) {
+        if settings.sites.len() > 1 {
+            let hosts = match site.hosts.is_empty() {
+                true => site.label(),
+                false => site.hosts.join(", "),
+            };
+            line("site", &hosts);
+        }
+        for shown in &site.shown {
+            line("serving", &tree(shown));
+        }
+    }
+    if let Some(more) = more(settings.sites.len()) {
+        line(
+            "site",
+            &format!("{more} more: salver check --print has them"),
+        );
+    }
+    let cached = settings.sites.iter().find(|site| site.engine.cache);
+    let cache = if let Some(site) = cached {
+        let engine = &site.engine;
         let size_of_cache = u64::try_from(engine.cache_size).unwrap_or(u64::MAX);
         let age = humantime::format_duration(engine.revalidate);
         let seen = match engine.revalidate.is_zero() {
@@ -58,6 +91,18 @@ pub fn banner(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>
         line("note", warning);
     }
     text
+}
+
+/// The URL of a server for a browser on this machine: with TLS if it has that.
+pub(crate) fn local_url(server: &Server) -> Option<String> {
+    let tls = server
+        .tls_addresses()
+        .first()
+        .map(|address| ("https", address));
+    let plain = server.addresses().first().map(|address| ("http", address));
+    let (scheme, address) = tls.or(plain)?;
+    let place = place(scheme, *address, &[], |_| None);
+    place.split(' ').next().map(str::to_owned)
 }
 
 /// The address by which others know this machine, of the family of `any`: that of the route to the

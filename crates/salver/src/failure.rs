@@ -27,6 +27,15 @@ impl Failure {
         }
     }
 
+    /// The same failure, which so many follow.
+    pub(crate) fn and(self, more: usize) -> Failure {
+        let more = format!("(and {more} more: `salver check` with the same arguments says all)");
+        match self {
+            Failure::Misused(text) => Failure::Misused(format!("{text} {more}")),
+            Failure::Failed(text) => Failure::Failed(format!("{text} {more}")),
+        }
+    }
+
     /// The code that the process ends with.
     pub fn exit_code(&self) -> ExitCode {
         match self {

@@ -3,6 +3,7 @@
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use salver_config::Shell;
 
+use crate::commands::admin::{HealthFlags, PurgeFlags, StatusFlags};
 use crate::commands::bench::cache::CacheFlags;
 use crate::commands::bench::coalesce::CoalesceFlags;
 use crate::commands::bench::compare::CompareFlags;
@@ -11,6 +12,10 @@ use crate::commands::bench::staleness::StalenessFlags;
 use crate::commands::bench::strategies::StrategiesFlags;
 use crate::commands::bench::ui::UiFlags;
 use crate::commands::check::CheckFlags;
+#[cfg(feature = "basic-auth")]
+use crate::commands::hash_password::HashPasswordFlags;
+use crate::commands::import::ImportFlags;
+use crate::commands::running_server::RunningServerFlags;
 use crate::serve_flags::ServeFlags;
 
 /// Serves static files: fast, fresh and correct.
@@ -38,6 +43,26 @@ pub enum Command {
     Serve(ServeFlags),
     /// Say what is wrong with a configuration, and serve nothing
     Check(CheckFlags),
+    /// Say what a running server is doing
+    Status(StatusFlags),
+    /// Have a running server look at files anew, whatever is cached of them
+    Purge(PurgeFlags),
+    /// Say if a running server accepts requests, by the exit code
+    Health(HealthFlags),
+    /// Turn what a site has for another host into salver.toml
+    Import(ImportFlags),
+    /// Hash a password, for who may see a site
+    #[cfg(feature = "basic-auth")]
+    HashPassword(HashPasswordFlags),
+    /// Have a running server read its configuration again
+    ///
+    /// It serves by the new one, or goes on by the old one and says why. With --pid-file this waits for that; with --pid
+    /// the server's log says it.
+    Reload(RunningServerFlags),
+    /// Have a running server replaced by the program that is installed now
+    ///
+    /// No connection is refused meanwhile. If the new program does not start, the old one serves on and says why.
+    Upgrade(RunningServerFlags),
     /// Print the manual page, in roff
     Man {
         /// The page of a command beneath: bench load, say

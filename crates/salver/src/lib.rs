@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod access_log;
+pub(crate) mod admin;
 pub mod banner;
+mod browser;
 pub mod command_line;
 pub mod commands;
 mod conventions;
@@ -16,11 +18,21 @@ pub mod failure;
 pub mod flags;
 mod hosts;
 mod listening;
+#[cfg_attr(not(feature = "listing-template"), path = "listing_template/absent.rs")]
+mod listing_template;
+#[cfg_attr(not(feature = "live-reload"), path = "live_reload/absent.rs")]
+mod live_reload;
 pub mod log;
+mod page_variables;
+mod process;
 mod roots;
+mod rules;
+mod running;
 pub mod serve_flags;
 pub mod settings;
 pub mod signal;
+mod site_settings;
+mod size;
 #[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
@@ -55,6 +67,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match cli.command {
         Command::Serve(flags) => commands::serve::run(&flags, &environment),
         Command::Check(flags) => commands::check::run(&flags, &environment),
+        Command::Status(flags) => commands::admin::status(&flags, &environment),
+        Command::Purge(flags) => commands::admin::purge(&flags, &environment),
+        Command::Health(flags) => commands::admin::health(&flags, &environment),
+        Command::Import(flags) => commands::import::run(&flags),
+        #[cfg(feature = "basic-auth")]
+        Command::HashPassword(flags) => commands::hash_password::run(&flags),
+        Command::Reload(flags) => commands::running_server::reload(&flags),
+        Command::Upgrade(flags) => commands::running_server::upgrade(&flags),
         Command::Man { command } => commands::written::man(flags::command(), &command),
         Command::Completions { shell } => commands::written::completions(flags::command(), shell),
         Command::Bench(measured) => match measured.what {

@@ -1,6 +1,6 @@
 //! Settings to the addresses that are listened on.
 
-use salver_config::{Server, Site};
+use salver_config::{Configuration, Server};
 
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
@@ -19,17 +19,15 @@ pub(crate) struct Listening {
 /// # Errors
 /// A certificate that cannot be used, or settings that cannot be meant.
 pub(crate) fn listen(
-    server: &Server,
-    site: &Site,
+    configuration: &Configuration,
     settings: &mut salver_server::Settings,
 ) -> Result<Listening, Failure> {
-    #[cfg(not(feature = "tls"))]
-    let _ = site;
+    let server = &configuration.server;
     check_ports(server)?;
     let at_ports = addresses_at(&server.host, &server.port)?;
     settings.addresses = addresses_at(&server.host, &server.http_port)?;
     #[cfg(feature = "tls")]
-    if let Some((tls, warnings)) = crate::tls_settings::tls(server, site, &at_ports)? {
+    if let Some((tls, warnings)) = crate::tls_settings::tls(configuration, &at_ports)? {
         let certificates = tls.handshakes.certificates().summary();
         settings.tls = Some(tls);
         return Ok(Listening {

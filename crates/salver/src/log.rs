@@ -5,9 +5,9 @@
 //! counted when that is full; and the end waits for the last ones for a second at most.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::Level;
@@ -22,6 +22,8 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
 
 static SENDER: OnceLock<Sender> = OnceLock::new();
+/// The end of the queue, until the thread is there that writes.
+static WAITING: Mutex<Option<Receiver<Message>>> = Mutex::new(None);
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 enum Message {
@@ -47,18 +49,15 @@ impl Write for Sender {
     }
 }
 
-/// Starts the log, once per process; with `quiet` only warnings and errors are written.
-///
-/// # Errors
-/// No thread could be had.
-pub fn start(quiet: bool) -> io::Result<()> {
+/// Takes lines from now on, once per process; with `quiet` only warnings and errors are written. They wait for
+/// [`start`].
+pub fn prepare(quiet: bool) {
     let (sender, receiver) = sync_channel(QUEUE);
     let sender = Sender(sender);
     if SENDER.set(sender.clone()).is_err() {
-        return Ok(());
+        return;
     }
-    let thread = std::thread::Builder::new().name("salver-log".to_owned());
-    thread.spawn(move || write_lines(&receiver, &mut io::stderr()))?;
+    *waiting() = Some(receiver);
     // https://no-color.org: set and not empty.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let log = tracing_subscriber::fmt()
@@ -69,7 +68,23 @@ pub fn start(quiet: bool) -> io::Result<()> {
         .finish();
     // Fails only if there is one already: then that one is what the caller wants.
     let _ = tracing::subscriber::set_global_default(log);
+}
+
+/// Starts the thread that writes: after what has to be done while there is one thread alone.
+///
+/// # Errors
+/// No thread could be had.
+pub fn start() -> io::Result<()> {
+    let Some(receiver) = waiting().take() else {
+        return Ok(());
+    };
+    let thread = std::thread::Builder::new().name("salver-log".to_owned());
+    thread.spawn(move || write_lines(&receiver, &mut io::stderr()))?;
     Ok(())
+}
+
+fn waiting() -> MutexGuard<'static, Option<Receiver<Message>>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes lines for a person as they are. Before the log is started they go out at once.
@@ -85,6 +100,8 @@ pub fn say(text: &str) {
 
 /// Waits a moment for lines that have not been written yet.
 pub fn flush() {
+    // Of a process that ends before it has a thread for that.
+    let _ = start();
     if let Some(sender) = SENDER.get() {
         flush_within(LAST_LINES, &sender.0);
     }

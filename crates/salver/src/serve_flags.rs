@@ -48,22 +48,30 @@ impl ServeFlags {
     /// # Errors
     /// Everything that is wrong with it; one failure at least.
     pub fn configuration(&self, environment: &Environment) -> Result<Configuration, Vec<Failure>> {
-        let layers = Layers {
-            typed: &self.typed,
-            environment,
-            file: None,
-        };
-        let found = Configuration::resolve(&layers).map_err(misused)?;
-        let Some(path) = &*found.server.config else {
-            return Ok(found);
-        };
-        let text = read(path).map_err(|failure| vec![failure])?;
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let directory = absolute.parent().unwrap_or(Path::new("/"));
-        let file = File::parse(path, directory, &text, environment).map_err(misused)?;
-        let file = Some(&file);
-        Configuration::resolve(&Layers { file, ..layers }).map_err(misused)
+        configuration(&self.typed, environment)
     }
+}
+
+/// What is configured by what was typed, the environment and the file that these name.
+pub(crate) fn configuration(
+    typed: &Typed,
+    environment: &Environment,
+) -> Result<Configuration, Vec<Failure>> {
+    let layers = Layers {
+        typed,
+        environment,
+        file: None,
+    };
+    let found = Configuration::resolve(&layers).map_err(misused)?;
+    let Some(path) = &*found.server.config else {
+        return Ok(found);
+    };
+    let text = read(path).map_err(|failure| vec![failure])?;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let directory = absolute.parent().unwrap_or(Path::new("/"));
+    let file = File::parse(path, directory, &text, environment).map_err(misused)?;
+    let file = Some(&file);
+    Configuration::resolve(&Layers { file, ..layers }).map_err(misused)
 }
 
 fn misused(faults: Vec<Fault>) -> Vec<Failure> {

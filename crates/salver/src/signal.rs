@@ -17,8 +17,8 @@ pub enum Order {
     Reload,
     /// SIGUSR1: open the log again.
     Reopen,
-    /// SIGUSR2: by custom, bring in another program.
-    Other,
+    /// SIGUSR2: by custom, bring in a new program.
+    Upgrade,
 }
 
 /// Calls `react` for each SIGINT and SIGTERM from now on, from a thread of its own. When this
@@ -45,7 +45,7 @@ pub fn take_orders(react: impl Fn(Order) + Send + 'static) -> io::Result<()> {
         (SignalKind::quit(), Order::End),
         (SignalKind::hangup(), Order::Reload),
         (SignalKind::user_defined1(), Order::Reopen),
-        (SignalKind::user_defined2(), Order::Other),
+        (SignalKind::user_defined2(), Order::Upgrade),
     ];
     listen_to(orders, react)
 }

@@ -5,9 +5,11 @@ mod self_signed;
 
 use std::net::SocketAddr;
 
-use salver_config::{Server, Site};
+use salver_config::{Configuration, Server, Site};
 use salver_server::TlsSettings;
-use salver_server::tls::{CertificateError, CertificateFiles, Certificates, Handshakes};
+use salver_server::tls::{
+    CertificateError, CertificateFiles, Certificates, Handshakes, SiteCertificates,
+};
 
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
@@ -24,21 +26,23 @@ const REMEDY: &str = match cfg!(feature = "self-signed") {
 /// # Errors
 /// A certificate that cannot be used, or settings that cannot be meant.
 pub(crate) fn tls(
-    server: &Server,
-    site: &Site,
+    configuration: &Configuration,
     addresses: &[SocketAddr],
 ) -> Result<Option<(TlsSettings, Vec<String>)>, Failure> {
-    let Some((certificates, warnings)) = certificates(server, site)? else {
-        check_needs_no_tls(server, site)?;
+    let Configuration { server, sites, .. } = configuration;
+    let Some((certificates, warnings)) = certificates(server, sites)? else {
+        check_needs_no_tls(server, sites)?;
         return Ok(None);
     };
+    let other = sites.iter().find(|site| site.hosts.is_empty());
     let handshakes = Handshakes::new(certificates)
         .map_err(|error| Failure::Failed(format!("TLS cannot be set up: {error}")))?;
     let tls = TlsSettings {
         handshakes,
         addresses: addresses.to_vec(),
         redirects: addresses_at(&server.host, server.https_redirect.as_slice())?,
-        hsts: *site.hsts,
+        // Of answers to what is no request for a site.
+        hsts: other.or(sites.first()).and_then(|site| *site.hsts),
     };
     Ok(Some((tls, warnings)))
 }
@@ -47,10 +51,26 @@ pub(crate) fn tls(
 /// `None` without TLS.
 fn certificates(
     server: &Server,
-    site: &Site,
+    sites: &[Site],
 ) -> Result<Option<(Certificates, Vec<String>)>, Failure> {
     #[cfg(not(feature = "self-signed"))]
     let _ = server;
+    let by_site = sites.iter().map(of_site);
+    let by_site = by_site.collect::<Result<Vec<_>, _>>()?;
+    #[cfg(feature = "self-signed")]
+    if let Some(made) = self_signed::certificates(server, sites)? {
+        return Ok(Some(made));
+    }
+    if by_site.iter().all(|site| site.files.is_empty()) {
+        return Ok(None);
+    }
+    let read = Certificates::read_by_site(by_site).map_err(failed)?;
+    let warnings = read.warnings();
+    Ok(Some((read, warnings)))
+}
+
+/// The certificates of a site.
+fn of_site(site: &Site) -> Result<SiteCertificates, Failure> {
     let (certificates, keys) = (&site.tls_cert, &site.tls_key);
     if certificates.len() != keys.len() {
         return Err(Failure::Misused(format!(
@@ -61,21 +81,15 @@ fn certificates(
             keys.name()
         )));
     }
-    #[cfg(feature = "self-signed")]
-    if let Some(made) = self_signed::certificates(server, site)? {
-        return Ok(Some(made));
-    }
-    if certificates.is_empty() {
-        return Ok(None);
-    }
     let pairs = certificates.iter().zip(keys.iter());
     let files = pairs.map(|(certificate, key)| CertificateFiles {
         certificate: certificate.clone(),
         key: key.clone(),
     });
-    let read = Certificates::read(files.collect()).map_err(failed)?;
-    let warnings = read.warnings();
-    Ok(Some((read, warnings)))
+    Ok(SiteCertificates {
+        hosts: site.hosts.iter().map(ToString::to_string).collect(),
+        files: files.collect(),
+    })
 }
 
 fn failed(error: CertificateError) -> Failure {
@@ -85,8 +99,8 @@ fn failed(error: CertificateError) -> Failure {
     }
 }
 
-fn check_needs_no_tls(server: &Server, site: &Site) -> Result<(), Failure> {
-    let named = if site.hsts.is_some() {
+fn check_needs_no_tls(server: &Server, sites: &[Site]) -> Result<(), Failure> {
+    let named = if let Some(site) = sites.iter().find(|site| site.hsts.is_some()) {
         site.hsts.name()
     } else if server.https_redirect.is_some() {
         server.https_redirect.name()

@@ -1,4 +1,4 @@
-//! Standard output, which others may write to as well.
+//! Standard output and standard error, which others may write to as well.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,6 +20,10 @@ pub(crate) struct Pipe {
 impl Pipe {
     pub(super) fn standard_output() -> io::Result<Pipe> {
         Pipe::new(io::stdout().as_fd().try_clone_to_owned()?)
+    }
+
+    pub(super) fn standard_error() -> io::Result<Pipe> {
+        Pipe::new(io::stderr().as_fd().try_clone_to_owned()?)
     }
 
     pub(super) fn new(descriptor: OwnedFd) -> io::Result<Pipe> {

@@ -9,7 +9,7 @@ use salver_semantics::{CacheState, Method};
 use crate::answer::file_content::{FileContent, TransferCheck};
 use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::{
-    Field, Head, OwnField, RenderedHeads, Representation, TagBasis, vary,
+    Field, Head, OwnField, RenderedHeads, Representation, TagBasis, vary_field,
 };
 use crate::source::{Opened, Reader};
 use crate::strategy::Situation;
@@ -26,6 +26,10 @@ pub struct ResponsePlan {
     pub content: Content,
     /// How the cache had the resource; `None` if it was not asked.
     pub cache_state: Option<CacheState>,
+    /// The number of the fields that the driver adds, if it has several sets of them; 0 until it says otherwise.
+    pub driver_fields: u16,
+    /// The number by which the driver counts the site that it is of; 0 until it says otherwise.
+    pub driver_site: u16,
 }
 
 #[derive(Debug)]
@@ -88,6 +92,8 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            driver_fields: 0,
+            driver_site: 0,
         }
     }
 
@@ -125,6 +131,8 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            driver_fields: 0,
+            driver_site: 0,
         }
     }
 
@@ -136,6 +144,8 @@ impl ResponsePlan {
             more: Box::default(),
             content: Content::Empty,
             cache_state: None,
+            driver_fields: 0,
+            driver_site: 0,
         }
     }
 
@@ -155,9 +165,15 @@ impl ResponsePlan {
         Self::made(status, fields, Content::Memory(text))
     }
 
-    /// An [`error`](Self::error) where another `Accept-Encoding` might have had another answer.
-    pub(crate) fn negotiated_error(status: u16, text: &str, mut more: Vec<Field>) -> Self {
-        more.push(vary());
+    /// An [`error`](Self::error) where other values of the request fields that `vary` names, if it does, might have
+    /// had another answer.
+    pub(crate) fn negotiated_error(
+        status: u16,
+        text: &str,
+        mut more: Vec<Field>,
+        vary: Option<&'static str>,
+    ) -> Self {
+        more.extend(vary.map(vary_field));
         Self::error(status, text, more)
     }
 

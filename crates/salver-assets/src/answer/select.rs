@@ -16,7 +16,7 @@ use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, Response
 use crate::answer::status_responses;
 use crate::request::Request;
 use crate::resource::entry::Representations;
-use crate::resource::representation::{Field, Representation};
+use crate::resource::representation::{Field, Representation, vary};
 
 /// The decision before the content is at hand.
 pub(crate) enum Decision<'a> {
@@ -37,7 +37,9 @@ pub(crate) fn answer<'a>(
     let accept = accept_encoding(request);
     let Some((_, representation)) = representations.select(&accept) else {
         // RFC 9110 section 15.5.7.
-        let plan = ResponsePlan::negotiated_error(406, "No acceptable content coding", vec![]);
+        let vary = vary(representations.found.is_by_accept(), true);
+        let text = "No acceptable content coding";
+        let plan = ResponsePlan::negotiated_error(406, text, vec![], vary);
         let plan = plan.with_fields(representations.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };
@@ -99,11 +101,7 @@ fn error_about(
     text: &str,
     more: Vec<Field>,
 ) -> ResponsePlan {
-    let plan = if representations.is_negotiable() {
-        ResponsePlan::negotiated_error(status, text, more)
-    } else {
-        ResponsePlan::error(status, text, more)
-    };
+    let plan = ResponsePlan::negotiated_error(status, text, more, representations.vary());
     plan.with_fields(representations.error_fields.clone())
 }
 
@@ -157,7 +155,10 @@ fn requested_ranges(
 /// The whole representation. Its rendered head can stand unless the file was modified in the future: then
 /// `Last-Modified` must be the time of the answer instead (RFC 9110 section 8.8.2.1).
 fn whole(representation: &Arc<Representation>, content: Content, now: HttpDate) -> ResponsePlan {
-    if representation.last_modified <= now {
+    if representation
+        .last_modified
+        .is_none_or(|modified| modified <= now)
+    {
         return ResponsePlan::whole(200, representation, content);
     }
     let fields = fields_now(representation, now).collect();
@@ -180,7 +181,7 @@ fn fields_now(
     now: HttpDate,
 ) -> impl Iterator<Item = Field> + use<'_> {
     representation.head.fields.iter().map(move |(name, value)| {
-        if *name == "Last-Modified" && representation.last_modified > now {
+        if *name == "Last-Modified" && representation.last_modified > Some(now) {
             (*name, Bytes::copy_from_slice(&now.format()))
         } else {
             (*name, value.clone())

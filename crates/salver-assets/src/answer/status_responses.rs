@@ -4,15 +4,15 @@ use bytes::Bytes;
 
 use crate::answer::plan::{Content, ResponsePlan};
 use crate::error::LoadError;
-use crate::path::{PathError, encode_path, encode_query};
+use crate::path::{encode_path, encode_query};
 use crate::request::Request;
 use crate::resource::representation::Field;
 
 /// The methods that are answered, for `Allow` (RFC 9110 section 10.2.1).
-const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
+pub(crate) const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
 fn allow() -> Field {
-    ("Allow", Bytes::from_static(ALLOWED))
+    ("Allow", Bytes::from_static(ALLOWED.as_bytes()))
 }
 
 /// The answer to OPTIONS (RFC 9110 section 9.3.7).
@@ -21,25 +21,17 @@ pub(crate) fn options() -> ResponsePlan {
     ResponsePlan::made(200, fields, Content::Empty)
 }
 
-pub(crate) fn not_allowed() -> ResponsePlan {
-    ResponsePlan::error(405, "Method Not Allowed", vec![allow()])
-}
-
-pub(crate) fn not_implemented() -> ResponsePlan {
-    ResponsePlan::error(501, "Not Implemented", vec![])
+/// The answer to a request that is refused with this status, whatever is at its path.
+pub(crate) fn refusal(status: u16) -> ResponsePlan {
+    match status {
+        400 => ResponsePlan::error(400, "Bad Request: the path is malformed", vec![]),
+        405 => ResponsePlan::error(405, "Method Not Allowed", vec![allow()]),
+        status => error(status),
+    }
 }
 
 pub(crate) fn not_found() -> ResponsePlan {
     ResponsePlan::error(404, "Not Found", vec![])
-}
-
-pub(crate) fn malformed(error: PathError) -> ResponsePlan {
-    match error {
-        PathError::EncodedSlash => not_found(),
-        PathError::NotAbsolute | PathError::BadEscape | PathError::Nul | PathError::AboveRoot => {
-            ResponsePlan::error(400, "Bad Request: the path is malformed", vec![])
-        }
-    }
 }
 
 pub(crate) fn failed(error: LoadError) -> ResponsePlan {
@@ -77,6 +69,7 @@ fn reason(status: u16) -> &'static str {
         429 => "Too Many Requests",
         451 => "Unavailable For Legal Reasons",
         500 => "Internal Server Error",
+        501 => "Not Implemented",
         503 => "Service Unavailable",
         _ => "Error",
     }

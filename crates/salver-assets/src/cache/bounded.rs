@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::cache::policy::{CacheKey, MAX_USES, Policy};
+use crate::cache::key::{BorrowedKey, CacheKey};
+use crate::cache::policy::{MAX_USES, Policy};
 use crate::sync::Lock;
 
 /// A value that can be cached: it has a key, a weight and a counter of its uses.
@@ -67,8 +68,8 @@ impl<T: Cached> BoundedCache<T> {
         }
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<T>> {
-        self.table.pin().get(key).cloned()
+    pub(crate) fn get(&self, key: BorrowedKey<'_>) -> Option<Arc<T>> {
+        self.table.pin().get(&key).cloned()
     }
 
     /// Caches a value in place of that of its key, and evicts what no longer fits (that can be the
@@ -88,8 +89,8 @@ impl<T: Cached> BoundedCache<T> {
             return Vec::new();
         }
         let table = self.table.pin();
-        let (key, weight) = (Arc::clone(kept.key()), kept.weight());
-        table.insert(Arc::clone(&key), kept);
+        let (key, weight) = (kept.key().clone(), kept.weight());
+        table.insert(key.clone(), kept);
         let leaving = policy.insert(&key, weight, &InTable(&self.table));
         for key in &leaving {
             table.remove(key);
@@ -98,10 +99,11 @@ impl<T: Cached> BoundedCache<T> {
     }
 
     /// Removes the value of this key, and returns it.
-    pub(crate) fn remove(&self, key: &[u8]) -> Option<Arc<T>> {
+    pub(crate) fn remove(&self, key: BorrowedKey<'_>) -> Option<Arc<T>> {
         let mut policy = self.policy.hold();
-        policy.remove(key);
-        self.table.pin().remove(key).cloned()
+        let removed = self.table.pin().remove(&key).cloned()?;
+        policy.remove(removed.key());
+        Some(removed)
     }
 
     /// Removes the values for which `of` returns true, and returns them.
@@ -126,6 +128,13 @@ impl<T: Cached> BoundedCache<T> {
         let table = self.table.pin();
         for leaving in policy.limit(budget, &InTable(&self.table)) {
             table.remove(&leaving);
+        }
+    }
+
+    /// Visits all values, in no order; those that come or go meanwhile are visited or not.
+    pub(crate) fn visit(&self, mut visitor: impl FnMut(&CacheKey, &Arc<T>)) {
+        for (key, kept) in &self.table.pin() {
+            visitor(key, kept);
         }
     }
 
@@ -166,8 +175,13 @@ mod tests {
     use crate::sync::taken;
     use std::time::Duration;
 
+    /// The key of a path of the first site.
+    fn at(path: &[u8]) -> BorrowedKey<'_> {
+        BorrowedKey { site: 0, path }
+    }
+
     fn entry(name: &str) -> Arc<CacheEntry> {
-        let key: CacheKey = Arc::from(name.as_bytes());
+        let key = CacheKey::new(0, name.as_bytes());
         Arc::new(CacheEntry::new(key, Resource::Missing, Duration::ZERO, 0))
     }
 
@@ -179,7 +193,7 @@ mod tests {
         for number in 0..5 {
             evictions += memory.insert(entry(&format!("/0{number}"))).len();
             memory
-                .get(format!("/0{number}").as_bytes())
+                .get(at(format!("/0{number}").as_bytes()))
                 .unwrap()
                 .uses()
                 .touch();
@@ -190,11 +204,11 @@ mod tests {
             assert!(bytes <= weight * 10);
             assert_eq!(entries, memory.table.pin().len());
         }
-        assert!((0..5).all(|number| memory.get(format!("/0{number}").as_bytes()).is_some()));
+        assert!((0..5).all(|number| memory.get(at(format!("/0{number}").as_bytes())).is_some()));
         assert_eq!(evictions, 5 + 89 - 10);
         assert_eq!(memory.clear(), 10);
         assert_eq!(memory.size(), (0, 0));
-        assert!(memory.get(b"/01").is_none());
+        assert!(memory.get(at(b"/01")).is_none());
     }
 
     #[test]
@@ -203,8 +217,8 @@ mod tests {
         memory.insert(entry("/a"));
         let before = taken::so_far();
         for _ in 0..100 {
-            memory.get(b"/a").unwrap().uses().touch();
-            assert!(memory.get(b"/b").is_none());
+            memory.get(at(b"/a")).unwrap().uses().touch();
+            assert!(memory.get(at(b"/b")).is_none());
         }
         assert_eq!(taken::so_far(), before);
     }
@@ -218,7 +232,7 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..2000 {
                         let name = format!("/{:02}", (number * (thread + 3)) % 60);
-                        match memory.get(name.as_bytes()) {
+                        match memory.get(at(name.as_bytes())) {
                             Some(entry) => entry.uses().touch(),
                             None => drop(memory.insert(entry(&name))),
                         }
@@ -229,5 +243,33 @@ mod tests {
         let (entries, bytes) = memory.size();
         assert_eq!(entries, memory.table.pin().len());
         assert!(bytes <= entry("/00").weight * 20);
+    }
+
+    #[test]
+    fn no_site_finds_an_entry_of_another() {
+        let memory = BoundedCache::new(1 << 20);
+        let entry = |site| {
+            let key = CacheKey::new(site, b"/a");
+            Arc::new(CacheEntry::new(key, Resource::Missing, Duration::ZERO, 0))
+        };
+        let find =
+            |memory: &BoundedCache<CacheEntry>, site| memory.get(BorrowedKey { site, path: b"/a" });
+        memory.insert(entry(0));
+        memory.insert(entry(7));
+        assert_eq!(memory.size().0, 2);
+        for site in [0, 7] {
+            assert_eq!(find(&memory, site).unwrap().key.site(), site);
+        }
+        assert!(
+            [1, 6, 8, u32::MAX]
+                .iter()
+                .all(|site| find(&memory, *site).is_none())
+        );
+        memory.remove(BorrowedKey {
+            site: 7,
+            path: b"/a",
+        });
+        assert!(find(&memory, 7).is_none() && find(&memory, 0).is_some());
+        assert_eq!(memory.size().0, 1);
     }
 }

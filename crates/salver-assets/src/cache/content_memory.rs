@@ -23,9 +23,31 @@ impl ContentMemory {
         })
     }
 
+    /// Counts this many bytes more until what is returned is dropped.
+    pub(crate) fn charge(&self, bytes: usize) -> ContentCharge {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        ContentCharge {
+            bytes,
+            all: Arc::clone(&self.0),
+        }
+    }
+
     /// The bytes of all content that is held.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes that count as content although they are none that could be sent.
+#[derive(Debug)]
+pub(crate) struct ContentCharge {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Drop for ContentCharge {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -57,7 +79,9 @@ mod tests {
         let part = content.slice(3..5);
         drop(content);
         assert_eq!((memory.bytes(), &part[..]), (10, &[1, 1][..]));
-        drop(part);
+        let charge = memory.charge(5);
+        assert_eq!(memory.bytes(), 15);
+        drop((part, charge));
         assert_eq!(memory.bytes(), 0);
     }
 }

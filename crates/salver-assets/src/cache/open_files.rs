@@ -12,8 +12,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::cache::bounded::{BoundedCache, Cached, UseCounter};
+use crate::cache::key::{BorrowedKey, CacheKey};
 use crate::cache::micros;
-use crate::cache::policy::CacheKey;
 use crate::cache::recent_checks::RecentChecks;
 use crate::source::{Identity, Opened, Reader};
 use crate::sync::Lock;
@@ -107,7 +107,7 @@ impl OpenFiles {
         identity: &Identity,
         now: Duration,
     ) -> Option<(Opened, Arc<RecentChecks>)> {
-        let file = self.kept.get(&key(identity))?;
+        let file = self.kept.get(borrowed(&key(identity)))?;
         if file.opened.metadata.identity != *identity {
             return None;
         }
@@ -126,7 +126,7 @@ impl OpenFiles {
             return;
         }
         let file = OpenHandle {
-            key: CacheKey::from(&key(&opened.metadata.identity)[..]),
+            key: CacheKey::new(0, &key(&opened.metadata.identity)),
             opened: opened.clone(),
             checks: Arc::default(),
             uses: UseCounter::default(),
@@ -173,7 +173,7 @@ impl OpenFiles {
 
     /// Closes the file that had this identity: it is no longer served.
     pub(crate) fn forget(&self, identity: &Identity) {
-        self.kept.remove(&key(identity));
+        self.kept.remove(borrowed(&key(identity)));
     }
 
     pub(crate) fn clear(&self) {
@@ -213,6 +213,14 @@ fn key(identity: &Identity) -> [u8; 16] {
     device.copy_from_slice(&identity.device.to_ne_bytes());
     inode.copy_from_slice(&identity.inode.to_ne_bytes());
     key
+}
+
+/// The key to look for: a handle is of a file, whichever site it is opened for.
+fn borrowed(file: &[u8; 16]) -> BorrowedKey<'_> {
+    BorrowedKey {
+        site: 0,
+        path: file,
+    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
-use std::sync::Arc;
 
 use slab::Slab;
 
-/// An entry's key.
-pub(crate) type CacheKey = Arc<[u8]>;
+use crate::cache::key::CacheKey;
 
 /// The highest count of uses; beyond it they are not told apart.
 pub(crate) const MAX_USES: u8 = 3;
@@ -110,13 +108,13 @@ impl Policy {
                 false => Queue::Small,
             };
             let number = self.nodes.insert(Node {
-                key: Arc::clone(key),
+                key: key.clone(),
                 weight,
                 queue,
                 before: None,
                 behind: None,
             });
-            self.numbers.insert(Arc::clone(key), number);
+            self.numbers.insert(key.clone(), number);
             self.push(number, queue);
         }
         self.evict_beyond_budget(entries)
@@ -145,7 +143,7 @@ impl Policy {
     }
 
     /// Forgets a key.
-    pub(crate) fn remove(&mut self, key: &[u8]) {
+    pub(crate) fn remove(&mut self, key: &CacheKey) {
         if let Some(number) = self.numbers.remove(key) {
             self.unlink(number);
             self.nodes.try_remove(number);
@@ -200,7 +198,7 @@ impl Policy {
 
     fn oldest(&mut self, queue: Queue) -> Option<(usize, CacheKey)> {
         let number = self.ends(queue).oldest?;
-        Some((number, Arc::clone(&self.nodes.get(number)?.key)))
+        Some((number, self.nodes.get(number)?.key.clone()))
     }
 
     fn ends(&mut self, queue: Queue) -> &mut Ends {
@@ -277,12 +275,12 @@ mod tests {
             self.0.borrow().get(key).copied().unwrap_or(0)
         }
         fn set_uses(&self, key: &CacheKey, uses: u8) {
-            self.0.borrow_mut().insert(Arc::clone(key), uses);
+            self.0.borrow_mut().insert(key.clone(), uses);
         }
     }
 
     fn key(number: usize) -> CacheKey {
-        Arc::from(&number.to_le_bytes()[..])
+        CacheKey::new(0, &number.to_le_bytes())
     }
 
     /// A cache of keys alone, as the engine drives one.
@@ -301,7 +299,7 @@ mod tests {
 
         /// True if it was a hit.
         fn ask(&mut self, name: &str, weight: usize) -> bool {
-            let key: CacheKey = Arc::from(name.as_bytes());
+            let key = CacheKey::new(0, name.as_bytes());
             if self.policy.numbers.contains_key(&key) {
                 let uses = self.uses.uses(&key);
                 self.uses.set_uses(&key, MAX_USES.min(uses + 1));
@@ -366,7 +364,7 @@ mod tests {
             model.ask(&format!("o{other}"), 1);
         });
         assert!(!model.ask("again", 1));
-        let key: CacheKey = Arc::from(&b"again"[..]);
+        let key = CacheKey::new(0, b"again");
         let number = model.policy.numbers[&key];
         assert_eq!(model.policy.nodes[number].queue, Queue::Main);
     }
@@ -375,13 +373,11 @@ mod tests {
     fn weights_change_in_place_and_what_is_too_heavy_leaves() {
         let mut model = Model::new(100);
         model.ask("a", 10);
-        let key: CacheKey = Arc::from(&b"a"[..]);
+        let key = CacheKey::new(0, b"a");
         assert!(model.policy.insert(&key, 90, &model.uses).is_empty());
         assert_eq!((model.policy.weight(), model.policy.len()), (90, 1));
-        assert_eq!(
-            model.policy.insert(&key, 101, &model.uses),
-            [Arc::clone(&key)]
-        );
+        let leaving = model.policy.insert(&key, 101, &model.uses);
+        assert_eq!(leaving, std::slice::from_ref(&key));
         assert_eq!((model.policy.weight(), model.policy.len()), (0, 0));
     }
 
@@ -405,7 +401,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             model.ask(name, 1);
         }
-        let key: CacheKey = Arc::from(&b"a"[..]);
+        let key = CacheKey::new(0, b"a");
         model.policy.remove(&key);
         model.ask("a", 1);
         model.ask("d", 1);

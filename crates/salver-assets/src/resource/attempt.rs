@@ -7,14 +7,17 @@ use std::time::Duration;
 use salver_semantics::ContentCoding;
 
 use crate::cache::bounded::Cached;
+use crate::config::Mount;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
 use crate::resource::build::{HeadRules, Original, build};
 use crate::resource::cached_content::CachedContent;
 use crate::resource::entry::{CacheEntry, EntryRules, Resource};
 use crate::resource::handles::{Handles, read};
 use crate::resource::in_flight::LoadResult;
+use crate::resource::listed_page::ListedPage;
 use crate::resource::load::{Load, PausedAttempt};
 use crate::resource::locate::Found;
+use crate::resource::rendered_page::{self, PageState};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::resolve::Looked;
 use crate::resource::siblings::Siblings;
@@ -32,6 +35,10 @@ impl Load {
         began: Duration,
         looked: &Cell<bool>,
     ) -> Result<(LoadResult, Duration), Stop> {
+        if let Some(page) = &self.listed {
+            looked.set(true);
+            return Ok((self.listed_page(page, began, context.patience)?, began));
+        }
         let paused = self.retry.paused.take();
         let paused = paused.filter(|paused| paused.is_still());
         let goes_on = paused.is_some();
@@ -111,10 +118,21 @@ impl Load {
         let key = Some(&self.key).filter(|_| !self.again);
         let mut siblings = Siblings::new(&self.shared, &view, mount, context, key, cached);
         let mut original = None;
+        let page = match look.found.file() {
+            Some(file) => self.page_state(mount, files, file, context)?,
+            None => PageState::Plain,
+        };
+        let may_have_alternatives = matches!(look.found, Found::File(_));
         if let Some(file) = look.found.file_mut()
             && !*is_whole
         {
-            siblings.look(file)?;
+            if may_have_alternatives && !file.is_alternative {
+                siblings.look_for_alternatives(file)?;
+            }
+            // Those of a page would hold its placeholders.
+            if matches!(page, PageState::Plain) {
+                siblings.look(file)?;
+            }
             // Beside the looks, if it has to be read.
             if siblings.are_awaited() && !self.knows(&file.identity) {
                 original = Some(Original::read(shared, mount, files, file, cached, context)?);
@@ -147,17 +165,30 @@ impl Load {
         let (mut representations, mut changed) = match old {
             Some(representations) if still.is_some() => (representations.clone(), false),
             old => {
-                let original = match original {
-                    Some(original) => original,
-                    None => Original::read(shared, mount, files, file, cached, context)?,
-                };
-                let file = file.clone();
                 let rules = HeadRules {
                     ruling: look.rules.ruling.as_deref(),
                     is_error: matches!(look.found, Found::Error { .. }),
                     nosniff: shared.config.nosniff,
                 };
-                let built = build(&mut siblings, files, file, original, (old, rules), context)?;
+                let page = match page {
+                    PageState::Plain => None,
+                    PageState::Known => self.render(mount, files, file, context)?,
+                    PageState::Rendered(page) => Some(page),
+                };
+                let built = match page {
+                    Some(page) => {
+                        let file = file.clone();
+                        rendered_page::build(shared, mount, files, file, page, rules, context)
+                    }
+                    None => {
+                        let original = match original {
+                            Some(original) => original,
+                            None => Original::read(shared, mount, files, file, cached, context)?,
+                        };
+                        let (file, old) = (file.clone(), (old, rules));
+                        build(&mut siblings, files, file, original, old, context)?
+                    }
+                };
                 (built, true)
             }
         };
@@ -170,6 +201,10 @@ impl Load {
             let identity = &representation.identity;
             let content = match siblings.content(identity) {
                 Some(content) => Ok(Ok(content)),
+                None if representation.is_derived => {
+                    let page = self.render(mount, files, file, context)?;
+                    page.map(|page| Ok(page.content)).ok_or(Stop::Changed)
+                }
                 None => self.content(files, &representation, began, context),
             };
             match content {
@@ -206,7 +241,7 @@ impl Load {
                         is_absent,
                         page: Some(representations),
                     },
-                    _ => Resource::File(representations),
+                    _ => Resource::of_file(representations),
                 };
                 Ok(self.ready((resource, look.rules.clone()), began, opened))
             }
@@ -240,7 +275,7 @@ impl Load {
         if way(&shared.situation(identity, cached)) == Way::Read {
             return read(shared, &open()?, context).map(Ok);
         }
-        let kept = shared.open_files.get(identity, began);
+        let kept = shared.pool.open_files.get(identity, began);
         let file = match kept.filter(|_| cached) {
             Some((file, _)) => file,
             None => self.open_for_answer(open)?,
@@ -257,7 +292,7 @@ impl Load {
 
     /// Opens a file that an answer will hold open, if there may be one more.
     fn open_for_answer(&self, open: impl Fn() -> Result<Opened, Stop>) -> Result<Opened, Stop> {
-        let files = &self.shared.open_files;
+        let files = &self.shared.pool.open_files;
         if !files.has_room() {
             return Err(Stop::Io(too_many_files()));
         }
@@ -283,6 +318,23 @@ impl Load {
         }
     }
 
+    /// The page of a listing, which is made where others do not have to wait for it.
+    fn listed_page(
+        &self,
+        page: &ListedPage,
+        began: Duration,
+        patience: Patience,
+    ) -> Result<LoadResult, Stop> {
+        let Some(listing) = self.shared.mounts.get(self.mount).and_then(Mount::listing) else {
+            return Ok(LoadResult::Failed(LoadError::Failed));
+        };
+        if patience == Patience::MustNotWait {
+            return Err(Stop::WouldWait);
+        }
+        let resource = Resource::File(page.render(listing, &self.shared)?);
+        Ok(self.ready((resource, page.rules.clone()), began, None))
+    }
+
     fn ready(
         &self,
         (resource, rules): (Resource, EntryRules),
@@ -293,7 +345,7 @@ impl Load {
             .previous
             .as_ref()
             .map_or(0, |previous| previous.entry.uses().get());
-        let entry = CacheEntry::new(Arc::clone(&self.key), resource, began, uses).by(rules);
+        let entry = CacheEntry::new(self.key.clone(), resource, began, uses).by(rules);
         LoadResult::Ready {
             entry: Arc::new(entry),
             opened,

@@ -10,7 +10,7 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::{Representation, TagBasis, nosniff};
+use crate::resource::representation::{OwnField, Representation, TagBasis, nosniff, vary};
 use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::Patience;
@@ -55,7 +55,7 @@ impl Original {
         }
         let coding = ContentCoding::Identity;
         if !may_change_unseen(&file.identity)
-            && let Some(hashed) = shared.digests.get(&file.identity, coding)
+            && let Some(hashed) = shared.pool.digests.get(&file.identity, coding)
         {
             return Ok(known(hashed.digest));
         }
@@ -68,7 +68,7 @@ impl Original {
             (hash(shared, &opened, context)?, None)
         };
         let hashed = Hashed::plain(digest);
-        shared.digests.remember(&file.identity, coding, hashed);
+        shared.pool.digests.remember(&file.identity, coding, hashed);
         let digest = Some(digest);
         Ok(Original { digest, content })
     }
@@ -85,8 +85,13 @@ pub(crate) struct HeadRules<'a> {
 }
 
 impl HeadRules<'_> {
+    /// The fields that the rules add to errors about the file.
+    pub(crate) fn error_fields(self) -> Vec<OwnField> {
+        self.ruling.map(Ruling::error_fields).unwrap_or_default()
+    }
+
     /// The representation with the heads that the rules make of its own.
-    fn applied_to(self, representation: Representation) -> Representation {
+    pub(crate) fn applied_to(self, representation: Representation) -> Representation {
         let mut representation = match self.is_error {
             true => representation.into_error_page(),
             false => representation,
@@ -138,7 +143,7 @@ pub(crate) fn build(
     let all: Vec<_> = all.collect();
     let is_alone = all.len() == 1;
     // Who may get another one tomorrow has a choice, too.
-    let negotiable = !is_alone || undecided;
+    let vary = vary(file.is_by_accept(), !is_alone || undecided);
     let mount = siblings.mount();
     let now = shared.since_epoch(context.since);
     let cache_control = shared.cache_control(mount, files.name_of(&file), now);
@@ -162,7 +167,7 @@ pub(crate) fn build(
             &file.path,
             identity,
             tag_basis,
-            negotiable,
+            vary,
             cache_control.clone(),
         );
         let representation = rules.applied_to(representation);
@@ -179,7 +184,7 @@ pub(crate) fn build(
         }));
     }
     let look_again = look_again || list.iter().any(|r| r.tag_basis == TagBasis::WeakPrefix);
-    let error_fields = rules.ruling.map(Ruling::error_fields).unwrap_or_default();
+    let error_fields = rules.error_fields();
     let built = Representations::new(file, list, look_again, undecided, context.grows);
     Ok(built.with_error_fields(error_fields))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::cache::policy::CacheKey;
+use crate::cache::key::CacheKey;
 use crate::resource::cached_content::CachedContent;
 use crate::source::Identity;
 use crate::sync::Lock;
@@ -51,7 +51,8 @@ impl SiblingCheck {
         }
     }
 
-    /// The number of the mount whose files it touches, in the order of the configuration.
+    /// The number of the mount whose files it touches, among those of all [engines beside](crate::Engine::beside) its
+    /// own.
     pub fn mount(&self) -> usize {
         self.mount
     }
@@ -92,6 +93,11 @@ pub(super) struct CheckState {
 }
 
 impl OngoingCheck {
+    /// True if it has found a file.
+    pub(super) fn has_found(&self) -> bool {
+        matches!(self.state.hold().looked, Some(Some(_)))
+    }
+
     /// Waits until `ready` returns a value or the check has ended, but not beyond `until`: then `left` is
     /// loaded again if the sibling turns out to fit.
     pub(super) fn wait<T>(
@@ -113,7 +119,7 @@ impl OngoingCheck {
                 if let Some(key) = left.filter(|key| !state.left.contains(key))
                     && state.left.len() < MOST_LEFT
                 {
-                    state.left.push(CacheKey::clone(key));
+                    state.left.push(key.clone());
                 }
                 return None;
             }

@@ -1,82 +1,104 @@
-//! The state that all parts of one engine share.
+//! The state that all parts of one engine share: that of one site.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::cache::bounded::BoundedCache;
-use crate::cache::content_memory::ContentMemory;
-use crate::cache::open_files::OpenFiles;
-use crate::cache::policy::CacheKey;
+use crate::cache::key::{BorrowedKey, CacheKey};
 use crate::cache_control::FileName;
-use crate::config::{Config, ConfigError, Mount, Mounts};
-use crate::counters::Counters;
+use crate::config::{Config, ConfigError, MOST_OF_CACHE, Mount, Mounts};
 use crate::error::LoadError;
 use crate::events::Event;
-use crate::log::LogThrottle;
+use crate::log::quoted;
 use crate::path::path_of_key;
-use crate::resource::check_table::SiblingChecks;
+use crate::resource::engine_pool::EnginePool;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
 use crate::resource::tree_rules::TreeRules;
-use crate::source::Identity;
-use crate::source::digest::Digests;
 use crate::source::identity::changed_within;
+use crate::source::{Identity, new_device};
 use crate::strategy::{Residency, Situation, Transport};
 
+/// The state of the engine of one site.
 #[derive(Debug)]
 pub(crate) struct EngineState {
     pub(crate) config: Config,
     pub(crate) mounts: Mounts,
     /// The rules of each mount, by its number.
     rules: Vec<Option<TreeRules>>,
-    pub(crate) memory: BoundedCache<CacheEntry>,
-    pub(crate) open_files: OpenFiles,
     pub(crate) flights: LoadsInFlight,
-    pub(crate) digests: Digests,
-    pub(crate) checks: SiblingChecks,
-    pub(crate) counters: Counters,
-    /// The content that is in memory, kept by the cache or not.
-    pub(crate) contents: ContentMemory,
-    pub(crate) log: LogThrottle,
-    /// True while the cache is paused.
-    pub(crate) paused: AtomicBool,
+    /// What it shares with the engines of other sites.
+    pub(crate) pool: Arc<EnginePool>,
+    /// The number of its site among those of the pool, which its keys have.
+    site: u32,
+    /// The number that its first mount has among those of the pool.
+    first_mount: usize,
     /// Loads the resource at a path again; given by the engine, of which the parts below it know nothing.
     pub(crate) reload: fn(&Arc<EngineState>, CacheKey),
-    epoch: Instant,
+    /// The device of what is made of files, which no file lies on.
+    pub(crate) derived_device: u64,
 }
 
 impl EngineState {
+    /// The state of a further engine of a pool, whose budgets hold instead of those in `config`.
     pub(crate) fn new(
-        config: Config,
-        epoch: Instant,
+        mut config: Config,
+        pool: Arc<EnginePool>,
         reload: fn(&Arc<EngineState>, CacheKey),
     ) -> Result<Self, ConfigError> {
-        // One budget for both: what the digests may take is not the entries'.
-        let digests = Digests::within(config.cache_size);
-        let budget = config.cache_size.saturating_sub(digests.weight());
         let mounts = Mounts::new(&config.mounts)?;
+        (config.cache_size, config.open_files) = pool.budget();
+        let (site, first_mount) = pool.enter(&config);
         Ok(EngineState {
             rules: mounts
                 .iter()
                 .map(|(_, mount)| TreeRules::of(mount))
                 .collect(),
             mounts,
-            memory: BoundedCache::new(budget),
-            open_files: OpenFiles::new(config.open_files),
             flights: LoadsInFlight::new(LoadResult::Failed(LoadError::Failed)),
-            digests,
-            checks: SiblingChecks::default(),
-            counters: Counters::default(),
-            contents: ContentMemory::default(),
-            log: LogThrottle::default(),
-            paused: AtomicBool::new(false),
+            pool,
+            site,
+            first_mount,
             config,
             reload,
-            epoch,
+            derived_device: new_device(),
         })
+    }
+
+    /// The key in the cache of what is kept at `path`.
+    #[inline]
+    pub(crate) fn key<'p>(&self, path: &'p [u8]) -> BorrowedKey<'p> {
+        BorrowedKey {
+            site: self.site,
+            path,
+        }
+    }
+
+    /// The same key, to be kept.
+    pub(crate) fn owned_key(&self, path: &[u8]) -> CacheKey {
+        CacheKey::new(self.site, path)
+    }
+
+    /// A path as messages have it, with the name of the site.
+    pub(crate) fn place(&self, path: &[u8]) -> String {
+        let name = self.config.name.as_bytes();
+        let slash: &[u8] = match name.is_empty() || path.starts_with(b"/") {
+            true => b"",
+            false => b"/",
+        };
+        quoted(&[name, slash, path].concat())
+    }
+
+    /// True if an entry is of this site.
+    pub(crate) fn has(&self, entry: &CacheEntry) -> bool {
+        entry.key.site() == self.site
+    }
+
+    /// The number of a mount among those of the pool.
+    pub(crate) fn number_in_pool(&self, mount: usize) -> usize {
+        self.first_mount + mount
     }
 
     /// The longest content that is kept in memory, in bytes.
@@ -84,10 +106,15 @@ impl EngineState {
         self.config.keep_up_to()
     }
 
+    /// The most bytes that the entries of a directory, or a page of them, may take in the cache.
+    pub(crate) fn keep_listings_up_to(&self) -> usize {
+        self.config.cache_size / MOST_OF_CACHE
+    }
+
     /// True if what answers `key` may be kept, its open files included. All code that keeps something, or
     /// uses what is kept, asks here.
     pub(crate) fn is_cached(&self, key: &[u8]) -> bool {
-        self.config.cache && !self.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
+        self.config.cache && !self.pool.paused.load(Ordering::Relaxed) && self.mounts.is_cached(key)
     }
 
     /// True if any mount may have rules or clean URLs, so that a file may answer at another path.
@@ -107,7 +134,8 @@ impl EngineState {
         let is_its = |key: &[u8]| self.mounts.number_of(path_of_key(key).0) == Some(mount);
         // First of all, so that no load which began before can put back what is let go of.
         self.flights.forget(|load| is_its(&load.path));
-        drop(self.memory.take(|entry| is_its(&entry.key)));
+        let memory = &self.pool.memory;
+        drop(memory.take(|entry| self.has(entry) && is_its(&entry.key)));
     }
 
     /// Tells the observer of an event, if there is one and it listens.
@@ -136,10 +164,10 @@ impl EngineState {
 
     /// True if so much content is in memory that no more is to be read whole: what the cache may keep, and a
     /// sixteenth of that for what it has let go of and clients have not.
-    fn memory_is_full(&self) -> bool {
+    pub(crate) fn memory_is_full(&self) -> bool {
         let size = self.config.cache_size;
-        let kept = if self.config.cache { size } else { 0 };
-        self.contents.bytes() > kept.saturating_add(size / 16)
+        let kept = if self.pool.keeps() { size } else { 0 };
+        self.pool.contents.bytes() > kept.saturating_add(size / 16)
     }
 
     /// True if the Cache-Control of `file`, in the tree of the mount of this number, takes a look at its
@@ -152,7 +180,7 @@ impl EngineState {
     pub(crate) fn cache_control(&self, mount: usize, file: FileName<'_>, now: Duration) -> Bytes {
         let path = self.mounts.path_of(mount, file.path);
         let cache_control = &self.config.cache_control;
-        cache_control.of(&path, file, (&self.log, now))
+        cache_control.of(&path, file, (&self.pool.log, now))
     }
 
     /// Closes the handles of files that `old` has and `new` has not.
@@ -164,12 +192,12 @@ impl EngineState {
         let new = files(new);
         for old in files(old) {
             if !new.iter().any(|new| new.identity == old.identity) {
-                self.open_files.forget(&old.identity);
+                self.pool.open_files.forget(&old.identity);
             }
         }
     }
 
     pub(crate) fn since_epoch(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.epoch)
+        now.saturating_duration_since(self.pool.epoch)
     }
 }

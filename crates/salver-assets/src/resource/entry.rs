@@ -7,11 +7,12 @@ use std::time::Duration;
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::cache::bounded::{Cached, UseCounter};
+use crate::cache::key::CacheKey;
 use crate::cache::micros;
-use crate::cache::policy::CacheKey;
 use crate::events::ResourceKind;
+use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::locate::{Found, FoundFile};
-use crate::resource::representation::{OwnField, Representation};
+use crate::resource::representation::{OwnField, Representation, vary};
 use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 
@@ -29,6 +30,8 @@ const SCATTERED_HALVES: usize = 5;
 pub(crate) enum Resource {
     /// A file: at least one representation, the original first.
     File(Representations),
+    /// A file with alternatives: the Accept of a request decides between this and one of them.
+    Negotiated(Representations),
     /// A directory that was asked for without its slash.
     Directory,
     /// Nothing that could be served.
@@ -46,6 +49,8 @@ pub(crate) enum Resource {
     Moved(Vec<u8>),
     /// The request decides, by these rules.
     ByRequest(Arc<RulesInForce>),
+    /// A directory without an index. The request decides which page of its entries it gets.
+    Listing(Arc<DirectoryListing>),
 }
 
 /// The rules that an entry was made by.
@@ -125,9 +130,9 @@ impl Representations {
         }
     }
 
-    /// True if there is a choice.
-    pub(crate) fn is_negotiable(&self) -> bool {
-        self.list.len() > 1
+    /// The names of the request fields by which it was chosen, if there was a choice.
+    pub(crate) fn vary(&self) -> Option<&'static str> {
+        vary(self.found.is_by_accept(), self.list.len() > 1)
     }
 
     /// The representation that `accept` prefers; `None` if it accepts none of them.
@@ -142,27 +147,39 @@ impl Representations {
 }
 
 impl Resource {
+    /// The resource of a file.
+    pub(crate) fn of_file(representations: Representations) -> Self {
+        match representations.found.alternatives.is_empty() {
+            true => Resource::File(representations),
+            false => Resource::Negotiated(representations),
+        }
+    }
+
     /// The kind of resource, as events tell it.
     pub(crate) fn kind(&self) -> ResourceKind {
         match self {
-            Resource::File(_) => ResourceKind::File,
+            Resource::File(_) | Resource::Negotiated(_) => ResourceKind::File,
             Resource::Directory => ResourceKind::Directory,
             Resource::Missing | Resource::Error { .. } => ResourceKind::Nothing,
             Resource::Redirect | Resource::Moved(_) => ResourceKind::Redirect,
             Resource::ByRequest(_) => ResourceKind::ByRequest,
+            Resource::Listing(_) => ResourceKind::Listing,
         }
     }
 
     /// The representations of the file whose content is sent.
     pub(crate) fn representations(&self) -> Option<&Representations> {
         match self {
-            Resource::File(representations) => Some(representations),
+            Resource::File(representations) | Resource::Negotiated(representations) => {
+                Some(representations)
+            }
             Resource::Error { page, .. } => page.as_ref(),
             Resource::Directory
             | Resource::Missing
             | Resource::Redirect
             | Resource::Moved(_)
-            | Resource::ByRequest(_) => None,
+            | Resource::ByRequest(_)
+            | Resource::Listing(_) => None,
         }
     }
 
@@ -176,7 +193,7 @@ impl Resource {
                 is_absent: *is_absent,
                 page: Some(representations),
             },
-            _ => Resource::File(representations),
+            _ => Resource::of_file(representations),
         }
     }
 
@@ -191,7 +208,10 @@ impl Resource {
             !representations.look_again && representations.found == *file
         };
         match (self, found) {
-            (Resource::File(representations), Found::File(file)) => is_still(representations, file),
+            (
+                Resource::File(representations) | Resource::Negotiated(representations),
+                Found::File(file),
+            ) => is_still(representations, file),
             (
                 Resource::Error {
                     page: Some(representations),
@@ -201,7 +221,7 @@ impl Resource {
                     page: Some(file), ..
                 },
             ) if !is_still(representations, file) => false,
-            (Resource::File(_), _) | (_, Found::File(_)) => false,
+            (Resource::File(_) | Resource::Negotiated(_), _) | (_, Found::File(_)) => false,
             (this, found) => this.found() == *found,
         }
     }
@@ -210,7 +230,9 @@ impl Resource {
     fn found(&self) -> Found {
         let file = |representations: &Representations| representations.found.clone();
         match self {
-            Resource::File(representations) => Found::File(file(representations)),
+            Resource::File(representations) | Resource::Negotiated(representations) => {
+                Found::File(file(representations))
+            }
             Resource::Directory => Found::Directory,
             Resource::Missing => Found::Missing,
             Resource::Error {
@@ -225,6 +247,7 @@ impl Resource {
             Resource::Redirect => Found::Redirect,
             Resource::Moved(path) => Found::Moved(path.clone()),
             Resource::ByRequest(_) => Found::ByRequest,
+            Resource::Listing(listing) => Found::Listing(Arc::clone(listing)),
         }
     }
 }
@@ -284,7 +307,10 @@ impl CacheEntry {
                     .sum();
                 (found + all - content, content)
             }
-            None => (0, 0),
+            None => match &resource {
+                Resource::Listing(listing) => (0, listing.weight()),
+                _ => (0, 0),
+            },
         };
         let small = BOOKKEEPING + std::mem::size_of::<Self>() + key.len() + small;
         let weight = content + small * SCATTERED_HALVES / 2;
@@ -311,7 +337,10 @@ impl CacheEntry {
     /// The same entry without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
         let cost = |r: &Representation| r.content.as_ref().map_or(0, |content| content.cost);
-        let too_long = |r: &Representation| u64::try_from(cost(r)).is_ok_and(|cost| cost > most);
+        // What is derived cannot be sent from its file.
+        let too_long = |r: &Representation| {
+            !r.is_derived && u64::try_from(cost(r)).is_ok_and(|cost| cost > most)
+        };
         let representations = match self.resource.representations() {
             Some(representations) if representations.list.iter().any(|r| too_long(r)) => {
                 representations
@@ -324,7 +353,7 @@ impl CacheEntry {
         });
         let representations = representations.with(list.collect());
         let checked = Duration::from_micros(self.checked.load(Ordering::Acquire));
-        let key = Arc::clone(&self.key);
+        let key = self.key.clone();
         let resource = self.resource.with(representations);
         let entry = CacheEntry::new(key, resource, checked, self.uses.get());
         Arc::new(entry.by(self.rules.clone()))
@@ -395,7 +424,7 @@ mod tests {
 
     fn entry(checked: u64) -> CacheEntry {
         let checked = Duration::from_millis(checked);
-        CacheEntry::new(Arc::from(&b"/x"[..]), Resource::Missing, checked, 0)
+        CacheEntry::new(CacheKey::new(0, b"/x"), Resource::Missing, checked, 0)
     }
 
     #[test]

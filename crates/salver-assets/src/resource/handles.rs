@@ -99,8 +99,8 @@ pub(crate) fn read(
         cursor.read_to_end(&mut bytes)?;
         Ok(bytes)
     })?;
-    shared.counters.bytes_loaded.add(length);
-    Ok(CachedContent::counted(shared.contents.count(bytes)))
+    shared.pool.counters.bytes_loaded.add(length);
+    Ok(CachedContent::counted(shared.pool.contents.count(bytes)))
 }
 
 pub(super) fn hash(
@@ -110,7 +110,7 @@ pub(super) fn hash(
 ) -> Result<Digest, Stop> {
     let length = within_patience(opened, context)?;
     let digest = steady(opened, context, |cursor| digest::of_reader(cursor))?;
-    shared.counters.bytes_loaded.add(length);
+    shared.pool.counters.bytes_loaded.add(length);
     Ok(digest)
 }
 

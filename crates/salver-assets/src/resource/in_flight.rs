@@ -5,7 +5,7 @@ use std::sync::Arc;
 use salver_coalesce::{Follower, Leader, SingleFlight};
 use salver_semantics::ContentCoding;
 
-use crate::cache::policy::CacheKey;
+use crate::cache::key::CacheKey;
 use crate::error::LoadError;
 use crate::resource::entry::CacheEntry;
 use crate::source::Opened;

@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::AcceptEncoding;
 
-use crate::cache::policy::CacheKey;
+use crate::alternative::alternative_of_key;
+use crate::cache::key::CacheKey;
 use crate::error::{LoadError, Stop};
-use crate::log::{PATHS, quoted};
+use crate::log::PATHS;
 use crate::path::path_of_key;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadLeader, LoadResult};
+use crate::resource::listed_page::ListedPage;
 use crate::resource::resolve::Looked;
 use crate::resource::ruling::Ruling;
 use crate::source::growth::Growth;
@@ -50,6 +52,8 @@ pub struct Load {
     pub(crate) ruling: Option<Arc<Ruling>>,
     /// The entry that the cache has; `None` if nothing.
     pub(crate) previous: Option<Previous>,
+    /// The page of a listing that is wanted, if it is one: then no file is looked at.
+    pub(crate) listed: Option<Arc<ListedPage>>,
     /// The codings of which one's content is needed; `None` if none is.
     pub(crate) wanted: Option<AcceptEncoding>,
     /// True if it was begun because a sibling has become known: it begins no other.
@@ -264,10 +268,17 @@ impl Load {
 
     /// Logs why a request is answered by an error, for the operator.
     fn say_failure(&self, failure: LoadError, kept: bool, now: Duration, error: &io::Error) {
-        let (log, (status, _)) = (&self.shared.log, failure.status());
-        let what = match kept {
-            true => "sending the last version for a while".to_owned(),
-            false => format!("answering {status}"),
+        let (log, (status, _)) = (&self.shared.pool.log, failure.status());
+        let (alternative, _) = alternative_of_key(&self.key);
+        let what = match (kept, alternative) {
+            (true, _) => "sending the last version for a while".to_owned(),
+            (false, None) => format!("answering {status}"),
+            (false, Some(alternative)) => {
+                format!(
+                    "sending it in the place of its .{}",
+                    alternative.extension()
+                )
+            }
         };
         let kind = match failure {
             LoadError::Forbidden => &log.forbidden,
@@ -277,10 +288,11 @@ impl Load {
         };
         if log.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(
-                "{}: {what}: {} (at most {PATHS} such lines a minute)",
-                quoted(path_of_key(&self.key).0),
+                "{}: {what}: {}{}",
+                self.shared.place(path_of_key(&self.key).0),
                 // A source may name the path in it.
-                error.to_string().escape_debug()
+                error.to_string().escape_debug(),
+                log.limit(PATHS)
             );
         }
     }
@@ -288,14 +300,14 @@ impl Load {
     /// The result for a file that is written without a pause and has no state that could be sent. The last
     /// whole one is better than none, until that would be older than one look explains.
     fn unsettled(&self, now: Duration) -> LoadResult {
-        let log = &self.shared.log;
+        let log = &self.shared.pool.log;
         let is_first = |what: &str| log.first(&log.unsettled, now, (&self.key, what));
         match self.answer_within(UNSETTLED_FOR, now) {
             Some(entry) => {
                 if is_first("kept") {
                     tracing::warn!(
                         "{}: is being rewritten all the time; the last whole version is sent",
-                        quoted(path_of_key(&self.key).0)
+                        self.shared.place(path_of_key(&self.key).0)
                     );
                 }
                 LoadResult::Stale(entry)
@@ -304,7 +316,7 @@ impl Load {
                 if is_first("unsettled") {
                     tracing::warn!(
                         "{}: is being rewritten all the time; answering 503",
-                        quoted(path_of_key(&self.key).0)
+                        self.shared.place(path_of_key(&self.key).0)
                     );
                 }
                 LoadResult::Failed(LoadError::Unsettled)
@@ -340,9 +352,10 @@ impl Load {
         selected.is_none_or(|(_, representation)| representation.content.is_some())
     }
 
-    /// The number of the mount whose files it touches, in the order of the configuration.
+    /// The number of the mount whose files it touches, among those of all [engines beside](crate::Engine::beside) its
+    /// own.
     pub fn mount(&self) -> usize {
-        self.mount
+        self.shared.number_in_pool(self.mount)
     }
 
     /// True if the load is to confirm an entry that may be used meanwhile.

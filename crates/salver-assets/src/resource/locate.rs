@@ -1,9 +1,13 @@
 //! Locating the file that could answer a relative path: by metadata only, nothing is read.
 
+use std::sync::Arc;
+
 use salver_semantics::coding::ContentCoding;
 
+use crate::alternative::Alternative;
 use crate::config::Config;
 use crate::error::{Stop, is_absence};
+use crate::resource::directory_listing::DirectoryListing;
 use crate::source::{Identity, Kind, Patience, View};
 
 /// The result of a lookup. Two lookups with the same result prove that nothing has changed.
@@ -28,6 +32,8 @@ pub(crate) enum Found {
     Moved(Vec<u8>),
     /// The request decides, by rules.
     ByRequest,
+    /// A directory without an index, whose entries are listed.
+    Listing(Arc<DirectoryListing>),
 }
 
 impl Found {
@@ -40,7 +46,8 @@ impl Found {
             | Found::Missing
             | Found::Redirect
             | Found::Moved(_)
-            | Found::ByRequest => None,
+            | Found::ByRequest
+            | Found::Listing(_) => None,
         }
     }
 
@@ -53,21 +60,42 @@ impl Found {
             | Found::Missing
             | Found::Redirect
             | Found::Moved(_)
-            | Found::ByRequest => None,
+            | Found::ByRequest
+            | Found::Listing(_) => None,
         }
     }
 }
 
-/// A file and its precompressed siblings.
+/// A file, its precompressed siblings and its alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
     /// The siblings that could be looked at, in the order of the configuration.
     pub(crate) siblings: Vec<(ContentCoding, Identity)>,
+    /// The alternatives that are there, in that order.
+    pub(crate) alternatives: Vec<Alternative>,
+    /// True if it is an alternative itself.
+    pub(crate) is_alternative: bool,
 }
 
 impl FoundFile {
+    /// A file of which siblings and alternatives are not looked for yet.
+    pub(crate) fn alone(path: Vec<u8>, identity: Identity) -> Self {
+        FoundFile {
+            path,
+            identity,
+            siblings: Vec::new(),
+            alternatives: Vec::new(),
+            is_alternative: false,
+        }
+    }
+
+    /// True if Accept has a part in what is sent at its path.
+    pub(crate) fn is_by_accept(&self) -> bool {
+        self.is_alternative || !self.alternatives.is_empty()
+    }
+
     /// The path of the representation in `coding`.
     pub(crate) fn path_of(&self, coding: ContentCoding) -> Vec<u8> {
         let mut path = self.path.clone();
@@ -109,11 +137,7 @@ pub(crate) fn locate(
 }
 
 fn alone(path: Vec<u8>, identity: Identity) -> Found {
-    Found::File(FoundFile {
-        path,
-        identity,
-        siblings: Vec::new(),
-    })
+    Found::File(FoundFile::alone(path, identity))
 }
 
 /// True if the file itself is coded, by its name.
@@ -129,7 +153,7 @@ pub(crate) fn original(path: &[u8]) -> Option<&[u8]> {
         .find_map(|extension| path.strip_suffix(extension.as_bytes()))
 }
 
-fn stat(
+pub(crate) fn stat(
     view: &dyn View,
     path: &[u8],
     patience: Patience,

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::alternative::alternative_of_key;
 use crate::config::Mount;
 use crate::error::Stop;
 use crate::path::path_of_key;
 use crate::resource::entry::EntryRules;
 use crate::resource::handles::{Handles, read};
 use crate::resource::load::Load;
-use crate::resource::locate::{Found, locate};
+use crate::resource::locate::{Found, FoundFile, locate, stat};
 use crate::resource::resolve::{Looked, Resolved, Tree};
 use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::{Compared, RulesInForce};
 use crate::source::snapshot::ReadContext;
-use crate::source::{Identity, View};
+use crate::source::{Identity, Kind, View};
 
 impl Load {
     /// Looks at what is there; `None` if the rules have changed, so that the request has to begin again.
@@ -27,11 +28,12 @@ impl Load {
     ) -> Result<Option<Looked>, Stop> {
         let shared = &*self.shared;
         let Some(rules) = shared.rules(self.mount) else {
-            if mount.clean_urls.is_some() {
+            if mount.clean_urls.is_some() || mount.listing().is_some() {
                 return self.resolve(mount, &view, context, (EntryRules::default(), began));
             }
             // Nothing but files: the most common case.
             let found = locate(&*view, &self.relative, &shared.config, context.patience)?;
+            let found = self.or_alternative(&*view, found, context)?;
             return Ok(Some(Looked {
                 view,
                 mount: self.mount,
@@ -53,8 +55,9 @@ impl Load {
             };
             let root = shared.mounts.path_of(self.mount, b"");
             let root = root.strip_suffix(b"/").unwrap_or(&root);
+            let root = &[shared.config.name.as_bytes(), root].concat();
             let when = (context.patience, began, shared.config.revalidate);
-            rules.compare(&*view, &read, when, (&shared.log, root))?
+            rules.compare(&*view, &read, when, (&shared.pool.log, root))?
         };
         if have_changed {
             shared.forget_mount(self.mount);
@@ -99,6 +102,7 @@ impl Load {
         };
         let Resolved { view, mount, found } =
             tree.resolve(&self.relative, rules.ruling.as_deref())?;
+        let found = self.or_alternative(&*view, found, context)?;
         Ok(Some(Looked {
             view,
             mount,
@@ -107,6 +111,31 @@ impl Load {
             in_force: None,
             began,
         }))
+    }
+
+    /// The alternative to what was found, if that is what is loaded: nothing where it is not there.
+    fn or_alternative(
+        &self,
+        view: &dyn View,
+        found: Found,
+        context: ReadContext<'_>,
+    ) -> Result<Found, Stop> {
+        let (Some(alternative), _) = alternative_of_key(&self.key) else {
+            return Ok(found);
+        };
+        let Some(path) = (match &found {
+            Found::File(original) => alternative.path_for(&original.path),
+            _ => None,
+        }) else {
+            return Ok(Found::Missing);
+        };
+        Ok(match stat(view, &path, context.patience)? {
+            Some((Kind::File, identity)) => Found::File(FoundFile {
+                is_alternative: true,
+                ..FoundFile::alone(path, identity)
+            }),
+            Some(_) | None => Found::Missing,
+        })
     }
 
     /// The ruling that applies to the resource which is loaded.
@@ -118,7 +147,8 @@ impl Load {
                 false => Applies::Outdated,
             };
         }
-        let (path, variant) = path_of_key(&self.key);
+        let (path, _) = path_of_key(&self.key);
+        let (_, variant) = alternative_of_key(&self.key);
         if variant.is_some() {
             return Applies::ByRequest;
         }
@@ -131,7 +161,7 @@ impl Load {
         if let Some(ruling) = known.and_then(|known| known.ruling.clone()) {
             return Applies::ToAll(Some(ruling));
         }
-        self.shared.counters.rulings.add(1);
+        self.shared.pool.counters.rulings.add(1);
         match rules.rule(path) {
             Some(ruling) => Applies::ToAll(Some(Arc::new(ruling))),
             None => Applies::ByRequest,

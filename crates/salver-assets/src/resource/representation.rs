@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use salver_semantics::coding::ContentCoding;
-use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
+use salver_semantics::{EntityTag, HttpDate, NO_CACHE, Validators, content_type};
 
 use crate::path::file_name;
 use crate::resource::cached_content::CachedContent;
-use crate::source::Identity;
-use crate::source::digest::Digest;
+use crate::source::digest::{self, Digest};
+use crate::source::{Identity, in_memory, new_device};
 
 /// A field name and value, as they go into an answer.
 pub type Field = (&'static str, Bytes);
@@ -125,24 +125,28 @@ pub(crate) struct Representation {
     pub(crate) entity_tag: Bytes,
     /// The basis of the entity tag.
     pub(crate) tag_basis: TagBasis,
-    pub(crate) last_modified: HttpDate,
+    /// The time of the last change; `None` where a new one may have the time of the old one.
+    pub(crate) last_modified: Option<HttpDate>,
     /// The head of a 200, and of a 206 but for the length.
     pub(crate) head: Head,
     /// The head of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
     pub(crate) not_modified: Head,
+    /// True if its content is made of the file's, so that no file has it.
+    pub(crate) is_derived: bool,
     /// Invariant: exactly `identity.length` bytes whose validators are these.
     pub(crate) content: Option<CachedContent>,
 }
 
 impl Representation {
-    /// A representation without its content. `original` is the path of the file whose name decides the type.
+    /// A representation without its content. `original` is the path of the file whose name decides the type; `vary`
+    /// names the request fields that decide between it and others.
     pub(crate) fn new(
         coding: ContentCoding,
         path: Vec<u8>,
         original: &[u8],
         identity: Identity,
         tag_basis: TagBasis,
-        negotiable: bool,
+        vary: Option<&'static str>,
         cache_control: Bytes,
     ) -> Self {
         let name = file_name(original);
@@ -172,9 +176,9 @@ impl Representation {
                 Bytes::from_static(coding.name().as_bytes()),
             ));
         }
-        if negotiable {
-            fields.push(vary());
-            not_modified.push(vary());
+        if let Some(names) = vary {
+            fields.push(vary_field(names));
+            not_modified.push(vary_field(names));
         }
         Representation {
             coding,
@@ -182,11 +186,50 @@ impl Representation {
             identity,
             entity_tag,
             tag_basis,
-            last_modified,
+            last_modified: Some(last_modified),
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
+            is_derived: false,
             // Nothing is at hand already.
             content: (identity.length == 0).then(CachedContent::default),
+        }
+    }
+
+    /// A representation that was made of the directory at `path`, with these fields besides those that all have.
+    pub(crate) fn made(
+        path: Vec<u8>,
+        content: CachedContent,
+        content_type: &'static str,
+        more: Vec<Field>,
+    ) -> Self {
+        let digest = digest::of_bytes(&content.bytes);
+        // Each is its own: no open file has it.
+        let identity = in_memory::file(new_device(), 0, content.bytes.len(), 0).identity;
+        let tag_basis = TagBasis::Digest(digest);
+        let entity_tag = entity_tag(ContentCoding::Identity, &identity, tag_basis);
+        let no_cache = || ("Cache-Control", Bytes::from_static(NO_CACHE.as_bytes()));
+        let mut fields: Vec<Field> = vec![
+            ("Content-Type", Bytes::from_static(content_type.as_bytes())),
+            ("Content-Length", identity.length.to_string().into()),
+            ("ETag", entity_tag.clone()),
+            ("Accept-Ranges", Bytes::from_static(b"bytes")),
+            no_cache(),
+        ];
+        let vary = more.iter().filter(|(name, _)| *name == "Vary").cloned();
+        let mut not_modified = vec![("ETag", entity_tag.clone()), no_cache()];
+        not_modified.extend(vary);
+        fields.extend(more);
+        Representation {
+            coding: ContentCoding::Identity,
+            path,
+            identity,
+            entity_tag,
+            tag_basis,
+            last_modified: None,
+            head: Head::new(fields),
+            not_modified: Head::new(not_modified),
+            is_derived: false,
+            content: Some(content),
         }
     }
 
@@ -199,6 +242,7 @@ impl Representation {
             entity_tag: self.entity_tag.clone(),
             tag_basis: self.tag_basis,
             last_modified: self.last_modified,
+            is_derived: self.is_derived,
             head: self.head.copy(),
             not_modified: self.not_modified.copy(),
             content,
@@ -233,6 +277,17 @@ impl Representation {
         self
     }
 
+    /// The same representation with content that is made of the file's. When the file was modified says nothing of
+    /// that: what is put in may be another since.
+    pub(crate) fn into_derived(mut self, content: CachedContent) -> Self {
+        for head in [&mut self.head, &mut self.not_modified] {
+            head.fields.retain(|(name, _)| *name != "Last-Modified");
+        }
+        self.is_derived = true;
+        self.content = Some(content);
+        self
+    }
+
     /// The length in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.identity.length
@@ -241,7 +296,7 @@ impl Representation {
     pub(crate) fn validators(&self) -> Validators<'_> {
         Validators {
             entity_tag: EntityTag::parse(&self.entity_tag),
-            last_modified: Some(self.last_modified),
+            last_modified: self.last_modified.filter(|_| !self.is_derived),
         }
     }
 
@@ -260,9 +315,20 @@ pub(crate) fn nosniff() -> Field {
     ("X-Content-Type-Options", Bytes::from_static(b"nosniff"))
 }
 
-/// The `Vary` field of every answer that depends on `Accept-Encoding` (RFC 9110 section 12.5.5).
-pub(crate) fn vary() -> Field {
-    ("Vary", Bytes::from_static(b"Accept-Encoding"))
+/// The names of the request fields that an answer depends on: on Accept where there are alternatives, on
+/// Accept-Encoding where there are codings.
+pub(crate) fn vary(by_accept: bool, by_coding: bool) -> Option<&'static str> {
+    match (by_accept, by_coding) {
+        (false, false) => None,
+        (true, false) => Some("Accept"),
+        (false, true) => Some("Accept-Encoding"),
+        (true, true) => Some("Accept, Accept-Encoding"),
+    }
+}
+
+/// The `Vary` field of an answer that depends on these request fields (RFC 9110 section 12.5.5).
+pub(crate) fn vary_field(names: &'static str) -> Field {
+    ("Vary", Bytes::from_static(names.as_bytes()))
 }
 
 /// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
@@ -326,7 +392,7 @@ mod tests {
             b"d/app.3f9a1c2b.js",
             identity(-1),
             TagBasis::Digest(255),
-            true,
+            vary(false, true),
             Bytes::from_static(b"max-age=7"),
         );
         let tag = "ETag: \"000000000000000000000000000000ff-br\"";

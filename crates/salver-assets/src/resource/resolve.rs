@@ -1,5 +1,6 @@
 //! Resolving a path by rules and conventions: which file answers for it, or what else does. Nothing is read.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use crate::config::{Mount, MountMatch};
 use crate::conventions::{HTML, NOT_FOUND_PAGE, TrailingSlash, is_rule_file};
 use crate::error::{Stop, is_absence};
 use crate::path::{file_name, is_hidden};
+use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, EntryRules, Resource};
 use crate::resource::locate::{Found, FoundFile, locate};
@@ -53,6 +55,7 @@ impl Looked {
                 Some(rules) => Resource::ByRequest(Arc::clone(rules)),
                 None => Resource::Missing,
             },
+            Found::Listing(listing) => Resource::Listing(Arc::clone(listing)),
             Found::Missing | Found::File(_) => Resource::Missing,
         }
     }
@@ -104,7 +107,10 @@ impl Tree<'_> {
             let found = self.look(relative)?;
             if route.is_none() || self.is_file(&found, relative)? {
                 return match found {
-                    Found::Missing => self.error(404, relative, ruling, true),
+                    Found::Missing => match self.listing(relative)? {
+                        Some(listing) => Ok(own(Found::Listing(Arc::new(listing)))),
+                        None => self.error(404, relative, ruling, true),
+                    },
                     found => Ok(own(found)),
                 };
             }
@@ -139,6 +145,26 @@ impl Tree<'_> {
             None => Ok(found),
             Some(policy) => self.clean(relative, found, policy),
         }
+    }
+
+    /// The entries of the directory at a path that asks for one, if this tree lists them.
+    fn listing(&self, relative: &[u8]) -> Result<Option<DirectoryListing>, Stop> {
+        let directory = match relative {
+            b"" => Some(relative),
+            _ => relative.strip_suffix(b"/"),
+        };
+        let Some(directory) = directory.filter(|_| self.mount.listing().is_some()) else {
+            return Ok(None);
+        };
+        let hides_dotfiles = !self.shared.config.dotfiles;
+        let hides_rules = self.mount.conventions().is_some();
+        let is_shown =
+            |path: &[u8]| !(hides_dotfiles && is_hidden(path) || hides_rules && is_rule_file(path));
+        if self.shared.memory_is_full() && self.patience == Patience::MayWait {
+            return Err(Stop::Io(io::ErrorKind::OutOfMemory.into()));
+        }
+        let (contents, patience) = (&self.shared.pool.contents, self.patience);
+        DirectoryListing::read(&**self.view, directory, is_shown, contents, patience)
     }
 
     /// Looks up a path of this tree, of which files of rules are no part.

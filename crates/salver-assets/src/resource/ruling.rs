@@ -6,12 +6,11 @@ use bytes::Bytes;
 use salver_rules::{FieldChange, Outcome, Route};
 use salver_semantics::ContentCoding;
 
-use crate::cache::policy::CacheKey;
 use crate::path::variant_key;
 use crate::resource::representation::{Field, Head, OwnField};
 
 /// The statuses that are answered without a rule for them, and for which rules may have a page.
-const PAGED: [u16; 6] = [401, 403, 404, 429, 500, 503];
+const PAGED: [u16; 9] = [400, 401, 403, 404, 405, 429, 500, 501, 503];
 
 /// The ruling for all requests for a path, or for those that are alike to its rules.
 #[derive(Debug, Default)]
@@ -29,7 +28,7 @@ pub(crate) struct Ruling {
     /// True if the answer is for one who has said a password, and no cache may give it to others.
     pub(crate) is_private: bool,
     /// The same for the fallback of the mount, and the key of that.
-    fallback: OnceLock<(CacheKey, Arc<Ruling>)>,
+    fallback: OnceLock<(Vec<u8>, Arc<Ruling>)>,
 }
 
 impl Ruling {
@@ -75,7 +74,7 @@ impl Ruling {
     }
 
     /// The key of the resource at `path` under this ruling, if it is not the only one there.
-    pub(crate) fn key_at(&self, path: &[u8]) -> CacheKey {
+    pub(crate) fn key_at(&self, path: &[u8]) -> Vec<u8> {
         let Ruling {
             generation: _,
             route,
@@ -87,7 +86,7 @@ impl Ruling {
         } = self;
         // All of it, and no hash: strangers choose a part of it.
         let text = format!("{route:?}{changes:?}{of_codings:?}{pages:?}{is_private}");
-        variant_key(path, text.as_bytes()).into()
+        variant_key(path, text.as_bytes())
     }
 
     /// The page for answers with this status, as a path of the site.
@@ -121,7 +120,7 @@ impl Ruling {
     }
 
     /// The key and the ruling by which the file at `fallback` answers for `path`, where nothing is.
-    pub(crate) fn for_fallback(&self, path: &[u8], fallback: &[u8]) -> &(CacheKey, Arc<Ruling>) {
+    pub(crate) fn for_fallback(&self, path: &[u8], fallback: &[u8]) -> &(Vec<u8>, Arc<Ruling>) {
         self.fallback.get_or_init(|| {
             let ruling = self.with_route(Some(Route::Rewrite {
                 status: 200,

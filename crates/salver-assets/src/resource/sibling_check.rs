@@ -39,6 +39,8 @@ pub(super) struct Subject {
     pub(super) original: (Vec<u8>, Identity),
     /// True if its content may be kept.
     pub(super) cached: bool,
+    /// True if all that is wanted is whether it is there: it is an alternative, of which nothing is decoded.
+    pub(super) looks_only: bool,
 }
 
 /// The check of `subject`: the one that is under way already, or a new one; `None` if there are too many.
@@ -47,8 +49,9 @@ pub(super) fn begin(
     view: &Arc<dyn View>,
     subject: Subject,
 ) -> Option<Arc<OngoingCheck>> {
-    let (mount, path) = (subject.mount, subject.path.clone());
-    shared.checks.begin(mount, &path, |check| {
+    let mount = shared.number_in_pool(subject.mount);
+    let path = subject.path.clone();
+    shared.pool.checks.begin(mount, &path, |check| {
         let examination = Examination {
             shared: Arc::downgrade(shared),
             view: Arc::clone(view),
@@ -84,11 +87,14 @@ impl Examination {
                 None
             }
         };
+        let mount = shared.number_in_pool(self.subject.mount);
         // Nothing has been sent for want of this verdict if it says no.
-        let fits = hashed.is_some_and(|hashed| self.may_fit(&shared, &hashed));
+        let fits = hashed.is_some_and(|hashed| self.may_fit(&shared, &hashed))
+            || self.subject.looks_only && self.check.has_found();
         shared
+            .pool
             .checks
-            .remove(self.subject.mount, &self.subject.path, &self.check);
+            .remove(mount, &self.subject.path, &self.check);
         for key in self.check.end().into_iter().filter(|_| fits) {
             (shared.reload)(&shared, key);
         }
@@ -107,6 +113,9 @@ impl Examination {
         let found = self.view.stat(path, Patience::MayWait).ok();
         let found = found.filter(is_file).map(|found| found.identity);
         self.check.advance(|state| state.looked = Some(found));
+        if self.subject.looks_only {
+            return Ok(None);
+        }
         let Some(identity) = found.filter(|found| is_worth_it(found, of)) else {
             return Ok(None);
         };
@@ -115,7 +124,7 @@ impl Examination {
             return Ok(None);
         }
         let large = of.length > shared.config.hash_up_to;
-        if let Some(hashed) = shared.digests.get(&identity, *coding)
+        if let Some(hashed) = shared.pool.digests.get(&identity, *coding)
             && hashed.is_of(of.length)
             && (!large || self.of_original(shared).is_some())
         {
@@ -126,7 +135,12 @@ impl Examination {
         if large && (is_unsettled(&identity) || is_unsettled(of)) {
             return Ok(None);
         }
-        let turn = large.then(|| shared.checks.begin_large(*mount));
+        let turn = large.then(|| {
+            shared
+                .pool
+                .checks
+                .begin_large(shared.number_in_pool(*mount))
+        });
         if matches!(turn, Some(None)) {
             return Ok(None);
         }
@@ -154,7 +168,7 @@ impl Examination {
             }
             decoded => decoded?,
         };
-        shared.digests.remember(&identity, *coding, hashed);
+        shared.pool.digests.remember(&identity, *coding, hashed);
         if let Some(content) = content {
             let content = Some((identity, content));
             self.check.advance(|state| state.content = content);
@@ -164,16 +178,19 @@ impl Examination {
             let digest = steady(&opened, context, |cursor| {
                 of_reader(&mut WhileWanted(cursor, &goes_on))
             })?;
-            shared.counters.bytes_loaded.add(of.length);
+            shared.pool.counters.bytes_loaded.add(of.length);
             let hashed = Hashed::plain(digest);
-            shared.digests.remember(of, ContentCoding::Identity, hashed);
+            shared
+                .pool
+                .digests
+                .remember(of, ContentCoding::Identity, hashed);
         }
         Ok(Some(hashed))
     }
 
     fn of_original(&self, shared: &EngineState) -> Option<Hashed> {
         let (_, of) = &self.subject.original;
-        shared.digests.get(of, ContentCoding::Identity)
+        shared.pool.digests.get(of, ContentCoding::Identity)
     }
 
     /// True if `hashed` is the original's, as far as that is known by now.
@@ -192,7 +209,8 @@ impl Drop for Examination {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
             let Subject { mount, path, .. } = &self.subject;
-            shared.checks.remove(*mount, path, &self.check);
+            let mount = shared.number_in_pool(*mount);
+            shared.pool.checks.remove(mount, path, &self.check);
         }
         self.check.end();
     }

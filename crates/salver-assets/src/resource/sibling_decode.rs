@@ -6,7 +6,6 @@ use std::time::Instant;
 use salver_semantics::coding::ContentCoding;
 
 use crate::error::Stop;
-use crate::log::quoted;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::engine_state::EngineState;
 use crate::source::digest::{self, Hashed};
@@ -44,19 +43,21 @@ pub(crate) fn decode(
     });
     let (hashed, bytes) = read?;
     shared
+        .pool
         .counters
         .bytes_loaded
         .add(opened.metadata.identity.length);
-    let content = bytes.map(|bytes| CachedContent::counted(shared.contents.count(bytes)));
+    let content = bytes.map(|bytes| CachedContent::counted(shared.pool.contents.count(bytes)));
     Ok((hashed, content))
 }
 
 /// Logs once why a sibling is not used, for the operator.
 pub(crate) fn say(shared: &EngineState, path: &[u8], what: impl std::hash::Hash, why: &str) {
-    let log = &shared.log;
+    let log = &shared.pool.log;
     let now = shared.since_epoch(Instant::now());
-    if log.first(&log.siblings, now, (path, what, why)) {
-        tracing::warn!("{}: passed over, {why}", quoted(path));
+    let place = shared.place(path);
+    if log.first(&log.siblings, now, (&place, what, why)) {
+        tracing::warn!("{place}: passed over, {why}");
     }
 }
 

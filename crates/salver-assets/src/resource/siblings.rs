@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use salver_semantics::coding::ContentCoding;
 
-use crate::cache::policy::CacheKey;
+use crate::alternative::Alternative;
+use crate::cache::key::CacheKey;
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::check_table::OngoingCheck;
@@ -50,6 +51,8 @@ pub(crate) struct Siblings<'a> {
     cached: bool,
     /// The checks that were begun to look.
     lookups: Vec<(ContentCoding, Arc<OngoingCheck>)>,
+    /// Those that look for alternatives.
+    alternatives: Vec<(Alternative, Arc<OngoingCheck>)>,
     /// The content that checks have read.
     contents: Vec<(Identity, CachedContent)>,
 }
@@ -86,6 +89,7 @@ impl<'a> Siblings<'a> {
             key,
             cached,
             lookups: Vec::new(),
+            alternatives: Vec::new(),
             contents: Vec::new(),
         }
     }
@@ -101,7 +105,7 @@ impl<'a> Siblings<'a> {
 
     /// True if a look is under way.
     pub(crate) fn are_awaited(&self) -> bool {
-        !self.lookups.is_empty()
+        !self.lookups.is_empty() || !self.alternatives.is_empty()
     }
 
     /// The content of the sibling of this version, if a check has read it.
@@ -110,15 +114,40 @@ impl<'a> Siblings<'a> {
         contents.find_map(|(of, content)| (of == identity).then(|| content.clone()))
     }
 
+    /// The patience with which siblings are looked for.
+    fn patience(&self) -> Patience {
+        match self.shared.pool.checks.are_performed() {
+            true => Patience::MustNotWait,
+            false => self.context.patience,
+        }
+    }
+
+    /// Looks for the alternatives of a file, as for its siblings. What has none of its own is not asked for any.
+    pub(crate) fn look_for_alternatives(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
+        for &alternative in &self.shared.config.negotiate {
+            let Some(path) = alternative.path_for(&file.path) else {
+                continue;
+            };
+            match self.view.stat(&path, self.patience()) {
+                Ok(metadata) if metadata.kind == Kind::File => file.alternatives.push(alternative),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    if self.context.patience == Patience::MustNotWait {
+                        return Err(Stop::WouldWait);
+                    }
+                    let check = self.begin(file, path, ContentCoding::Identity, true);
+                    self.alternatives
+                        .extend(check.map(|check| (alternative, check)));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Looks for the siblings. A look that would have to wait is begun, for
     /// [`await_lookups`](Self::await_lookups) to await.
     pub(crate) fn look(&mut self, file: &mut FoundFile) -> Result<(), Stop> {
-        let checks = self.shared.checks.are_performed();
-        let patience = if checks {
-            Patience::MustNotWait
-        } else {
-            self.context.patience
-        };
+        let patience = self.patience();
         for &coding in &self.shared.config.precompressed {
             let path = file.path_of(coding);
             if !self.is_verifiable(&path, coding) {
@@ -132,7 +161,7 @@ impl<'a> Siblings<'a> {
                     if self.context.patience == Patience::MustNotWait {
                         return Err(Stop::WouldWait);
                     }
-                    let check = self.begin(file, coding);
+                    let check = self.begin(file, path, coding, false);
                     self.lookups.extend(check.map(|check| (coding, check)));
                 }
                 Ok(_) | Err(_) => {}
@@ -159,6 +188,14 @@ impl<'a> Siblings<'a> {
             let found = looked.flatten().map(|identity| (*coding, identity));
             file.siblings.extend(found);
         }
+        for (alternative, check) in &self.alternatives {
+            let looked = check.wait(self.until(check), self.key, |state| state.looked);
+            file.alternatives
+                .extend(looked.flatten().map(|_| *alternative));
+        }
+        let wanted = &self.shared.config.negotiate;
+        file.alternatives
+            .sort_by_key(|found| wanted.iter().position(|a| a == found));
         let codings = &self.shared.config.precompressed;
         let place = |coding: &ContentCoding| codings.iter().position(|c| c == coding);
         file.siblings.sort_by_key(|(coding, _)| place(coding));
@@ -182,7 +219,7 @@ impl<'a> Siblings<'a> {
                 SiblingVerdict::Unknown => match self.decode_now(files, file, *coding, identity) {
                     Ok(hashed) => self.verdict(file, original, *coding, identity, hashed),
                     Err(Stop::WouldWait) => {
-                        let check = self.begin(file, *coding);
+                        let check = self.begin(file, file.path_of(*coding), *coding, false);
                         checks.extend(check.map(|check| (place, check)));
                         SiblingVerdict::Unknown
                     }
@@ -220,7 +257,7 @@ impl<'a> Siblings<'a> {
     /// True if the representations can stay although the verdict on siblings is unknown. Their checks are
     /// begun, if they are not under way, and not waited for.
     pub(crate) fn may_stay_undecided(&self, representations: &Representations) -> bool {
-        if !self.shared.checks.are_performed() {
+        if !self.shared.pool.checks.are_performed() {
             return false;
         }
         let file = &representations.found;
@@ -232,7 +269,8 @@ impl<'a> Siblings<'a> {
                 SiblingVerdict::Fits(_) => return false,
                 SiblingVerdict::Differs => {}
                 SiblingVerdict::Unknown => {
-                    if let Some(check) = self.begin(file, *coding) {
+                    let path = file.path_of(*coding);
+                    if let Some(check) = self.begin(file, path, *coding, false) {
                         check.wait(check.began, self.key, |_| None::<()>);
                     }
                 }
@@ -261,7 +299,7 @@ impl<'a> Siblings<'a> {
                 decoded: Decoded::To(decoded),
             },
             _ if may_change_unseen(identity) => return SiblingVerdict::Unknown,
-            _ => match self.shared.digests.get(identity, coding) {
+            _ => match self.shared.pool.digests.get(identity, coding) {
                 Some(hashed) => hashed,
                 None => return SiblingVerdict::Unknown,
             },
@@ -271,7 +309,7 @@ impl<'a> Siblings<'a> {
 
     /// The original's digest, which those that are too long to be hashed at once have once a check has.
     fn digest_of(&self, file: &FoundFile, original: Option<Digest>) -> Option<Digest> {
-        let digests = &self.shared.digests;
+        let digests = &self.shared.pool.digests;
         let remembered = || digests.get(&file.identity, ContentCoding::Identity);
         original.or_else(|| {
             let hashed = remembered().filter(|_| !may_change_unseen(&file.identity))?;
@@ -321,7 +359,7 @@ impl<'a> Siblings<'a> {
     ) -> Result<Hashed, Stop> {
         let shared = self.shared;
         let mut context = self.context;
-        if shared.checks.are_performed() {
+        if shared.pool.checks.are_performed() {
             if file.identity.length > DECODED_AT_ONCE.min(shared.config.hash_up_to) {
                 return Err(Stop::WouldWait);
             }
@@ -331,25 +369,33 @@ impl<'a> Siblings<'a> {
         let length = file.identity.length;
         let (hashed, _) = decode(shared, &opened, coding, length, false, context, &|| true)?;
         if !may_change_unseen(identity) {
-            shared.digests.remember(identity, coding, hashed);
+            shared.pool.digests.remember(identity, coding, hashed);
         }
         if length > shared.config.hash_up_to && self.digest_of(file, None).is_none() {
             let opened = files.open(&file.path, &file.identity, context)?;
             let digest = steady(&opened, context, |cursor| digest::of_reader(cursor))?;
-            shared.counters.bytes_loaded.add(length);
+            shared.pool.counters.bytes_loaded.add(length);
             let hashed = Hashed::plain(digest);
             shared
+                .pool
                 .digests
                 .remember(&file.identity, ContentCoding::Identity, hashed);
         }
         Ok(hashed)
     }
 
-    fn begin(&self, file: &FoundFile, coding: ContentCoding) -> Option<Arc<OngoingCheck>> {
+    fn begin(
+        &self,
+        file: &FoundFile,
+        path: Vec<u8>,
+        coding: ContentCoding,
+        looks_only: bool,
+    ) -> Option<Arc<OngoingCheck>> {
         let subject = Subject {
             mount: self.mount,
-            path: file.path_of(coding),
+            path,
             coding,
+            looks_only,
             original: (file.path.clone(), file.identity),
             cached: self.cached,
         };

@@ -67,6 +67,12 @@ impl DirectorySource {
         })
     }
 
+    /// The same directory, whose log says each link that is refused, and not each once.
+    pub(crate) fn with_log_of_each(self) -> Self {
+        self.log.say_each();
+        self
+    }
+
     /// The path it was opened with, made absolute.
     pub fn path(&self) -> &Path {
         &self.path

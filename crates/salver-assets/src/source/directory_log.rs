@@ -34,6 +34,11 @@ impl DirectoryLog {
         }
     }
 
+    /// Says each refusal from now on, and not each once.
+    pub(crate) fn say_each(&self) {
+        self.log.say_each();
+    }
+
     /// An error for a link that may not be followed: as if nothing were there. The log says it once for each
     /// path. Strangers choose those, but only of links that are there.
     pub(crate) fn hide_escapes(&self, path: &[u8], error: io::Error) -> io::Error {
@@ -47,8 +52,9 @@ impl DirectoryLog {
                 _ => format!("a link on the way leads out of {:?}, or nowhere", self.path),
             };
             tracing::warn!(
-                "{}: answering as if it were not there: {why} (at most {PATHS} such lines a minute)",
-                quoted(path)
+                "{}: answering as if it were not there: {why}{}",
+                quoted(path),
+                self.log.limit(PATHS)
             );
         }
         io::ErrorKind::NotFound.into()

@@ -43,7 +43,7 @@ fn body(site: &Site, request: &Request<'_>, pending: Pending) -> Vec<u8> {
 }
 
 /// By each way of letting go of `/a`.
-fn each_way(check: impl Fn(&dyn Fn(&Engine))) {
+fn each_way(check: impl Fn(&dyn Fn(&Engine) -> usize)) {
     check(&|engine| engine.invalidate(&path("/a")));
     check(&|engine| engine.invalidate_prefix(&path("/")));
     check(&|engine| engine.clear());

@@ -14,6 +14,7 @@
 mod common;
 
 mod admission;
+mod alternatives;
 mod answers;
 mod cache_control;
 mod coalescing;
@@ -23,11 +24,14 @@ mod events;
 mod freshness;
 mod growing;
 mod in_memory;
+mod listing;
 mod mounts;
 mod open_files;
+mod page_variables;
 mod plain;
 mod ranges;
 mod rest;
 mod rules;
 mod siblings;
+mod sites;
 mod torn;

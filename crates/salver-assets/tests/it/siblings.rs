@@ -1,6 +1,6 @@
 //! A precompressed sibling never harms its original: whatever is wrong with it, the original is served.
 
-mod disk;
+pub(crate) mod disk;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

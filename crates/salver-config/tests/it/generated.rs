@@ -84,7 +84,13 @@ fn every_setting_is_in_everything_that_is_written() {
             let escaped = row.key.replace('-', "\\-");
             assert!(man.contains(&escaped), "{}", row.key);
         }
-        if !row.flag.is_empty() && !row.is_positional {
+        if row.is_off_command_line {
+            // Other users see what a command line says.
+            let variable = salver_config::variable(row.flag);
+            assert!(page.contains(&variable), "{variable}");
+            let typed = format!("--{} ", row.flag);
+            assert!(!help.contains(&typed) && !man.contains(&typed), "{typed}");
+        } else if !row.flag.is_empty() && !row.is_positional {
             let flag = format!("--{}", row.flag);
             assert!(page.contains(&flag) && help.contains(&flag), "{flag}");
             assert!(man.contains(&flag.replace('-', "\\-")), "{flag}");

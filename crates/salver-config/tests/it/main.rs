@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+mod changes;
 mod common;
 mod files;
 mod generated;

@@ -17,7 +17,8 @@ const BLOCK_FACTOR: usize = 2;
 impl<T> Connection<T> {
     pub(super) fn headers(
         &mut self,
-        args: &mut ReceiveArgs<'_>,
+        args: &ReceiveArgs<'_>,
+        scratch: &mut Scratch,
         frame: &Frame<'_>,
     ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         // Section 5.1.1: clients open odd streams.
@@ -40,7 +41,7 @@ impl<T> Connection<T> {
             bytes: Vec::new(),
         };
         if frame.has(flag::END_HEADERS) {
-            return self.section(args, &head, block);
+            return self.section(args, scratch, &head, block);
         }
         self.block = Some(Box::new(FieldBlock {
             bytes: block.to_vec(),
@@ -51,7 +52,8 @@ impl<T> Connection<T> {
 
     pub(super) fn continuation(
         &mut self,
-        args: &mut ReceiveArgs<'_>,
+        args: &ReceiveArgs<'_>,
+        scratch: &mut Scratch,
         frame: &Frame<'_>,
     ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Some(mut block) = self.block.take() else {
@@ -69,28 +71,16 @@ impl<T> Connection<T> {
             return Ok(FrameOutcome::Frame);
         }
         let bytes = std::mem::take(&mut block.bytes);
-        self.section(args, &block, &bytes)
+        self.section(args, scratch, &block, &bytes)
     }
 
     /// Decodes a whole field section, even one that is refused: the next one may refer to it.
     fn section(
         &mut self,
-        args: &mut ReceiveArgs<'_>,
-        block: &FieldBlock,
-        bytes: &[u8],
-    ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
-        let mut scratch = std::mem::take(args.scratch);
-        let done = self.decoded(args, block, bytes, &mut scratch);
-        *args.scratch = scratch;
-        done
-    }
-
-    fn decoded(
-        &mut self,
         args: &ReceiveArgs<'_>,
+        scratch: &mut Scratch,
         block: &FieldBlock,
         bytes: &[u8],
-        scratch: &mut Scratch,
     ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Scratch { section, text } = scratch;
         section.keep_lines(args.limits.for_program || args.limits.keeps_lines);
@@ -124,6 +114,7 @@ impl<T> Connection<T> {
     }
 
     /// Opens a stream by its request, whose memory is `held` bytes.
+    #[inline]
     pub(super) fn open<'s>(
         &mut self,
         limits: &Limits,

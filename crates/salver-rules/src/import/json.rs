@@ -43,18 +43,7 @@ impl<'v> Object<'v> {
     }
 
     fn path_of(&self, key: &str) -> String {
-        // Keys are the file's own; a place is quoted in messages as it is.
-        let shown = quoted(key);
-        let key = if shown.len() == key.len() + 2 {
-            key
-        } else {
-            &shown
-        };
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        path_of(&self.path, key)
     }
 
     /// The value of a key, which counts as taken; null is none.
@@ -222,5 +211,21 @@ impl<'v> Object<'v> {
                 Fault::new(what, "see whether the site needs it"),
             );
         }
+    }
+}
+
+/// The path of a key of the object at `path`, as places have it.
+pub(crate) fn path_of(path: &str, key: &str) -> String {
+    // Keys are the file's own; a place is quoted in messages as it is.
+    let shown = quoted(key);
+    let key = if shown.len() == key.len() + 2 {
+        key
+    } else {
+        &shown
+    };
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
     }
 }

@@ -31,7 +31,7 @@ fn serve_json() {
             "rewrites": [{"source": "app/**", "destination": "/app.html"}],
             "headers": [{"source": "**/*.@(jpg|png)", "headers": [{"key": "Cache-Control", "value": "max-age=1"}, {"key": "X", "value": null}]}]}"#,
         &[
-            "root = \"dist\"\nclean-urls = \"off\"\ntrailing-slash = \"always\"\nlisting = false\n",
+            "root = \"dist\"\nclean-urls = \"off\"\ntrailing-slash = \"always\"\nlisting.enabled = false\n",
             "from = \"/old/:x\"\nredirect = \"/new/:x\"\nstatus = 302\nkeep-query = false\n",
             "from = \"/app/*\"\nrewrite = \"/app.html\"\n",
             "path = \"/**/*.{jpg,png}\"\nremove = [\"X\"]\n",
@@ -42,7 +42,7 @@ fn serve_json() {
     check(
         ImportFormat::Serve,
         r#"{"cleanUrls": ["/a"], "symlinks": true, "foo": 1, "redirects": [{"source": "/a"}, {"source": "/:a(\\d)", "destination": "/b"}, {"source": "/x", "destination": "//evil.org"}]}"#,
-        &["clean-urls = \"auto\"", "listing = true"],
+        &["clean-urls = \"auto\"", "listing.enabled = true"],
         &[
             "cleanUrls: it is not true or false",
             "redirects[0]: it lacks a part",
@@ -169,7 +169,7 @@ fn names_in_messages_are_escaped() {
     assert!(
         imported.faults[0]
             .to_string()
-            .starts_with("\"a\\u{a}\\u{202e}b\": "),
+            .starts_with("line 1, \"a\\u{a}\\u{202e}b\": "),
         "{:?}",
         imported.faults
     );

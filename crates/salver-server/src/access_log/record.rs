@@ -1,4 +1,4 @@
-//! The record of one request, which becomes a line of the access log when it is dropped.
+//! The record of one request, which is counted, and becomes a line of the access log, when it is dropped.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use salver_access_log::{AddressText, CacheState, Entry, Protocol, RequestId, TraceParent};
-use salver_assets::{Content, Piece, ResponsePlan};
+use salver_admin::metrics::{Ended, Version};
+use salver_assets::{Content, Method, Piece, ResponsePlan};
 use salver_forwarded::client_address;
 
-use super::{LoopLog, SPARE, SharedLog, bytes};
+use super::{Lines, SPARE, SharedLog, bytes};
 use crate::settings::Proxies;
 
 /// The status of a request whose client went away before there was an answer; other servers log it as well.
@@ -76,58 +77,88 @@ impl<'a> RequestLine<'a> {
     }
 }
 
+/// A request that begins, as far as it is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) protocol: Protocol,
+    pub(crate) method: Method,
+    /// The moment at which it was read, as the loop knows it.
+    pub(crate) at: Instant,
+    /// The length of its content, if that is announced, in bytes.
+    pub(crate) content: u64,
+}
+
+impl Begun {
+    /// A request of which nothing is known but what begins its input.
+    pub(super) fn unread(protocol: Protocol, method: &[u8]) -> Self {
+        Begun {
+            protocol,
+            method: Method::from_token(method),
+            at: Instant::now(),
+            content: 0,
+        }
+    }
+}
+
 /// What is known of a request and its answer.
 pub(super) struct Record {
-    client: AddressText,
-    protocol: Protocol,
-    id: RequestId,
-    began: Instant,
-    /// The same moment, since 1970.
-    started: Duration,
-    /// The texts one after the other.
-    text: Vec<u8>,
-    /// The end of each.
-    ends: [usize; TEXTS],
-    has_query: bool,
+    begun: Begun,
     status: u16,
-    coding: &'static str,
-    cache: Option<CacheState>,
-    trace: Option<TraceParent>,
+    /// The number of the site's name.
+    site: u16,
     /// The length of the answer's content, in bytes.
     length: u64,
     /// The bytes of content that were sent.
     sent: u64,
     /// The place of the last bytes of content in what the connection sends: where they begin and end.
     place: (u64, u64),
+    /// What a line tells besides, if there is a log.
+    line: Option<Line>,
+}
+
+/// What a line of the log tells of a request and its answer.
+pub(super) struct Line {
+    client: AddressText,
+    id: RequestId,
+    /// The moment at which it began, since 1970.
+    started: Duration,
+    /// The texts one after the other.
+    text: Vec<u8>,
+    /// The end of each.
+    ends: [usize; TEXTS],
+    has_query: bool,
+    coding: &'static str,
+    cache: Option<CacheState>,
+    trace: Option<TraceParent>,
 }
 
 impl Record {
-    /// A record of a request that has just come, with the memory of `text`.
-    fn new(log: &LoopLog, client: AddressText, protocol: Protocol, mut text: Vec<u8>) -> Self {
-        let began = Instant::now();
+    /// The memory that it holds because of what was asked, in bytes.
+    fn memory(&self) -> usize {
+        size_of::<Record>() + self.line.as_ref().map_or(0, |line| line.text.len())
+    }
+
+    /// The memory that it keeps for another request, in bytes.
+    fn kept(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.text.capacity())
+    }
+}
+
+impl Line {
+    /// The line of a request that began at this moment, with the memory of `text`.
+    fn new(lines: &Lines, client: AddressText, began: Instant, mut text: Vec<u8>) -> Self {
         text.clear();
-        Record {
+        Line {
             client,
-            protocol,
-            id: log.next_id(),
-            began,
-            started: log.unix_time(began),
+            id: lines.next_id(),
+            started: lines.unix_time(began),
             text,
             ends: [0; TEXTS],
             has_query: false,
-            status: 0,
             coding: "",
             cache: None,
             trace: None,
-            length: 0,
-            sent: 0,
-            place: (0, 0),
         }
-    }
-
-    /// The memory that it holds because of what was asked, in bytes.
-    fn memory(&self) -> usize {
-        size_of::<Record>() + self.text.len()
     }
 
     fn text(&self, which: Text) -> &[u8] {
@@ -148,7 +179,7 @@ impl Record {
     }
 }
 
-/// The record of a request. When it is dropped the line is logged.
+/// The record of a request. When it is dropped the request is counted, and its line is logged.
 pub(crate) struct LogRecord {
     log: Rc<SharedLog>,
     /// There until it is dropped.
@@ -157,16 +188,46 @@ pub(crate) struct LogRecord {
 
 impl LogRecord {
     /// A blank record of a request that has just come.
-    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, protocol: Protocol) -> Self {
-        let new = |text| Record::new(&log.log, client, protocol, text);
-        let spare = log.log.spare.borrow_mut().pop();
+    #[inline]
+    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, mut begun: Begun) -> Self {
+        let of_loop = &*log.log;
+        if let Some(metrics) = &of_loop.metrics {
+            metrics.begin(begun.method);
+        }
+        if of_loop.lines.is_some() {
+            // A line has its own time, exactly.
+            begun.at = Instant::now();
+        }
+        let line = |text: Vec<u8>| {
+            let lines = of_loop.lines.as_ref()?;
+            Some(Line::new(lines, client, begun.at, text))
+        };
+        let spare = of_loop.spare.borrow_mut().pop();
         let record = match spare {
             Some(mut spare) => {
-                *spare = new(std::mem::take(&mut spare.text));
+                spare.begun = begun;
+                spare.status = 0;
+                spare.site = 0;
+                spare.length = 0;
+                spare.sent = 0;
+                spare.place = (0, 0);
+                if let Some(before) = &mut spare.line {
+                    let text = std::mem::take(&mut before.text);
+                    spare.line = line(text);
+                }
                 spare
             }
-            None => Box::new(new(Vec::new())),
+            None => Box::new(Record {
+                begun,
+                status: 0,
+                site: 0,
+                length: 0,
+                sent: 0,
+                place: (0, 0),
+                line: line(Vec::new()),
+            }),
         };
+        log.hold(size_of::<Record>());
         LogRecord {
             log: Rc::clone(log),
             record: Some(record),
@@ -180,7 +241,7 @@ impl LogRecord {
         lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         proxy: Option<(IpAddr, &Proxies)>,
     ) {
-        let Some(record) = &mut self.record else {
+        let Some(record) = self.record.as_mut().and_then(|record| record.line.as_mut()) else {
             return;
         };
         let (mut authority, mut host, mut referer, mut agent) = (None, None, None, None);
@@ -232,7 +293,7 @@ impl LogRecord {
         ] {
             record.push(which, text.unwrap_or_default());
         }
-        self.log.hold(record.memory());
+        self.log.hold(record.text.len());
     }
 
     /// The memory of the record, in bytes.
@@ -247,9 +308,12 @@ impl LogRecord {
             return;
         };
         record.status = plan.status;
-        record.cache = plan.cache_state;
-        record.coding = coding(plan);
+        record.site = plan.driver_site;
         record.length = length(&plan.content);
+        if let Some(line) = &mut record.line {
+            line.cache = plan.cache_state;
+            line.coding = coding(plan);
+        }
     }
 
     /// Notes that so many bytes of the content have not been sent.
@@ -292,31 +356,54 @@ impl LogRecord {
         }
     }
 
-    fn log(&self, record: &Record) {
-        let ended = Instant::now();
+    fn count(&self, record: &Record, duration: Duration) {
+        let begun = &record.begun;
+        if let Some(metrics) = &self.log.log.metrics {
+            metrics.end(&Ended {
+                site: usize::from(record.site),
+                version: match begun.protocol {
+                    Protocol::Http10 => Version::Http10,
+                    Protocol::Http11 => Version::Http11,
+                    Protocol::Http2 => Version::Http2,
+                    Protocol::Http3 => Version::Http3,
+                },
+                method: begun.method,
+                status: record.status,
+                duration,
+                request_bytes: begun.content,
+                response_bytes: record.sent,
+            });
+        }
+    }
+
+    fn log(&self, record: &Record, duration: Duration) {
+        let (Some(lines), Some(line)) = (&self.log.log.lines, &record.line) else {
+            return;
+        };
         let status = match record.status {
             0 => CLIENT_GONE,
             status => status,
         };
-        self.log.log.producer.borrow_mut().log(&Entry {
-            client: &record.client,
+        let site = lines.site_name(record.site);
+        lines.producer.borrow_mut().log(&Entry {
+            client: &line.client,
             user: b"",
-            host: record.text(Text::Host),
-            method: record.text(Text::Method),
-            path: record.text(Text::Path),
-            query: record.has_query.then(|| record.text(Text::Query)),
-            protocol: record.protocol,
+            host: line.text(Text::Host),
+            method: line.text(Text::Method),
+            path: line.text(Text::Path),
+            query: line.has_query.then(|| line.text(Text::Query)),
+            protocol: record.begun.protocol,
             status,
             sent: record.sent,
-            started: record.started,
-            duration: ended.saturating_duration_since(record.began),
-            coding: record.coding,
-            cache: record.cache,
-            request_id: record.id,
-            trace: record.trace,
-            referer: record.text(Text::Referer),
-            user_agent: record.text(Text::UserAgent),
-            site: b"",
+            started: line.started,
+            duration,
+            coding: line.coding,
+            cache: line.cache,
+            request_id: line.id,
+            trace: line.trace,
+            referer: line.text(Text::Referer),
+            user_agent: line.text(Text::UserAgent),
+            site: site.as_bytes(),
         });
     }
 }
@@ -326,10 +413,12 @@ impl Drop for LogRecord {
         let Some(record) = self.record.take() else {
             return;
         };
-        self.log(&record);
+        let duration = Instant::now().saturating_duration_since(record.begun.at);
+        self.count(&record, duration);
+        self.log(&record, duration);
         self.log.release(record.memory());
         let mut spare = self.log.log.spare.borrow_mut();
-        if spare.len() < SPARE && record.text.capacity() <= KEPT {
+        if spare.len() < SPARE && record.kept() <= KEPT {
             spare.push(record);
         }
     }

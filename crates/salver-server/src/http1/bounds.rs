@@ -29,7 +29,7 @@ impl<S: ByteStream> Http1Connection<S> {
         let idle = matches!(phase, Phase::Idle | Phase::Closed);
         // Half a head is no request yet: a slow client can send it elsewhere.
         let asks = idle || phase == Phase::Head;
-        if asks && self.wire.shared.draining.get() || self.wire.deadline.makes_room() {
+        if asks && self.wire.shared.ends_idle() || self.wire.deadline.makes_room() {
             return WaitOutcome::Close;
         }
         let is_first_head = self.is_new && phase != Phase::Body;

@@ -1,12 +1,16 @@
 //! Translation between the types of HTTP/1.1 and those of the engine and of handlers.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use salver_access_log::Protocol;
 use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan};
-use salver_http1::{Persistence, RawHead, RequestHead, RequestTarget, Version, write_head};
+use salver_http1::{
+    BodyLength, Persistence, RawHead, RequestHead, RequestTarget, Version, write_head,
+};
 
 use crate::access_log::ConnectionLog;
-use crate::access_log::record::{LogRecord, RequestLine};
+use crate::access_log::record::{Begun, LogRecord, RequestLine};
 use crate::dispatch::scheme;
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
@@ -28,23 +32,35 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
     }
 }
 
-/// The record of a request for the access log.
-pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>) -> LogRecord {
-    let protocol = match head.version {
-        Version::Http10 => Protocol::Http10,
-        Version::Http11 => Protocol::Http11,
-    };
-    let (path, query) = match head.target {
-        RequestTarget::Path { path, query } => (path, query),
-        RequestTarget::Asterisk => (&b"*"[..], None),
-        RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
-    };
-    let line = RequestLine {
-        method: head.raw.method_token(),
-        path,
-        query,
-    };
-    log.record(protocol, &line, head.raw.field_lines())
+/// The record of a request, which was read at this moment, for the metrics and the access log.
+#[inline]
+pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instant) -> LogRecord {
+    let mut record = log.begin(Begun {
+        protocol: match head.version {
+            Version::Http10 => Protocol::Http10,
+            Version::Http11 => Protocol::Http11,
+        },
+        method: head.method,
+        at,
+        content: match head.body {
+            BodyLength::Sized(length) => length,
+            BodyLength::None | BodyLength::Chunked => 0,
+        },
+    });
+    if log.has_lines() {
+        let (path, query) = match head.target {
+            RequestTarget::Path { path, query } => (path, query),
+            RequestTarget::Asterisk => (&b"*"[..], None),
+            RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
+        };
+        let line = RequestLine {
+            method: head.raw.method_token(),
+            path,
+            query,
+        };
+        log.read(&mut record, &line, head.raw.field_lines());
+    }
+    record
 }
 
 /// The details of a request, for rules that ask for them.

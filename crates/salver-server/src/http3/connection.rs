@@ -28,6 +28,7 @@ use super::shared_connection::{SharedConnection, code};
 use super::transport::CONTENT_WINDOW;
 use super::{HandshakeGuard, Http3Context};
 use crate::context::ServerContext;
+use crate::listener::ListenerId;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
 use crate::turns::REQUESTS_IN_TURN;
@@ -72,7 +73,7 @@ impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let connection = &self.0.connection;
         self.0.active.set(self.0.active.get() - 1);
-        let now = connection.shared.context.clock.now();
+        let now = connection.shared().context.clock.now();
         self.0.used.set(now.instant);
         connection.await_client();
         if connection.drains()
@@ -92,12 +93,16 @@ enum ConnectionEvent {
 }
 
 /// Serves a connection from its handshake to its end.
-pub(super) async fn serve(shared: Rc<Http3Context>, connecting: Connecting, seat: Seat) {
+pub(super) async fn serve(
+    shared: Rc<Http3Context>,
+    (connecting, handshake): (Connecting, HandshakeGuard),
+    seat: Seat,
+    listener: ListenerId,
+) {
     let settings = &shared.context.common.settings;
     let deadlines = &shared.context.deadlines;
     let deadline = deadlines.add(Instant::now() + settings.header_timeout);
-    let handshake = HandshakeGuard::new(&shared.handshakes);
-    let goes_on = || !shared.context.draining.get();
+    let goes_on = || !shared.context.ends_idle();
     let Some(Ok(quic)) = deadline.bound(connecting, goes_on).await else {
         return;
     };
@@ -111,7 +116,7 @@ pub(super) async fn serve(shared: Rc<Http3Context>, connecting: Connecting, seat
         return quic.close(code(ErrorCode::StreamCreationError), reason);
     };
     let window = widen_receive_window(&quic, &shared.context.common, &seat);
-    let connection = SharedConnection::new(shared, quic, control, deadline, seat);
+    let connection = SharedConnection::new((shared, listener), quic, control, deadline, seat);
     let now = Instant::now();
     let task = Rc::new(ConnectionTask {
         connection: Rc::new(connection),
@@ -147,8 +152,8 @@ impl ConnectionTask {
                         continue;
                     };
                     self.active.set(self.active.get() + 1);
-                    self.used
-                        .set(self.connection.shared.context.clock.now().instant);
+                    let now = self.connection.shared().context.clock.now();
+                    self.used.set(now.instant);
                     let active = ActiveRequest(Rc::clone(&self));
                     let mut task =
                         RequestTask::new(Rc::clone(&self.connection), send, receive, charge);
@@ -178,7 +183,8 @@ impl ConnectionTask {
                     return self.connection.end("others need the room");
                 }
                 ConnectionEvent::Check => {
-                    let idle = self.connection.shared.context.common.settings.idle_timeout;
+                    let shared = self.connection.shared();
+                    let idle = shared.context.common.settings.idle_timeout;
                     let until = self.used.get() + idle;
                     let now = Instant::now();
                     let sent = self.connection.frames_sent();
@@ -198,7 +204,8 @@ impl ConnectionTask {
     /// Waits for a turn if requests come faster than from an ordinary client; those that come with one that had its
     /// turn need no other.
     async fn take_turn(&self) {
-        let context = &self.connection.shared.context;
+        let shared = self.connection.shared();
+        let context = &shared.context;
         if let Some(left) = self.left_in_turn.get().checked_sub(1) {
             return self.left_in_turn.set(left);
         }
@@ -229,7 +236,7 @@ impl ConnectionTask {
             let drains = self.connection.drains();
             let idle_now = drains && going.has_begun() && self.active.get() == 0;
             let due = due.as_mut().as_pin_mut();
-            let now = self.connection.shared.context.clock.now().instant;
+            let now = self.connection.shared().context.clock.now().instant;
             if self.connection.deadline.has_passed(now)
                 || self.connection.deadline.makes_room()
                 || (drains && !going.has_begun())

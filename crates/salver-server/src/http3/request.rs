@@ -16,19 +16,25 @@ use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
 use salver_semantics::LeastRate;
 
+use super::Http3Context;
 use super::send_order::SendSlot;
 use super::shared_connection::{SharedConnection, code};
 use super::stall_timer::StallTimer;
+use crate::access_log::ConnectionLog;
 use crate::access_log::record::LogRecord;
 use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
 use crate::handler::{Peer, RequestBody, to_http_request};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
 use crate::report::report;
+use crate::sites::Destination;
 
 /// The task of one request and its answer.
 pub(super) struct RequestTask {
     connection: Rc<SharedConnection>,
+    /// The generation that the request came to, and its log.
+    shared: Rc<Http3Context>,
+    log: Option<Rc<ConnectionLog>>,
     send: SendStream,
     receive: RecvStream,
     stream: RequestStream,
@@ -109,8 +115,11 @@ impl RequestTask {
         receive: RecvStream,
         charge: Charge,
     ) -> Self {
+        let (shared, log) = connection.shared_and_log();
         RequestTask {
             connection,
+            shared,
+            log,
             send,
             receive,
             stream: RequestStream::default(),
@@ -179,14 +188,12 @@ impl RequestTask {
                 ErrorCode::RequestCancelled
             }
             RequestFailure::Stalled => {
-                report(
-                    &self.connection.shared.context.common,
-                    &io::ErrorKind::TimedOut.into(),
-                );
+                let error = io::ErrorKind::TimedOut.into();
+                report(&self.shared.context.common, &error);
                 ErrorCode::RequestCancelled
             }
             RequestFailure::Content(error) => {
-                report(&self.connection.shared.context.common, &error);
+                report(&self.shared.context.common, &error);
                 ErrorCode::InternalError
             }
         };
@@ -222,7 +229,7 @@ impl RequestTask {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Dispatched, RequestFailure>> {
-        let shared = Rc::clone(&self.connection.shared);
+        let shared = Rc::clone(&self.shared);
         let mut scratch = shared.scratch.borrow_mut();
         let scratch = &mut *scratch;
         loop {
@@ -297,12 +304,13 @@ impl RequestTask {
     /// Dispatches a whole request.
     fn dispatch(&mut self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
         let connection = &self.connection;
-        let log = connection.log.as_deref();
-        self.record = log.map(|log| log.record_of(Protocol::Http3, &head));
+        let log = self.log.as_deref();
+        let now = connection.shared().context.clock.now();
+        self.record = log.map(|log| log.record_of(Protocol::Http3, &head, now.instant));
         if let Some(record) = &self.record {
             self.charge.set(self.charge.bytes() + record.memory());
         }
-        let context = &connection.shared.context;
+        let context = &self.shared.context;
         let (request, more) = engine_request(head);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer {
@@ -320,12 +328,16 @@ impl RequestTask {
             )
         };
         let details = || more.details(true, request.method);
-        let now = context.clock.now();
         dispatch(
             context,
             &connection.seat,
             &request,
-            (http_request, details),
+            http_request,
+            details,
+            || Destination {
+                authority: more.authority(),
+                server_name: Some(connection.server_name()),
+            },
             now,
         )
     }
@@ -342,7 +354,7 @@ impl RequestTask {
             // The time is that of the whole head, or of the whole content.
             Poll::Ready(read) => Poll::Ready(read.map_err(|_| RequestFailure::Gone)),
             Poll::Pending => {
-                let shared = &self.connection.shared;
+                let shared = &self.shared;
                 let settings = &shared.context.common.settings;
                 let timeout = match self.unfinished {
                     None => settings.header_timeout,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use quinn::VarInt;
+use quinn::crypto::rustls::HandshakeData;
 use salver_fields::Priority;
 use salver_http3::{ConnectionError, ErrorCode};
 use salver_semantics::FloodGuard;
@@ -15,6 +16,7 @@ use super::control_stream::ControlStream;
 use super::send_order::SendOrder;
 use crate::access_log::ConnectionLog;
 use crate::deadlines::Deadline;
+use crate::listener::ListenerId;
 use crate::seats::Seat;
 use crate::transmit::loader_disk::LoaderDisk;
 
@@ -27,8 +29,12 @@ const IDLE_EVENTS: u32 = 1000;
 
 /// An HTTP/3 connection, shared by its tasks.
 pub(super) struct SharedConnection {
-    pub(super) shared: Rc<Http3Context>,
+    shared: RefCell<Rc<Http3Context>>,
+    /// The listener that the connection came to.
+    listener: ListenerId,
     pub(super) quic: quinn::Connection,
+    /// The host that the client has named in its handshake, if there are several sites.
+    server_name: Option<Box<str>>,
     /// The client's priority updates for answers, begun or not.
     priorities: RefCell<HashMap<u64, Priority>>,
     /// The number of priority updates so far.
@@ -43,20 +49,25 @@ pub(super) struct SharedConnection {
     pub(super) deadline: Deadline,
     pub(super) seat: Seat,
     /// The access log of the connection, if there is one.
-    pub(super) log: Option<Box<ConnectionLog>>,
+    log: RefCell<Option<Rc<ConnectionLog>>>,
 }
 
 impl SharedConnection {
     pub(super) fn new(
-        shared: Rc<Http3Context>,
+        (shared, listener): (Rc<Http3Context>, ListenerId),
         quic: quinn::Connection,
         control: ControlStream,
         deadline: Deadline,
         seat: Seat,
     ) -> Self {
         SharedConnection {
-            log: ConnectionLog::new(shared.context.log.as_ref(), seat.address),
-            shared,
+            log: RefCell::new(log(&shared, &seat)),
+            server_name: match shared.context.common.sites.are_several() {
+                true => server_name(&quic),
+                false => None,
+            },
+            shared: RefCell::new(shared),
+            listener,
             quic,
             priorities: RefCell::default(),
             reprioritised: Cell::default(),
@@ -67,6 +78,29 @@ impl SharedConnection {
             deadline,
             seat,
         }
+    }
+
+    /// The state of its loop, of the current generation.
+    pub(super) fn shared(&self) -> Rc<Http3Context> {
+        let mut shared = self.shared.borrow_mut();
+        if shared.context.superseded.get()
+            && let Some(current) = shared.current.of(self.listener)
+        {
+            *shared = current;
+            *self.log.borrow_mut() = log(&shared, &self.seat);
+        }
+        Rc::clone(&shared)
+    }
+
+    /// The same, and the access log that goes with it, if there is one.
+    pub(super) fn shared_and_log(&self) -> (Rc<Http3Context>, Option<Rc<ConnectionLog>>) {
+        let shared = self.shared();
+        (shared, self.log.borrow().clone())
+    }
+
+    /// The host that the client has named in its handshake; empty if none.
+    pub(super) fn server_name(&self) -> &str {
+        self.server_name.as_deref().unwrap_or_default()
     }
 
     /// Applies a priority update for the answer on a stream.
@@ -92,8 +126,9 @@ impl SharedConnection {
         if self.drains() {
             return;
         }
-        let now = self.shared.context.clock.now().instant;
-        let idle = self.shared.context.common.settings.idle_timeout;
+        let shared = self.shared();
+        let now = shared.context.clock.now().instant;
+        let idle = shared.context.common.settings.idle_timeout;
         self.deadline.set_waiting(now + idle, now);
     }
 
@@ -104,7 +139,7 @@ impl SharedConnection {
 
     /// Counts a request or a frame that leads to nothing; too many of them end the connection.
     pub(super) fn count_fruitless(&self) {
-        let now = self.shared.context.clock.now().instant;
+        let now = self.shared().context.clock.now().instant;
         let second = now.saturating_duration_since(self.begun).as_secs();
         if !self.flood_guard.borrow_mut().spend(IDLE_EVENTS, second) {
             let reason = "too much of what was sent leads to nothing";
@@ -129,13 +164,13 @@ impl SharedConnection {
 
     /// True if no further request is answered.
     pub(super) fn drains(&self) -> bool {
-        self.shared.context.draining.get()
+        self.shared().context.drains()
     }
 
     /// The disk for its answers.
-    pub(super) fn disk(&self) -> LoaderDisk<'_> {
+    pub(super) fn disk<'a>(&'a self, shared: &'a Http3Context) -> LoaderDisk<'a> {
         LoaderDisk {
-            common: &self.shared.context.common,
+            common: &shared.context.common,
             account: &self.seat.account,
         }
     }
@@ -156,8 +191,20 @@ impl SharedConnection {
     }
 }
 
+/// The host that a client has named in its handshake.
+fn server_name(quic: &quinn::Connection) -> Option<Box<str>> {
+    let data = quic.handshake_data()?.downcast::<HandshakeData>().ok()?;
+    data.server_name.map(String::into_boxed_str)
+}
+
 /// An error code as QUIC takes it.
 pub(super) fn code(code: ErrorCode) -> VarInt {
     // All of them are below 2^62.
     VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
+}
+
+/// The access log of a connection in this seat, if there is one.
+fn log(shared: &Http3Context, seat: &Seat) -> Option<Rc<ConnectionLog>> {
+    let log = ConnectionLog::new(shared.context.log.as_ref(), seat.address);
+    log.map(Rc::from)
 }

@@ -24,6 +24,8 @@ pub(super) struct JobQueue {
     pub(super) is_watched: bool,
     /// The most threads.
     pub(super) most: usize,
+    /// The most loads that may wait.
+    places: usize,
     /// True if there are several mounts, whose disks are kept apart.
     pub(super) has_several: bool,
     pub(super) idle: usize,
@@ -42,34 +44,44 @@ pub(super) struct Lane {
 }
 
 impl JobQueue {
-    /// A queue for so many threads; `has_several` keeps disks apart.
-    pub(super) fn new(threads: usize, has_several: bool) -> Self {
-        let lane = |share: usize| Lane {
-            share: share.max(1),
-            ..Lane::default()
-        };
-        JobQueue {
-            lanes: [
-                lane(threads),
-                lane(threads * 3 / 8),
-                lane(threads / 2),
-                lane(threads / 4),
-            ],
-            most: threads,
-            has_several,
-            ..JobQueue::default()
-        }
+    /// A queue for so many threads and loads that wait; `has_several` keeps disks apart.
+    pub(super) fn new(threads: usize, places: usize, has_several: bool) -> Self {
+        let mut queue = JobQueue::default();
+        queue.limit(threads, places, has_several);
+        queue
     }
 
-    /// True if one more load for this disk may wait, where `most` may in all.
-    pub(super) fn has_place(&self, disk: DiskKey, most: usize) -> bool {
-        let left = most.saturating_sub(self.loads + self.resting.len());
+    /// Sets these limits.
+    pub(super) fn limit(&mut self, threads: usize, places: usize, has_several: bool) {
+        let threads = threads.max(1);
+        let shares = [threads, threads * 3 / 8, threads / 2, threads / 4];
+        for (lane, share) in self.lanes.iter_mut().zip(shares) {
+            lane.share = share.max(1);
+        }
+        self.most = threads;
+        self.places = places;
+        self.has_several = has_several;
+    }
+
+    /// True if one more load for this disk may wait.
+    pub(super) fn has_place(&self, disk: DiskKey) -> bool {
+        let left = self.places.saturating_sub(self.waiting_loads());
         let of_disk = || {
             let lanes = self.lanes.iter();
             let resting = self.resting.values().filter(|job| job.disk() == disk);
             lanes.map(|lane| lane.waiting(disk)).sum::<usize>() + resting.count()
         };
         left > 0 && (!self.has_several || of_disk() < left)
+    }
+
+    /// The number of running jobs.
+    pub(super) fn busy(&self) -> usize {
+        self.busy
+    }
+
+    /// The number of loads that wait, for a thread or for their file to come to rest.
+    pub(super) fn waiting_loads(&self) -> usize {
+        self.loads + self.resting.len()
     }
 
     /// Queues a job that rests until this time. It has a place in any case, as it had one before.
@@ -240,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_rests_has_its_turn_when_it_is_due_and_takes_a_place_until_then() {
-        let mut queue = JobQueue::new(8, true);
+        let mut queue = JobQueue::new(8, 4, true);
         let now = Instant::now();
         let second = |number| now + Duration::from_secs(number);
         assert_eq!((queue.due(), queue.wanted()), (None, 0));
@@ -248,8 +260,8 @@ mod tests {
             queue.rest(second(at), close(device));
         }
         assert_eq!((queue.due(), queue.wanted()), (Some(second(1)), 1));
-        assert!(!queue.has_place(DiskKey::Device(1), 4));
-        assert!(queue.has_place(DiskKey::Device(9), 4));
+        assert!(!queue.has_place(DiskKey::Device(1)));
+        assert!(queue.has_place(DiskKey::Device(9)));
         queue.is_watched = true;
         queue.wake(second(0));
         queue.rest(second(4), close(4));
@@ -301,6 +313,7 @@ mod tests {
         }
         let order = run(&mut queue);
         assert_eq!(order, [1, 2, 3, 1, 2, 1].map(DiskKey::Device));
-        assert!(queue.has_place(DiskKey::Device(1), 1));
+        queue.limit(100, 1, true);
+        assert!(queue.has_place(DiskKey::Device(1)));
     }
 }

@@ -164,3 +164,58 @@ fn what_is_remembered_is_bounded() {
         assert!(state.right.contains_key(&key));
     }
 }
+
+#[test]
+fn what_is_hashed_is_verified_and_may_stand_in_a_rule() {
+    use salver_assets::rules::{Action, BasicAuth, Rule, RuleSet, User};
+
+    for hashing in [PasswordHashing::Argon2id, PasswordHashing::Bcrypt] {
+        let hash = hash_password("pässword", hashing).unwrap();
+        assert_ne!(
+            hash,
+            hash_password("pässword", hashing).unwrap(),
+            "a salt of its own"
+        );
+        let users = BasicAuth {
+            realm: "r".to_owned(),
+            users: vec![User {
+                name: "jo".to_owned(),
+                hash,
+            }],
+        };
+        let right = |password: &str| {
+            let credentials = Credentials {
+                name: b"jo".to_vec(),
+                password: password.into(),
+            };
+            verify::is_right(&credentials, &users)
+        };
+        assert!(right("pässword") && !right("password"));
+        let rule = Rule {
+            actions: vec![Action::BasicAuth(users.clone())],
+            ..Rule::default()
+        };
+        RuleSet::compile(&[rule]).unwrap();
+    }
+}
+
+#[test]
+fn passwords_that_nobody_could_use_are_refused() {
+    let check = |password: &str, hashing, expected| {
+        assert_eq!(
+            hash_password(password, hashing),
+            Err(expected),
+            "{password:?}"
+        );
+    };
+    let argon2id = PasswordHashing::Argon2id;
+    check("", argon2id, PasswordHashError::Empty);
+    check("a\nb", argon2id, PasswordHashError::Control);
+    check("a\0", PasswordHashing::Bcrypt, PasswordHashError::Control);
+    check(&"x".repeat(513), argon2id, PasswordHashError::TooLong(512));
+    check(
+        &"x".repeat(73),
+        PasswordHashing::Bcrypt,
+        PasswordHashError::TooLong(72),
+    );
+}

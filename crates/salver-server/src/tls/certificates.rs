@@ -1,15 +1,18 @@
 //! The certificates of a server, read and checked.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::server::ResolvesServerCert;
+use salver_semantics::host_of;
 
 use super::error::CertificateError;
-use super::files::{CertificateFiles, FileVersions};
+use super::files::{CertificateFiles, FileVersions, SiteCertificates};
 use super::pair::Pair;
-use super::resolver::{CertificateResolver, CertificateSet};
+use super::resolver::{CertificateResolver, CertificateSet, PairsBySite};
 
 /// The certificates of a server; clones share them. A running server checks their files once a second, and uses new
 /// ones that are valid for handshakes from then on.
@@ -29,15 +32,42 @@ impl Certificates {
     /// # Errors
     /// [`CertificateError`] of the first pair that cannot be used.
     pub fn read(files: Vec<CertificateFiles>) -> Result<Self, CertificateError> {
+        Certificates::read_by_site(vec![SiteCertificates {
+            hosts: Vec::new(),
+            files,
+        }])
+    }
+
+    /// Reads the certificates of several sites, at least one in all. A client gets one of the site for whose host it
+    /// asks, that with this name or the site's first; of all if the site has none of its own. Sites are found as
+    /// requests find [them](crate::Site::hosts).
+    ///
+    /// # Errors
+    /// [`CertificateError`] of the first pair that cannot be used.
+    pub fn read_by_site(sites: Vec<SiteCertificates>) -> Result<Self, CertificateError> {
         let mut pairs = Vec::new();
-        let mut states = Vec::new();
-        for files in files {
-            // Before reading: what changes meanwhile is read again.
-            let state = FileVersions::of(&files);
-            pairs.push(Arc::new(Pair::read(&files)?));
-            states.push((files, state));
+        let mut states: Vec<(CertificateFiles, FileVersions)> = Vec::new();
+        let mut by_site = Vec::with_capacity(sites.len());
+        let mut known = HashMap::new();
+        for SiteCertificates { hosts, files } in sites {
+            let mut own = Vec::new();
+            for files in files {
+                let number = match known.get(&files) {
+                    Some(number) => *number,
+                    None => {
+                        // Before reading: what changes meanwhile is read again.
+                        let state = FileVersions::of(&files);
+                        pairs.push(Arc::new(Pair::read(&files)?));
+                        known.insert(files.clone(), states.len());
+                        states.push((files, state));
+                        states.len() - 1
+                    }
+                };
+                own.push(number);
+            }
+            by_site.push((hosts, own));
         }
-        Ok(Certificates::of(pairs, states))
+        Ok(Certificates::of(pairs, PairsBySite::new(by_site), states))
     }
 
     /// Makes a self-signed certificate for `names`, DNS names or addresses. Valid for a year, and in memory only.
@@ -47,11 +77,20 @@ impl Certificates {
     #[cfg(any(feature = "self-signed", test))]
     pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
         let pair = super::self_signed::pair(names)?;
-        Ok(Certificates::of(vec![Arc::new(pair)], Vec::new()))
+        Ok(Certificates::of(
+            vec![Arc::new(pair)],
+            PairsBySite::default(),
+            Vec::new(),
+        ))
     }
 
-    fn of(pairs: Vec<Arc<Pair>>, files: Vec<(CertificateFiles, FileVersions)>) -> Self {
-        let resolver = Arc::new(CertificateResolver::new(CertificateSet::new(pairs)));
+    fn of(
+        pairs: Vec<Arc<Pair>>,
+        by_site: PairsBySite,
+        files: Vec<(CertificateFiles, FileVersions)>,
+    ) -> Self {
+        let set = CertificateSet::new(pairs, Arc::new(by_site));
+        let resolver = Arc::new(CertificateResolver::new(set));
         Certificates(Arc::new(CertificateState { resolver, files }))
     }
 
@@ -78,6 +117,15 @@ impl Certificates {
         pairs.map(|(number, pair)| describe(number, pair)).collect()
     }
 
+    /// The subjects of each certificate in use, and the moment of its end.
+    pub(crate) fn expiries(&self) -> Vec<(String, SystemTime)> {
+        let set = self.0.resolver.set();
+        let pairs = set.pairs().iter();
+        pairs
+            .map(|pair| (pair.subjects(), pair.not_after()))
+            .collect()
+    }
+
     /// Warnings about certificates that can be used, for people: that one has expired, say.
     pub fn warnings(&self) -> Vec<String> {
         let now = SystemTime::now();
@@ -93,17 +141,34 @@ impl Certificates {
         set.pairs().iter().zip(files).filter_map(warning).collect()
     }
 
+    /// True if a connection that was made for `server_name` - empty if it was made for none - may carry requests for
+    /// the host of `authority`: a client gets the same certificate for both, or one that names both.
+    pub(crate) fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
+        let host = host_of(authority);
+        let bare = host.strip_prefix(b"[").and_then(|it| it.strip_suffix(b"]"));
+        let Ok(host) = std::str::from_utf8(bare.unwrap_or(host)) else {
+            return false;
+        };
+        let set = self.0.resolver.set();
+        let shown = |name: &str| set.choose(Some(name), |_| true);
+        // A client names no address in a handshake (RFC 6066 section 3).
+        let own = match host.parse::<IpAddr>() {
+            Ok(_) => shown(""),
+            Err(_) => shown(host),
+        };
+        shown(server_name)
+            .zip(own)
+            .is_some_and(|(shown, own)| Arc::ptr_eq(shown, own) || shown.is_for(host))
+    }
+
     pub(super) fn files(&self) -> &[(CertificateFiles, FileVersions)] {
         &self.0.files
     }
 
     /// Replaces a pair, for handshakes from now on.
     pub(super) fn replace(&self, number: usize, pair: Pair) {
-        let mut pairs = self.0.resolver.set().pairs().to_vec();
-        if let Some(place) = pairs.get_mut(number) {
-            *place = Arc::new(pair);
-        }
-        self.0.resolver.replace(CertificateSet::new(pairs));
+        let set = self.0.resolver.set();
+        self.0.resolver.replace(set.with(number, pair));
     }
 }
 

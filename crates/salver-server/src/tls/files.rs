@@ -5,13 +5,22 @@ use std::path::{Path, PathBuf};
 use salver_os::{Identity, Kind, Metadata};
 
 /// A certificate chain and its private key, both PEM.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CertificateFiles {
     /// The server's own certificate first, then those that lead to its issuer (RFC 8446 section
     /// 4.4.2).
     pub certificate: PathBuf,
     /// PKCS #8, PKCS #1 or SEC 1, without a passphrase. May be the same file.
     pub key: PathBuf,
+}
+
+/// The certificates of one site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteCertificates {
+    /// The hosts of the site, as [`Site::hosts`](crate::Site::hosts) has them.
+    pub hosts: Vec<String>,
+    /// Its certificates; none if it may show those of all sites.
+    pub files: Vec<CertificateFiles>,
 }
 
 /// The current versions of both files; `None` for one that is missing, or that is a pipe.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider};
@@ -64,9 +65,26 @@ impl Handshakes {
         })
     }
 
+    /// Has sessions resumed that began with others: by their keys.
+    pub(crate) fn continue_sessions(&mut self, before: &Handshakes) {
+        self.tickets = Arc::clone(&before.tickets);
+        self.sessions = Arc::clone(&before.sessions);
+    }
+
     /// The certificates that handshakes choose from.
     pub fn certificates(&self) -> &Certificates {
         &self.certificates
+    }
+
+    /// The subjects of each certificate in use, and the moment of its end.
+    pub(crate) fn expiries(&self) -> Vec<(String, SystemTime)> {
+        self.certificates().expiries()
+    }
+
+    /// True if a connection that was made for `server_name` may carry requests for the host of `authority`, which is
+    /// another site's.
+    pub(crate) fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
+        self.certificates.shows_same(server_name, authority)
     }
 
     /// The settings for TCP: TLS 1.3 and 1.2, and the versions of HTTP, the best first.

@@ -104,6 +104,20 @@ impl Pair {
         })
     }
 
+    /// True if it is for this name or address.
+    pub(super) fn is_for(&self, host: &str) -> bool {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return self.addresses.contains(&address);
+        }
+        let host = host.to_ascii_lowercase();
+        // The whole left-most label and nothing else (RFC 9525 section 6.3).
+        let parent = host.split_once('.').filter(|(label, _)| !label.is_empty());
+        self.names.iter().any(|name| {
+            let below = name.strip_prefix("*.");
+            *name == host || below.is_some_and(|below| parent.is_some_and(|(_, it)| it == below))
+        })
+    }
+
     /// The names and addresses in it, for people.
     pub(super) fn subjects(&self) -> String {
         let addresses = self.addresses.iter().map(IpAddr::to_string);
@@ -112,6 +126,11 @@ impl Pair {
             true => "no name".to_owned(),
             false => all.join(", "),
         }
+    }
+
+    /// The moment of its end.
+    pub(super) fn not_after(&self) -> SystemTime {
+        self.valid.1
     }
 
     /// A warning for people, although it can be used.

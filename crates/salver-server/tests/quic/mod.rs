@@ -85,6 +85,11 @@ impl Served {
         }
     }
 
+    /// What it was bound with.
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.clone()
+    }
+
     /// Why another server of this kind cannot be bound there.
     pub(crate) fn bind_error(&self, address: SocketAddr) -> String {
         let mut settings = self.settings.clone();

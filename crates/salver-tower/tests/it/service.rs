@@ -11,7 +11,7 @@ use axum::body::Body as AxumBody;
 use axum::routing::get;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use salver_tower::{Assets, ReadError};
+use salver_tower::{Assets, Listing, ReadError};
 use tower_service::Service;
 
 struct Site(tempfile::TempDir);
@@ -59,6 +59,37 @@ where
     let (head, body) = response.into_parts();
     let content = body.collect().await.unwrap().to_bytes().to_vec();
     (head.status, head.headers, content)
+}
+
+#[tokio::test]
+async fn directories_are_listed_beneath_a_prefix() {
+    let site = Site::new(&[("docs/a b.txt", b"text")]);
+    let listed = Assets::builder(site.root()).listing(Listing::default());
+    let assets = listed.build().unwrap();
+    let mut app: Router = Router::new().nest_service("/static", assets.clone());
+    // The first waits for the disk, the second is a hit.
+    for _ in 0..2 {
+        let (status, fields, html) = ask(&mut app, request("GET", "/static/docs/")).await;
+        let html = String::from_utf8(html).unwrap();
+        assert_eq!(
+            (status, &fields["vary"]),
+            (StatusCode::OK, &"Accept".parse().unwrap())
+        );
+        assert!(html.contains("href=\"./a%20b.txt\""), "{html}");
+        let mut wants_json = request("GET", "/static/docs/");
+        let json = "application/json";
+        wants_json
+            .headers_mut()
+            .insert("accept", json.parse().unwrap());
+        let (_, fields, json) = ask(&mut app, wants_json).await;
+        assert_eq!(fields["content-type"], "application/json");
+        assert!(String::from_utf8(json).unwrap().contains("\"a b.txt\""));
+    }
+    // A listing is no file.
+    let read = |assets: Assets| async move { assets.read("docs/").await.unwrap_err().to_string() };
+    assert_eq!(read(assets).await, read(site.assets()).await);
+    let (status, ..) = ask(&mut site.assets(), request("GET", "/docs/")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -9,8 +9,10 @@ use salver_config::{Configuration, Environment};
 
 use crate::failure::Failure;
 use crate::log::say;
+use crate::rules::rules;
 use crate::serve_flags::ServeFlags;
-use crate::settings::{Settings, unserved};
+use crate::settings::Settings;
+use crate::site_settings::SiteSettings;
 
 /// Say what is wrong with a configuration, and serve nothing.
 ///
@@ -69,18 +71,27 @@ pub fn run(flags: &CheckFlags, environment: &Environment) -> Result<(), Failure>
 
 /// What cannot be served, site by site; what is of all of them is said once.
 fn check(configuration: &Configuration, faults: &mut Vec<Failure>) {
-    let mut notes = unserved(configuration);
+    let mut notes = Vec::new();
     for site in &configuration.sites {
-        let found = Settings::of_site(&configuration.server, site).and_then(|settings| {
-            let engine = Engine::new(settings.engine);
-            engine.map_err(|error| Failure::Misused(error.to_string()))?;
-            Ok(settings.warnings)
-        });
-        match found {
-            Ok(warnings) => notes.extend(warnings),
-            Err(failure) if faults.contains(&failure) => {}
-            Err(failure) => faults.push(failure),
+        if let Err(wrong) = rules(site) {
+            faults.extend(wrong);
+            continue;
         }
+        let found = SiteSettings::new(configuration, site, 0).and_then(|settings| {
+            let engine = Engine::new(settings.engine.clone());
+            engine.map_err(|error| settings.failure(&error.to_string()))
+        });
+        if let Err(failure) = found
+            && !faults.contains(&failure)
+        {
+            faults.push(failure);
+        }
+    }
+    // What is wrong with one of them is said already.
+    match Settings::new(configuration) {
+        Ok(settings) => notes.extend(settings.warnings),
+        Err(failure) if faults.is_empty() => faults.push(failure),
+        Err(_) => {}
     }
     let mut said: Vec<String> = Vec::new();
     for note in notes {

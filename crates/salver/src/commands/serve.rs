@@ -1,15 +1,25 @@
 //! `salver serve`: settings to a running server, until somebody ends it.
 
 use std::io::{self, Write};
-use std::sync::mpsc::{Sender, channel};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use salver_assets::{Engine, Prewarmed, Statistics};
-use salver_config::Environment;
-use salver_server::Server;
+use salver_assets::{Prewarmed, Statistics};
+use salver_config::{Configuration, Environment};
+use salver_server::{InheritedSockets, Metrics, Server};
 
-use crate::access_log::OpenedLog;
-use crate::banner::banner;
+use crate::access_log::Logs;
+use crate::admin::{BoundAdmin, Current, Reload, RunningAdmin, Served};
+use crate::banner::{banner, local_url};
+use crate::browser;
 use crate::failure::Failure;
+use crate::live_reload::LiveReload;
+use crate::process::confinement::Confinement;
+use crate::process::handover::{FromPredecessor, Given, Predecessor, Successor};
+use crate::process::pid_file::PidFile;
+use crate::process::service_manager::{ServiceManager, given_sockets};
+use crate::running::{Running, adopt, adopted, first, prewarm, warn_of_unreadable};
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::signal::Order;
@@ -19,8 +29,16 @@ use crate::{log, signal};
 enum Event {
     /// What an operator wants.
     Order(Order),
+    /// The admin listener is asked for a reload, and waits for what comes of it.
+    Reload(SyncSender<Result<String, String>>),
     /// The cache is filled, or nobody asked for that.
     Ready(Option<Prewarmed>),
+    /// The server accepts connections.
+    Accepts,
+    /// The process that was to be replaced has said something.
+    Predecessor(FromPredecessor),
+    /// A new program is ready to replace this process, or is not.
+    Upgraded(Result<Successor, String>),
     /// The server has ended.
     Ended(io::Result<()>),
 }
@@ -30,69 +48,273 @@ enum Event {
 /// # Errors
 /// Why it could not start, or what ended it.
 pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure> {
-    let configuration = flags.configuration(environment).map_err(first)?;
-    // From here on nothing is said but through the log, which holds up neither start nor end.
-    log::start(*configuration.server.quiet).map_err(failed("the log"))?;
-    for remark in environment.unknown() {
-        tracing::warn!("{remark}");
-    }
-    let settings = Settings::new(&configuration)?;
-    let engine = Engine::new(settings.engine.clone())
-        .map_err(|error| Failure::Misused(error.to_string()))?;
-    let log = settings.access_log.as_ref().map(OpenedLog::open);
-    let log = log.transpose()?;
-    let of_server = salver_server::Settings {
-        access_log: log.as_ref().map(OpenedLog::log),
-        ..settings.server.clone()
+    let before = Predecessor::of_environment();
+    let before = before.map_err(failed("taking over from the process before"))?;
+    let (predecessor, given) = match before {
+        Some((predecessor, given)) => (Some(Arc::new(predecessor)), Some(given)),
+        None => (None, None),
     };
-    let server = Server::bind(engine.clone(), of_server)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    let handle = server.handle();
-    let counting = engine.clone();
+    let served = serve(flags, environment, predecessor.clone(), given);
+    if let (Err(failure), Some(predecessor)) = (&served, predecessor) {
+        predecessor.has_failed(&failure.to_string());
+    }
+    served
+}
 
+fn serve(
+    flags: &ServeFlags,
+    environment: &Environment,
+    predecessor: Option<Arc<Predecessor>>,
+    given: Option<Given>,
+) -> Result<(), Failure> {
     let (events, next) = channel();
+    let (mut running, server, admin) = start_up(flags, environment, given, &events)?;
     let signals = events.clone();
     signal::take_orders(move |order| {
         let _ = signals.send(Event::Order(order));
     })
     .map_err(failed("the signal handlers"))?;
-    if settings.prewarm {
+    // Answers from now on, while the cache is filled, until the server has ended.
+    let admin = admin.map(BoundAdmin::start).transpose();
+    running.admin = admin.map_err(failed("the admin listener"))?;
+    if running.settings.prewarm {
+        let sites = running.sites.clone();
         start("salver-prewarm", &events, move || {
-            Event::Ready(Some(engine.prewarm()))
+            Event::Ready(Some(prewarm(&sites)))
         })?;
     } else {
         let _ = events.send(Event::Ready(None));
     }
+    handle_events(running, server, predecessor, &events, next)
+}
 
+/// Does all that has to be done before the first thread is there: from then on this process is what it is to be.
+fn start_up(
+    flags: &ServeFlags,
+    environment: &Environment,
+    mut given: Option<Given>,
+    events: &Sender<Event>,
+) -> Result<(Running, Server, Option<BoundAdmin>), Failure> {
+    // Before anything else is opened.
+    let mut from_manager = match given {
+        None => given_sockets()?,
+        Some(_) => InheritedSockets::default(),
+    };
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("salver"));
+    let configuration = flags.configuration(environment).map_err(first)?;
+    // From here on nothing is said but through the log, which holds up neither start nor end.
+    log::prepare(*configuration.server.quiet);
+    for remark in environment.unknown() {
+        tracing::warn!("{remark}");
+    }
+    let mut settings = Settings::new(&configuration)?;
+    let is_upgrade = given.is_some();
+    let of_admin = settings.admin.as_ref();
+    let of_admin = of_admin.map_or(&[][..], |admin| &admin.addresses);
+    let for_admin = match &mut given {
+        Some(given) => given.sockets.split_off(of_admin),
+        None => from_manager.split_off(of_admin),
+    };
+    let (sockets, adopted, inherited) = match given {
+        None => {
+            let adopted = adopted(&configuration, &settings.server, &from_manager)?;
+            (from_manager, adopted, None)
+        }
+        Some(given) => {
+            if let (None, Some(workers)) = (*configuration.server.workers, given.workers) {
+                settings.server.workers = workers;
+            }
+            // What is not listened on any more is no fault here.
+            let adopted = adopted(&configuration, &settings.server, &given.sockets);
+            (given.sockets, adopted.unwrap_or_default(), given.sandbox)
+        }
+    };
+    if let Some(addresses) = &adopted {
+        adopt(&mut settings.server, addresses);
+    }
+    if let Some(sandbox) = &inherited {
+        sandbox.permits(&configuration)?;
+    }
+    let confinement = Confinement::new(&configuration, &program, is_upgrade)?;
+    let names = &settings.server.site_names;
+    let metrics = settings
+        .admin
+        .as_ref()
+        .map(|_| Metrics::new(Arc::clone(names)));
+    settings.server.metrics.clone_from(&metrics);
+    let sites = settings.sites()?;
+    let mut server = Server::bind_with(sites.clone(), settings.server.clone(), sockets)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let current = Arc::<Current>::default();
+    let admin = settings.admin.as_ref().zip(metrics);
+    let admin = admin.map(|(admin, metrics)| {
+        let served = Served {
+            current: Arc::clone(&current),
+            monitor: server.monitor(),
+            metrics,
+            reload: ask_for_reload(events),
+        };
+        BoundAdmin::bind(admin, served, for_admin, is_upgrade)
+    });
+    let admin = admin.transpose()?;
+    let pid_file = (*configuration.server.pid_file).as_ref();
+    let pid_file = pid_file.map(|path| PidFile::open(path, confinement.owner()));
+    let pid_file = pid_file.transpose()?;
+    let sandbox = confinement.enter()?.or(inherited);
+    warn_of_unreadable(&configuration);
+    log::start().map_err(failed("the log"))?;
+    let mut logs = Logs::default();
+    let access_log = logs.open(settings.access_log.as_ref())?;
+    logs.set_current(access_log.clone());
+    current.set(
+        (&sites, settings.site_names()),
+        settings.cache_size(),
+        access_log.clone(),
+    );
+    server.set_access_log(access_log);
+    let live_reload = watch(&configuration, &settings)?;
+    if let Some(live_reload) = &live_reload {
+        let served = live_reload.serve(server);
+        server = served.map_err(|error| Failure::Failed(error.to_string()))?;
+    }
+    let running = Running {
+        admin: None,
+        current,
+        flags: flags.clone(),
+        environment: environment.clone(),
+        handle: server.handle(),
+        manager: Arc::new(ServiceManager::of_environment()),
+        configuration,
+        settings,
+        sites,
+        logs,
+        adopted,
+        sandbox,
+        pid_file,
+        program,
+        live_reload,
+    };
+    Ok((running, server, admin))
+}
+
+/// What asks the main thread for a reload, and waits for what comes of it.
+fn ask_for_reload(events: &Sender<Event>) -> Reload {
+    let events = events.clone();
+    Box::new(move || {
+        let (done, result) = sync_channel(1);
+        let asked = events.send(Event::Reload(done)).is_ok();
+        let result = result.recv().ok().filter(|_| asked);
+        result.unwrap_or_else(|| Err("the server is ending: nothing is reloaded".to_owned()))
+    })
+}
+
+fn handle_events(
+    mut running: Running,
+    server: Server,
+    predecessor: Option<Arc<Predecessor>>,
+    events: &Sender<Event>,
+    next: Receiver<Event>,
+) -> Result<(), Failure> {
     // Taken when it begins to run.
     let mut server = Some(server);
-    let mut stopping = false;
-    for event in next {
+    let (mut stopping, mut is_upgrading, mut is_replaced) = (false, false, false);
+    while let Ok(event) = next.recv() {
         match event {
             Event::Ready(prewarmed) => {
-                let Some(server) = server.take() else {
+                let Some(mut server) = server.take() else {
                     continue;
                 };
-                announce(&settings, &server, prewarmed);
-                start("salver-server", &events, move || {
+                let admin = running.admin.as_ref();
+                let places = admin.map_or(&[][..], RunningAdmin::places);
+                announce(&running.settings, &server, prewarmed, places);
+                // After an upgrade it is open already.
+                if *running.configuration.server.open && predecessor.is_none() {
+                    open(&server);
+                }
+                let accepts = events.clone();
+                server.set_on_ready(move |_| {
+                    let _ = accepts.send(Event::Accepts);
+                });
+                start("salver-server", events, move || {
                     Event::Ended(server.serve())
                 })?;
             }
-            Event::Order(Order::Reload) => tracing::info!(
-                "SIGHUP: nothing to reload: files and certificates are followed by themselves"
-            ),
-            Event::Order(Order::Reopen) => {
-                if let Some(log) = &log {
-                    log.reopen();
+            Event::Accepts => match &predecessor {
+                None => is_the_one(&mut running)?,
+                Some(predecessor) => {
+                    predecessor.is_ready();
+                    listen_to(predecessor, events)?;
+                }
+            },
+            Event::Predecessor(FromPredecessor::Go) => is_the_one(&mut running)?,
+            Event::Predecessor(FromPredecessor::Datagrams | FromPredecessor::Ended) => {
+                running.handle.take_datagrams();
+            }
+            // It serves nobody any more, and is not asked.
+            Event::Order(Order::Reload | Order::Upgrade) if stopping || is_replaced => {}
+            Event::Order(Order::Reload) if server.is_some() => {
+                tracing::info!("SIGHUP: the server does not serve yet: nothing is reloaded");
+            }
+            Event::Order(Order::Reload) => {
+                let _ = running.reload();
+            }
+            Event::Reload(done) => {
+                let why_not = match (stopping || is_replaced, server.is_some()) {
+                    (true, _) => Some("the server is ending: nothing is reloaded"),
+                    (false, true) => Some("the server does not serve yet: nothing is reloaded"),
+                    (false, false) => None,
+                };
+                let result = match why_not {
+                    Some(why) => Err(why.to_owned()),
+                    None => running.reload(),
+                };
+                // Whoever asked may have gone.
+                let _ = done.send(result);
+            }
+            Event::Order(Order::Reopen) => running.logs.reopen(),
+            Event::Order(Order::Upgrade) if is_upgrading || server.is_some() => {
+                tracing::warn!(
+                    "SIGUSR2: another program is being started, or this one has only begun"
+                );
+            }
+            Event::Order(Order::Upgrade) => {
+                if let Some(file) = &mut running.pid_file {
+                    file.begin();
+                }
+                match running.upgrade() {
+                    Ok(work) => {
+                        is_upgrading = true;
+                        start("salver-upgrade", events, move || Event::Upgraded(work()))?;
+                    }
+                    Err(why) => not_upgraded(&mut running, why),
                 }
             }
-            Event::Order(Order::Other) => {}
+            Event::Upgraded(Err(why)) => {
+                is_upgrading = false;
+                not_upgraded(&mut running, why);
+            }
+            Event::Upgraded(Ok(_)) if stopping => {}
+            Event::Upgraded(Ok(successor)) => {
+                is_replaced = true;
+                hand_over(&mut running, successor)?;
+            }
             // Nothing is under way before it runs.
-            Event::Order(Order::End) if server.is_some() => return Ok(()),
+            Event::Order(Order::End) if server.is_some() => {
+                // So that nobody waits for a reload any more, and keeps the admin listener from its end.
+                drop(next);
+                running.end(false);
+                return Ok(());
+            }
             Event::Order(Order::End) => {
-                handle.shutdown();
-                if !settings.quiet && !stopping {
-                    let grace = humantime::format_duration(settings.server.grace);
+                running.handle.shutdown();
+                if let Some(live_reload) = &running.live_reload {
+                    live_reload.end();
+                }
+                if !is_replaced {
+                    running.manager.is_stopping();
+                }
+                if !running.settings.quiet && !stopping {
+                    let grace = humantime::format_duration(running.settings.server.grace);
                     log::say(&format!(
                         "stopping: waiting up to {grace} for answers under way; \
                          a second signal ends them"
@@ -101,8 +323,11 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
                 stopping = true;
             }
             Event::Ended(result) => {
-                let logged = log.map(OpenedLog::end);
-                if settings.statistics {
+                let (counting, has_statistics) =
+                    (running.sites.first().clone(), running.settings.statistics);
+                drop(next);
+                let logged = running.end(is_replaced);
+                if has_statistics {
                     print(counting.statistics(), logged)?;
                 }
                 return result.map_err(failed("the server"));
@@ -112,19 +337,68 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
     Ok(())
 }
 
-/// The first of several failures, in one line that says how to hear of the others.
-fn first(failures: Vec<Failure>) -> Failure {
-    let more = failures.len().saturating_sub(1);
-    let mut failures = failures.into_iter();
-    let Some(first) = failures.next() else {
-        return Failure::Failed("the configuration cannot be read".to_owned());
-    };
-    match first {
-        Failure::Misused(text) if more > 0 => Failure::Misused(format!(
-            "{text} (and {more} more: `salver check` with the same arguments says all)"
-        )),
-        first => first,
+/// Tells the world that this process is the one that serves.
+fn is_the_one(running: &mut Running) -> Result<(), Failure> {
+    if let Some(file) = &mut running.pid_file {
+        file.take();
     }
+    let manager = Arc::clone(&running.manager);
+    manager.is_ready("serving");
+    if manager.has_watchdog() {
+        let handle = running.handle.clone();
+        let thread = std::thread::Builder::new().name("salver-watchdog".to_owned());
+        let started = thread.spawn(move || manager.watch(&handle));
+        started.map_err(failed("a thread"))?;
+    }
+    Ok(())
+}
+
+/// Takes what the process before says, on a thread of its own.
+fn listen_to(predecessor: &Arc<Predecessor>, events: &Sender<Event>) -> Result<(), Failure> {
+    let (predecessor, events) = (Arc::clone(predecessor), events.clone());
+    let thread = std::thread::Builder::new().name("salver-upgrade".to_owned());
+    let listen = move || {
+        let mut is_the_one = false;
+        loop {
+            let said = predecessor.next();
+            // One that ends in another way has left everything, too.
+            if said == FromPredecessor::Ended && !is_the_one {
+                let _ = events.send(Event::Predecessor(FromPredecessor::Go));
+            }
+            is_the_one |= said == FromPredecessor::Go;
+            if events.send(Event::Predecessor(said)).is_err() || said == FromPredecessor::Ended {
+                return;
+            }
+        }
+    };
+    thread.spawn(listen).map(drop).map_err(failed("a thread"))
+}
+
+fn not_upgraded(running: &mut Running, why: String) {
+    tracing::error!("this program serves on: {why}");
+    running.has_changed(&Err(why));
+}
+
+/// Leaves everything to a new program, and ends when the answers under way are finished.
+fn hand_over(running: &mut Running, successor: Successor) -> Result<(), Failure> {
+    let pid = successor.pid();
+    tracing::info!("process {pid} has taken over: waiting for the answers under way");
+    if let Some(file) = &mut running.pid_file {
+        file.end(&Ok(format!("upgraded: process {pid} serves now")));
+    }
+    running.manager.is_replaced_by(pid);
+    successor.go();
+    running.handle.hand_over();
+    if let Some(admin) = &running.admin {
+        admin.hand_over();
+    }
+    let handle = running.handle.clone();
+    let thread = std::thread::Builder::new().name("salver-upgrade".to_owned());
+    let leave = move || {
+        handle.wait_for_datagrams();
+        successor.leave_datagrams();
+    };
+    thread.spawn(leave).map(drop).map_err(failed("a thread"))
 }
 
 /// Runs `work` on a thread of its own; what it gives becomes an event.
@@ -145,14 +419,40 @@ fn start(
     thread.spawn(run).map(drop).map_err(failed("a thread"))
 }
 
-fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>) {
+fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>, admin: &[String]) {
     if settings.quiet {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
     } else {
-        log::say(banner(settings, server, prewarmed).trim_end());
+        log::say(banner(settings, server, prewarmed, admin).trim_end());
     }
+}
+
+/// Watches what is served, if the site wants pages to load again when it changes.
+fn watch(
+    configuration: &Configuration,
+    settings: &Settings,
+) -> Result<Option<LiveReload>, Failure> {
+    if !configuration.sites.iter().any(|site| *site.live_reload) {
+        return Ok(None);
+    }
+    let shown = settings.sites.iter().flat_map(|site| &site.shown);
+    let roots = shown.filter(|shown| shown.path.is_dir());
+    let roots: Vec<_> = roots
+        .map(|shown| (shown.prefix.clone(), shown.path.clone()))
+        .collect();
+    LiveReload::start(&roots, settings.server.answer_timeout).map(Some)
+}
+
+/// Opens the site in a browser. That it does not is no reason to end: the address stands in the terminal.
+fn open(server: &Server) {
+    let Some(url) = local_url(server) else {
+        return;
+    };
+    browser::open(&url, |why| {
+        tracing::warn!("--open: {why}: open the address above by hand");
+    });
 }
 
 /// Prints the counters for a program that reads them.

@@ -12,12 +12,12 @@ use crate::hosts::bare;
 /// The certificate, with what a person should know of it; `None` if none is asked for.
 pub(super) fn certificates(
     server: &Server,
-    site: &Site,
+    sites: &[Site],
 ) -> Result<Option<(Certificates, Vec<String>)>, Failure> {
     if !*server.tls_self_signed {
         return Ok(None);
     }
-    if !site.tls_cert.is_empty() {
+    if let Some(site) = sites.iter().find(|site| !site.tls_cert.is_empty()) {
         return Err(Failure::Misused(format!(
             "{} and {} contradict each other: give one of them",
             server.tls_self_signed.name(),

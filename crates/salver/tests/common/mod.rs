@@ -2,6 +2,7 @@
 // Each test file compiles this on its own and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod curl;
 pub mod documents;
 
 use std::ffi::OsStr;
@@ -57,6 +58,17 @@ impl Running {
             .args(["--port", "0"])
             .args(args);
         prepare(&mut command);
+        let mut running = Self::spawn(command);
+        let line = running.wait_for_line("://");
+        running.addr = addr_in(&line);
+        running
+    }
+
+    /// Serves by the file `salver.toml` of a folder, at a free port; returns when it listens.
+    pub fn by_file(folder: &Path, args: &[&str]) -> Running {
+        let mut command = salver();
+        command.args(["serve", "--port", "0", "-c"]);
+        command.arg(folder.join("salver.toml")).args(args);
         let mut running = Self::spawn(command);
         let line = running.wait_for_line("://");
         running.addr = addr_in(&line);

@@ -140,11 +140,15 @@ fn few_files_open_others() {
     only(
         "salver-os",
         &calls,
-        &[("beneath.rs", "from a path to a file")],
+        &[
+            ("beneath.rs", "from a path to a file"),
+            ("unix_socket.rs", "if a socket was left behind"),
+        ],
     );
     let may = [
         ("tls/pair.rs", "certificates and keys"),
-        ("worker.rs", "a descriptor in reserve"),
+        ("admission.rs", "a descriptor in reserve"),
+        ("unix_socket.rs", "whether a socket is still its own"),
     ];
     only("salver-server", &calls, &may);
 }

@@ -10,16 +10,6 @@ fn folder(configuration: &str, more: &[(&str, &str)]) -> tempfile::TempDir {
     site(&[&files[..], more].concat())
 }
 
-/// A server by the file of a folder, at a free port.
-fn serve(folder: &Path, more: &[&str]) -> Running {
-    let mut command = salver();
-    command.args(["serve", "--port", "0", "-c"]);
-    command.arg(folder.join("salver.toml")).args(more);
-    let mut server = Running::spawn(command);
-    server.addr = addr_in(&server.wait_for_line("://"));
-    server
-}
-
 /// What `salver check` answers for the file of a folder: exit code, standard output, standard error.
 fn check(folder: &Path, more: &[&str]) -> (i32, String, String) {
     let path = folder.join("salver.toml");
@@ -31,13 +21,13 @@ fn a_file_says_what_is_served_and_flags_win() {
     let text = "root = 'dist'\nspa = true\nprecompressed = 'none'\n\
                 [[mount]]\nprefix = '/more'\npath = 'other'\n";
     let folder = folder(text, &[("other/a.txt", "a")]);
-    let server = serve(folder.path(), &[]);
+    let server = Running::by_file(folder.path(), &[]);
     // The root is beside the file, whatever the current directory is.
     assert_eq!(server.get("/", "").2, b"page");
     assert_eq!(server.get("/any/where", "").0, 200);
     assert_eq!(server.get("/more/a.txt", "").2, b"a");
     stop(server);
-    let server = serve(folder.path(), &["--spa=false"]);
+    let server = Running::by_file(folder.path(), &["--spa=false"]);
     assert_eq!(server.get("/any/where", "").0, 404);
     stop(server);
 }
@@ -196,31 +186,6 @@ fn what_is_printed_says_where_each_value_is_from_and_means_the_same() {
             .collect()
     };
     assert_eq!(plain(&printed), plain(&out));
-}
-
-#[test]
-fn what_no_server_does_is_refused_and_not_passed_over() {
-    let refused = |text: &str, part: &str| {
-        let folder = folder(text, &[("404.html", "gone")]);
-        let (code, _, said) = check(folder.path(), &[]);
-        assert!(code == 0 && said.contains(part), "{said}");
-        let path = folder.path().join("salver.toml");
-        let (code, _, said) = run(&["serve", "-c", path.to_str().unwrap()]);
-        assert_eq!((code, said.lines().count()), (2, 1), "{said}");
-        assert!(said.contains(part), "{said}");
-    };
-    let sites = "[[site]]\nroot = 'dist'\n[[site]]\nroot = 'dist'\nhosts = ['a.test']\n";
-    refused(sites, "salver.toml:3: a second site is not served");
-    refused("root = 'dist'\nhosts = ['a.test']\n", "hosts (");
-    refused(
-        "root = 'dist'\n[error-pages]\n404 = '404.html'\n",
-        "error-pages (",
-    );
-    refused("root = 'dist'\n[[rule]]\npath = '/x'\n", "rule (");
-    refused(
-        "root = 'dist'\nenv.variables = ['HOME']\n",
-        "env.variables (",
-    );
 }
 
 #[test]

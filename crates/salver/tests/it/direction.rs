@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 20] = [
+const MAY_USE: [(&str, &[&str]); 22] = [
     (
         "salver",
         &[
             "salver-server",
             "salver-access-log",
+            "salver-admin",
             "salver-assets",
             "salver-bench",
             "salver-config",
@@ -21,6 +22,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         "salver-server",
         &[
             "salver-access-log",
+            "salver-admin",
             "salver-assets",
             "salver-fields",
             "salver-forwarded",
@@ -35,6 +37,7 @@ const MAY_USE: [(&str, &[&str]); 20] = [
         "salver-assets",
         &[
             "salver-coalesce",
+            "salver-listing",
             "salver-os",
             "salver-rules",
             "salver-semantics",
@@ -51,7 +54,9 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     ("salver-coalesce", &[]),
     ("salver-rules", &["salver-semantics"]),
     ("salver-access-log", &["salver-semantics"]),
+    ("salver-admin", &["salver-semantics"]),
     ("salver-forwarded", &[]),
+    ("salver-listing", &["salver-semantics"]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),
     ("salver-test", &[]),

@@ -6,7 +6,7 @@ use salver::flags::{Cli, Command, command};
 use salver_config::Environment;
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 16] = [
     "7",
     "7s",
     "7MiB",
@@ -21,6 +21,8 @@ const VALUES: [&str; 14] = [
     "cloudflare",
     "auto",
     "always",
+    "on",
+    "avif",
 ];
 
 /// What is meant by these arguments of `serve` and these variables.

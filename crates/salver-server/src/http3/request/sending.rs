@@ -35,12 +35,12 @@ impl RequestTask {
     /// Sends the answer, all of it.
     pub(super) fn send(
         &mut self,
-        plan: ResponsePlan,
+        mut plan: ResponsePlan,
     ) -> impl Future<Output = Result<(), RequestFailure>> {
         let connection = Rc::clone(&self.connection);
-        let shared = &connection.shared;
+        let shared = Rc::clone(&self.shared);
         let account = &connection.seat.account;
-        let (plan, file) = shared.context.common.hold_open(account, plan);
+        let file = shared.context.common.hold_open(account, &mut plan);
         self.log_answer(&plan);
         self.stall_timer.renew();
         let mut head = Vec::with_capacity(HEAD);
@@ -48,7 +48,7 @@ impl RequestTask {
             &mut head,
             &plan,
             &shared.context.clock.date(),
-            shared.fields_of(plan.cache_state),
+            shared.fields_of(&plan),
         );
         // Without the plan, so that it is not kept as long as this takes.
         self.send_content(connection, head, plan.content, file)
@@ -56,7 +56,7 @@ impl RequestTask {
 
     /// Notes the answer for the access log.
     fn log_answer(&mut self, plan: &ResponsePlan) {
-        let Some(log) = &self.connection.log else {
+        let Some(log) = &self.log else {
             return;
         };
         let method = self.method.map_or("", Method::token);
@@ -96,14 +96,15 @@ impl RequestTask {
                 while sent.is_ok() && reading.left() > 0 {
                     self.prioritise();
                     self.wait_for_memory().await?;
-                    let disk = connection.disk();
+                    let shared = connection.shared();
+                    let disk = connection.disk(&shared);
                     let next = poll_fn(|cx| reading.poll_next(&disk, cx, PIECE, AHEAD));
                     sent = match next.await {
                         Ok(piece) => self.write(&mut [piece]).await,
                         Err(error) => Err(RequestFailure::Content(error)),
                     };
                 }
-                reading.end(&connection.disk());
+                reading.end(&connection.disk(&connection.shared()));
                 sent?;
                 length
             }
@@ -275,7 +276,7 @@ impl RequestTask {
         context: &Context<'_>,
         progress: impl Fn(&SharedConnection) -> u64,
     ) -> Poll<()> {
-        let shared = &self.connection.shared;
+        let shared = &self.shared;
         let rate = shared.context.common.settings.least_rate();
         let progress = || progress(&self.connection);
         if self.stall_timer.is_over(shared, context, &rate, progress) {

@@ -4,7 +4,6 @@ mod measuring;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use clap::Args;
 use salver_bench::error::BenchError;
@@ -12,6 +11,7 @@ use salver_bench::ui::{Settings, Ui};
 use salver_config::values::whole;
 
 use super::failure;
+use crate::browser;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::signal;
@@ -92,19 +92,8 @@ fn default_runs(state: Option<OsString>, home: Option<OsString>) -> Option<PathB
 /// stands in the terminal.
 fn open(url: &str) {
     let has = |name: &str| std::env::var_os(name).is_some_and(|value| value != *OsStr::new(""));
-    let opener = match cfg!(target_os = "macos") {
-        true => "open",
-        false if has("DISPLAY") || has("WAYLAND_DISPLAY") => "xdg-open",
-        false => return,
-    };
-    let mut command = Command::new(opener);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    if let Ok(mut child) = command.arg(url).spawn() {
-        // Some openers stay for as long as the browser does.
-        std::thread::spawn(move || child.wait());
+    if cfg!(target_os = "macos") || has("DISPLAY") || has("WAYLAND_DISPLAY") {
+        browser::open(url, drop);
     }
 }
 

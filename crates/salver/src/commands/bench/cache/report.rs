@@ -12,7 +12,7 @@ use salver_bench::report::{CACHED, Interval, PLAIN, Report, Row, Series, SpeedUp
 
 use super::Settings;
 use crate::failure::Failure;
-use crate::settings::size as size_for_people;
+use crate::size::size as size_for_people;
 
 /// More than one doubtful trial in so many, and a series is doubtful: as in the comparison.
 const DOUBTFUL_OF: usize = 10;

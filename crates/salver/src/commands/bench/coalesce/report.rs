@@ -11,7 +11,7 @@ use salver_bench::report::Interval;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::settings::size as size_for_people;
+use crate::size::size as size_for_people;
 
 /// Both ways. `--json` writes it as it is here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

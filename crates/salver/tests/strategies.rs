@@ -1,8 +1,18 @@
-//! `salver bench strategies`, as a person and as a program meet it.
+//! `salver bench strategies`, as a person and as a program meet it: it loads every core, so that it runs by itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod common;
 
 use std::path::Path;
 
-use crate::common::{PATIENCE, Running, check_one_line, run, salver};
+use common::{PATIENCE, Running, check_one_line, run, salver};
 use rustix::process::Signal;
 use salver_test::Schema;
 use serde_json::Value;
@@ -37,7 +47,7 @@ fn strict() -> Schema {
             _ => {}
         }
     }
-    let schema = include_str!("../../../../docs/bench-schema.json");
+    let schema = include_str!("../../../docs/bench-schema.json");
     let mut schema: Value = serde_json::from_str(schema).unwrap();
     close(&mut schema);
     schema["oneOf"] = serde_json::json!([{ "$ref": "#/$defs/strategies" }]);

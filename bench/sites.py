@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""What sites and rules cost: the configuration of each case, and the instructions per request in it.
+
+  bench/sites.py config CASE ROOT                  prints a salver.toml, for any measurement: bench/sites.py --help
+  bench/sites.py instructions --salver PROGRAM     counts by valgrind's callgrind, the kernel's not among them
+
+`one` is a site without hosts; `thousand` are 1,000 sites of the same root, of which requests are for the last; `rules`
+is one site with 100 rules that match every path and 100 that match none, `pages` one with an error page.
+
+CPU per request with the server pinned to one core and the client to another, cases in turns within a round:
+
+  for case in one thousand rules; do bench/sites.py config $case ROOT > $case.toml; done
+  salver bench compare ... # or any client that pins, a server for each: salver serve -c CASE.toml --port PORT
+"""
+
+import argparse
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import callgrind
+import process
+
+SITES = 1000
+RULES = 100
+CASES = ("one", "thousand", "rules", "pages")
+LENGTH = 1024
+
+
+def quoted(text):
+    """Text as TOML has it."""
+    return '"' + str(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def config(case, root):
+    """The text of a salver.toml for requests whose host is 127.0.0.1."""
+    site = f"[[site]]\nroot = {quoted(root)}\n"
+    if case == "thousand":
+        hosts = [[f"site-{number}.test", f"*.site-{number}.test"] for number in range(1, SITES)] + [["127.0.0.1"]]
+        return "".join(f"{site}hosts = [{', '.join(map(quoted, names))}]\n" for names in hosts)
+    if case == "rules":
+        matching = [f'[[site.rule]]\npath = "/**"\nset = {{ X-{number % 10} = "{number}" }}\n' for number in range(RULES)]
+        others = [f'[[site.rule]]\nfrom = "/other-{number}/:name"\nredirect = "/:name"\n' for number in range(RULES)]
+        return site + "".join(matching + others)
+    if case == "pages":
+        return site + 'error-pages = { 404 = "lost.html" }\n'
+    return site
+
+
+def instructions(salver, case, number):
+    """What each function of the server took in a run with so many requests."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        root = folder / "root"
+        root.mkdir()
+        (root / "file.txt").write_bytes(b"x" * LENGTH)
+        (root / "lost.html").write_bytes(b"lost")
+        (folder / "salver.toml").write_text(config(case, root), encoding="utf-8")
+        port = process.free_port()
+        command = ["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no",
+                   f"--callgrind-out-file={folder}/callgrind.out", salver, "serve", "-c", folder / "salver.toml",
+                   "--port", port, "--workers", "1", "--revalidate", "1h"]
+        with process.Server(case, command, folder, port, patience_seconds=120):
+            request = f"GET /file.txt HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+            callgrind.ask(port, [request], number)
+        return callgrind.self_costs((folder / "callgrind.out").read_text(errors="replace"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    written = commands.add_parser("config")
+    written.add_argument("case", choices=CASES)
+    written.add_argument("root", type=pathlib.Path)
+    counted = commands.add_parser("instructions")
+    counted.add_argument("--salver", required=True, type=pathlib.Path)
+    counted.add_argument("--requests", type=int, default=2000)
+    counted.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
+    options = parser.parse_args()
+    if options.command == "config":
+        sys.stdout.write(config(options.case, options.root.resolve()))
+        return
+    if not shutil.which("valgrind"):
+        sys.exit("valgrind is missing")
+    salver, first = options.salver.resolve(), None
+    for case in options.cases:
+        once = instructions(salver, case, options.requests)
+        twice = instructions(salver, case, 2 * options.requests)
+        total = sum(cost for _, cost in callgrind.difference(once, twice, options.requests))
+        first = first or total
+        print(f"{case:10}{total:8.0f} instructions per request, {total / first - 1:+.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod access;
+mod admin;
+pub mod exposition;
+mod families;
+pub mod metrics;
+mod page;
+mod process;
+mod query;
+mod status;
+mod subject;
+mod token;
+
+pub use admin::Admin;
+pub use exposition::Format;
+pub use process::Process;
+pub use status::{Cache, Certificate, Connections, Loader, Log, Loop, Requests, State, Status};
+pub use subject::{CachePage, CacheQuery, CachedEntry, CachedFile, Purge, Reloaded, Subject};
+pub use token::{Token, TokenError};

@@ -1,0 +1,89 @@
+//! The pool of the engines of several sites: one budget of memory and open files, and one set of counters.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::cache::bounded::BoundedCache;
+use crate::cache::content_memory::ContentMemory;
+use crate::cache::open_files::OpenFiles;
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::log::LogThrottle;
+use crate::resource::check_table::SiblingChecks;
+use crate::resource::entry::CacheEntry;
+use crate::source::digest::Digests;
+
+/// The state that engines share. Their entries are told apart by the number of the site in each key; open files and
+/// digests are of one version of a file, by its identity, whoever asks for it.
+#[derive(Debug)]
+pub(crate) struct EnginePool {
+    pub(crate) memory: BoundedCache<CacheEntry>,
+    pub(crate) open_files: OpenFiles,
+    pub(crate) digests: Digests,
+    pub(crate) checks: SiblingChecks,
+    pub(crate) counters: Counters,
+    /// The content that is in memory, kept by the cache or not.
+    pub(crate) contents: ContentMemory,
+    pub(crate) log: LogThrottle,
+    /// True while the cache is paused.
+    pub(crate) paused: AtomicBool,
+    pub(crate) epoch: Instant,
+    /// The bytes of the cache, and the number of files that may stay open.
+    budget: (usize, usize),
+    /// The number of engines that there have been.
+    sites: AtomicU32,
+    /// The number of their mounts.
+    mounts: AtomicUsize,
+    /// True if any of them keeps anything.
+    keeps: AtomicBool,
+}
+
+impl EnginePool {
+    /// A pool with the budgets of this configuration.
+    pub(crate) fn new(config: &Config, epoch: Instant) -> Self {
+        // One budget for both: what the digests may take is not the entries'.
+        let digests = Digests::within(config.cache_size);
+        let left = config.cache_size.saturating_sub(digests.weight());
+        EnginePool {
+            memory: BoundedCache::new(left),
+            open_files: OpenFiles::new(config.open_files),
+            digests,
+            checks: SiblingChecks::default(),
+            counters: Counters::default(),
+            contents: ContentMemory::default(),
+            log: LogThrottle::of(config.log_each),
+            paused: AtomicBool::new(false),
+            epoch,
+            budget: (config.cache_size, config.open_files),
+            sites: AtomicU32::new(0),
+            mounts: AtomicUsize::new(0),
+            keeps: AtomicBool::new(false),
+        }
+    }
+
+    /// The bytes of the cache, and the number of files that may stay open.
+    pub(crate) fn budget(&self) -> (usize, usize) {
+        self.budget
+    }
+
+    /// Adds an engine: gives the number of its site, and that of its first mount.
+    pub(crate) fn enter(&self, config: &Config) -> (u32, usize) {
+        if config.cache {
+            self.keeps.store(true, Ordering::Relaxed);
+        }
+        let mounts = self
+            .mounts
+            .fetch_add(config.mounts.len(), Ordering::Relaxed);
+        (self.sites.fetch_add(1, Ordering::Relaxed), mounts)
+    }
+
+    /// The number of mounts of all engines.
+    pub(crate) fn mounts(&self) -> usize {
+        self.mounts.load(Ordering::Relaxed)
+    }
+
+    /// True if any engine keeps anything in memory.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::Relaxed)
+    }
+}

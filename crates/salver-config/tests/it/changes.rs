@@ -1,0 +1,45 @@
+//! What has changed from one configuration to another, and the paths that one names.
+
+use std::path::Path;
+
+use crate::common::resolve;
+
+#[test]
+fn the_values_count_and_not_where_they_were_said() {
+    let text = "\n# a comment\nport = 81\nroot = \"site\"\n";
+    let before = resolve(&[], &[], Some("root = \"site\"\nport = 81\n")).unwrap();
+    let check = |words: &[&str], text: &str, expected: &[&str]| {
+        let now = resolve(words, &[], Some(text)).unwrap();
+        assert_eq!(now.changed_from(&before), expected, "{text}");
+    };
+    check(&[], text, &[]);
+    check(&["--port", "81"], "root = \"site\"\n", &[]);
+    check(&["--port", "82"], text, &["port"]);
+    check(
+        &[],
+        "port = 81\nroot = \"other\"\nspa = true\n",
+        &["root", "spa"],
+    );
+    let sites =
+        "port = 81\n[[site]]\nroot = \"site\"\n[[site]]\nroot = \"b\"\nhosts = [\"b.test\"]\n";
+    check(&[], sites, &["site"]);
+}
+
+#[test]
+fn paths_are_those_of_files_roots_and_mounts() {
+    let text = "root = \"site\"\n[tls]\ncertificate = \"a.pem\"\nkey = \"/keys/a.pem\"\n";
+    let found = resolve(&["--mount", "/m=/srv/m"], &[], Some(text)).unwrap();
+    let paths = found.paths();
+    for (key, path) in [
+        ("root", "/etc/salver/site"),
+        ("tls.certificate", "/etc/salver/a.pem"),
+        ("tls.key", "/keys/a.pem"),
+    ] {
+        assert!(
+            paths.contains(&(key, Path::new(path).to_owned())),
+            "{paths:?}"
+        );
+    }
+    assert!(paths.iter().any(|(_, path)| path == Path::new("/srv/m")));
+    assert!(paths.iter().all(|(_, path)| path.is_absolute()));
+}

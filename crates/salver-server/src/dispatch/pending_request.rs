@@ -1,0 +1,256 @@
+//! A request that waits for a load, a password's verdict or a handler: what it needs once its bytes have gone.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use salver_assets::rules::BasicAuth;
+use salver_assets::{
+    Access, Engine, EngineReply, Method, Now, Pending, Request, RequestDetails, RequestFields,
+    ResponsePlan, target_of,
+};
+use tokio::sync::oneshot;
+
+use crate::context::WorkerContext;
+use crate::handler::{self, Handler, Reply};
+use crate::memory_budget::Charge;
+use crate::passwords::Verdict;
+use crate::pending_limit::service_unavailable;
+use crate::seats::ClientKey;
+use crate::sites::ServedSite;
+
+/// The request in the form that handlers take; `None` if it has none.
+pub(super) type HandlerRequest = Option<http::Request<Bytes>>;
+
+/// The replies of the engine to one request after which it is given up: rules change no faster.
+const MOST_REPLIES: usize = 8;
+
+/// A request that waits for a load or a handler.
+pub(super) struct PendingRequest {
+    pub(super) shared: Rc<WorkerContext>,
+    pub(super) site: ServedSite,
+    pub(super) client: ClientKey,
+    pub(super) request: Request<'static>,
+    /// The details of the request, if rules may ask for them.
+    pub(super) details: Option<RequestDetails>,
+    /// The memory of the request.
+    #[expect(dead_code, reason = "counts while it lives")]
+    pub(super) charge: Charge,
+}
+
+impl PendingRequest {
+    /// The answer once this verdict on its password has come.
+    pub(super) async fn after_verdict(
+        mut self,
+        verdict: oneshot::Receiver<Access>,
+        http_request: Option<HandlerRequest>,
+    ) -> ResponsePlan {
+        // A thread that panicked gives none.
+        let access = verdict.await.unwrap_or(Access::Overloaded);
+        if let Some(details) = &mut self.details {
+            details.access = access;
+        }
+        let plan = self.ask_files(&self.with_details()).await;
+        self.or_ask(plan, http_request).await
+    }
+
+    /// The answer of the handler if there is one and the files have none, else `plan`.
+    pub(super) async fn or_ask(
+        self,
+        plan: ResponsePlan,
+        request: Option<HandlerRequest>,
+    ) -> ResponsePlan {
+        match request {
+            None => plan,
+            Some(http_request) => self.or_ask_handler(plan, http_request).await,
+        }
+    }
+
+    /// The request, with its details.
+    pub(super) fn with_details(&self) -> Request<'_> {
+        let request = &self.request;
+        Request {
+            method: request.method,
+            path: Cow::Borrowed(&request.path),
+            query: request.query.as_deref().map(Cow::Borrowed),
+            fields: request.fields.reborrow(),
+            details: self.details.as_ref(),
+        }
+    }
+
+    /// The answer of this guard, or of the files and the handler if it lets them answer.
+    pub(super) async fn ask_guard_first(
+        self,
+        guard: Handler,
+        http_request: HandlerRequest,
+    ) -> ResponsePlan {
+        if let Some(plan) = self.ask_handler(&guard, http_request.clone()).await {
+            return plan;
+        }
+        let plan = self.ask_files(&self.with_details()).await;
+        self.or_ask_handler(plan, http_request).await
+    }
+
+    /// The answer of the handler if the files have none, else `plan`, which is theirs.
+    pub(super) async fn or_ask_handler(
+        self,
+        plan: ResponsePlan,
+        http_request: HandlerRequest,
+    ) -> ResponsePlan {
+        let handlers = &self.shared.common.handlers;
+        let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
+            return plan;
+        };
+        self.ask_handler(handler, http_request)
+            .await
+            .unwrap_or(plan)
+    }
+
+    /// The answer of a handler; `None` if it lets the files answer.
+    async fn ask_handler(
+        &self,
+        handler: &Handler,
+        http_request: HandlerRequest,
+    ) -> Option<ResponsePlan> {
+        let Some(http_request) = http_request else {
+            let text =
+                "Bad Request: the target or the method has a form that no program here reads";
+            let plan = ResponsePlan::error(400, text, vec![]);
+            return Some(plan.for_method(self.request.method));
+        };
+        match handler::call(handler, http_request).await {
+            None => Some(self.handler_failed("a handler panicked")),
+            Some(Reply::Proceed) => None,
+            Some(Reply::Response(response)) => Some(match handler::response_plan(response) {
+                Some(plan) => plan.for_method(self.request.method),
+                None => self.handler_failed("a handler answered 1xx, which is no answer"),
+            }),
+            Some(Reply::File { path, fields }) => {
+                let mut request = Request {
+                    path: target_of(&path).into_bytes().into(),
+                    query: None,
+                    ..self.with_details()
+                };
+                if !is_get_or_head(&request) {
+                    // Conditions and ranges apply to the method's own result, not to the file.
+                    let accept_encoding = request.fields.accept_encoding.take();
+                    request.method = Method::Get;
+                    request.fields = RequestFields {
+                        accept_encoding,
+                        ..RequestFields::default()
+                    };
+                }
+                Some(handler::with_fields(
+                    self.ask_files(&request).await,
+                    &fields,
+                ))
+            }
+        }
+    }
+
+    /// The answer where a handler failed, which is logged.
+    fn handler_failed(&self, how: &str) -> ResponsePlan {
+        let common = &self.shared.common;
+        if common.log_limits.handlers_fail.permits(common.uptime()) {
+            tracing::error!("{how}: answering 500 (said at most once a minute)");
+        }
+        let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
+        plan.for_method(self.request.method)
+    }
+
+    /// The answer of the files.
+    async fn ask_files(&self, request: &Request<'_>) -> ResponsePlan {
+        let now = self.shared.clock.now();
+        let reply = ask_engine(&self.shared, &self.site.engine, request, now);
+        self.finish(request, reply).await
+    }
+
+    /// The answer of the files that begins with this reply.
+    pub(super) async fn finish(
+        &self,
+        request: &Request<'_>,
+        mut reply: EngineReply,
+    ) -> ResponsePlan {
+        let mut details = request.details.cloned();
+        for _ in 0..MOST_REPLIES {
+            reply = match reply {
+                EngineReply::Ready(plan) => return plan,
+                EngineReply::Pending(pending) => {
+                    let Some(_permit) = self.shared.common.pending_limit.begin(pending.mount())
+                    else {
+                        return too_many_pending().for_method(self.request.method);
+                    };
+                    let request = Request {
+                        details: details.as_ref(),
+                        ..request.clone()
+                    };
+                    self.wait(&request, pending).await
+                }
+                EngineReply::NeedAccess(users) => {
+                    let Some(details) = &mut details else { break };
+                    let now = self.shared.clock.now();
+                    details.access = match check(&self.shared, self.client, &users, details, now) {
+                        Verdict::Known(access) => access,
+                        Verdict::Pending(verdict) => verdict.await.unwrap_or(Access::Overloaded),
+                    };
+                    let request = Request {
+                        details: Some(details),
+                        ..request.clone()
+                    };
+                    let now = self.shared.clock.now();
+                    ask_engine(&self.shared, &self.site.engine, &request, now)
+                }
+                EngineReply::NeedDetails => break,
+            };
+        }
+        overtaken().for_method(self.request.method)
+    }
+
+    /// The reply of the engine once it is no longer pending.
+    pub(super) async fn wait(&self, request: &Request<'_>, pending: Pending) -> EngineReply {
+        let common = &*self.shared.common;
+        let clock = || self.shared.clock.now();
+        let hand_over = |load| common.loader.load(load);
+        let engine = &self.site.engine;
+        engine.wait(request, pending, clock, hand_over).await
+    }
+}
+
+#[inline]
+pub(super) fn ask_engine(
+    shared: &WorkerContext,
+    engine: &Engine,
+    request: &Request<'_>,
+    now: Now,
+) -> EngineReply {
+    engine.ask(request, now, |load| shared.common.loader.load(load))
+}
+
+/// The verdict on the password of a request.
+pub(super) fn check(
+    shared: &WorkerContext,
+    client: ClientKey,
+    users: &Arc<BasicAuth>,
+    details: &RequestDetails,
+    now: Now,
+) -> Verdict {
+    let passwords = &shared.common.passwords;
+    let authorization = details.field("authorization");
+    passwords.check(client, users, authorization, now.instant)
+}
+
+/// The answer where rules changed again and again while it was asked for.
+pub(super) fn overtaken() -> ResponsePlan {
+    service_unavailable("Service Unavailable: the rules are changing")
+}
+
+/// The answer where too many requests wait for one mount.
+pub(super) fn too_many_pending() -> ResponsePlan {
+    service_unavailable("Service Unavailable: too many wait for this")
+}
+
+/// True for the methods that read a file.
+pub(super) fn is_get_or_head(request: &Request<'_>) -> bool {
+    matches!(request.method, Method::Get | Method::Head)
+}

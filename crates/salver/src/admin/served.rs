@@ -1,0 +1,291 @@
+//! The server that the admin listener tells of.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use salver_admin::{
+    Cache, CachePage, CacheQuery, CachedEntry, CachedFile, Certificate, Connections, Loader, Log,
+    Purge, Reloaded, State, Subject,
+};
+use salver_assets::{CachedResource, Engine, RequestPath, ResourceKind};
+use salver_server::{AccessLog, Metrics, Monitor, ServerLoad, Sites, Stage};
+
+/// The seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
+
+/// The reading of the configuration, again: what has changed, or what is wrong.
+pub(crate) type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
+
+/// What a server serves by now, from its start or a reload to the next reload.
+#[derive(Default)]
+pub(crate) struct Current(Mutex<Generation>);
+
+#[derive(Clone, Default)]
+struct Generation {
+    /// The sites, each with its name. Their engines share one cache.
+    sites: Vec<(String, Engine)>,
+    /// The most bytes of that cache.
+    cache_size: usize,
+    log: Option<AccessLog>,
+}
+
+impl Current {
+    /// Notes what the server serves by from now on: its sites by their names, and the most bytes of their cache.
+    pub(crate) fn set(
+        &self,
+        (sites, names): (&Sites, Vec<String>),
+        cache_size: usize,
+        log: Option<AccessLog>,
+    ) {
+        let names = names.into_iter();
+        *self.hold() = Generation {
+            sites: names.zip(sites.engines().cloned()).collect(),
+            cache_size,
+            log,
+        };
+    }
+
+    fn get(&self) -> Generation {
+        self.hold().clone()
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Generation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generation {
+    /// One of the engines: what it says of the cache as a whole, it says of all sites.
+    fn first(&self) -> Option<&Engine> {
+        self.sites.first().map(|(_, engine)| engine)
+    }
+
+    /// Does this to the engine of each site; returns the number of entries that went.
+    fn purge(&self, purge: impl Fn(&Engine) -> usize) -> usize {
+        self.sites.iter().map(|(_, engine)| purge(engine)).sum()
+    }
+}
+
+/// The server that is told of.
+pub(crate) struct Served {
+    pub(crate) current: Arc<Current>,
+    pub(crate) monitor: Monitor,
+    pub(crate) metrics: Arc<Metrics>,
+    /// How the configuration is read again.
+    pub(crate) reload: Reload,
+}
+
+/// The place of an entry among those of all sites: the number of its site, and its key there.
+fn place(site: usize, key: &[u8]) -> Vec<u8> {
+    let site = u32::try_from(site).unwrap_or(u32::MAX);
+    [&site.to_be_bytes()[..], key].concat()
+}
+
+/// The site and the key of a [`place`].
+fn parts_of(place: &[u8]) -> Option<(usize, &[u8])> {
+    let (site, key) = place.split_first_chunk()?;
+    Some((usize::try_from(u32::from_be_bytes(*site)).ok()?, key))
+}
+
+impl Served {
+    fn load(&self) -> ServerLoad {
+        self.monitor.load()
+    }
+}
+
+impl Subject for Served {
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn state(&self) -> State {
+        match self.monitor.stage() {
+            Stage::Starting => State::Starting,
+            Stage::Serving => State::Ready,
+            Stage::Ending => State::Draining,
+        }
+    }
+
+    fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    fn cache(&self) -> Cache {
+        let current = self.current.get();
+        let Some(engine) = current.first() else {
+            return Cache::default();
+        };
+        let statistics = engine.statistics();
+        Cache {
+            paused: engine.is_paused(),
+            hits: statistics.hits,
+            misses: statistics.misses,
+            coalesced: statistics.coalesced,
+            loads: statistics.loads,
+            revalidations: statistics.revalidations,
+            evictions: statistics.evictions,
+            loaded_bytes: statistics.bytes_loaded,
+            entries: statistics.entries,
+            bytes: statistics.bytes,
+            most_bytes: count(current.cache_size),
+            open_files: statistics.open_files,
+        }
+    }
+
+    fn loader(&self) -> Loader {
+        let load = self.load();
+        Loader {
+            threads: count(load.loader_threads),
+            busy: count(load.loader_busy),
+            waiting: count(load.loader_waiting),
+        }
+    }
+
+    fn connections(&self) -> Connections {
+        let load = self.load();
+        Connections {
+            open: count(load.connections),
+            most: count(load.most_connections),
+            memory_bytes: load.connection_memory,
+            most_memory_bytes: load.most_connection_memory,
+        }
+    }
+
+    fn certificates(&self) -> Vec<Certificate> {
+        let now = seconds(SystemTime::now());
+        let certificates = self.monitor.certificates().into_iter();
+        let certificates = certificates.map(|expiry| {
+            let not_after = seconds(expiry.not_after);
+            Certificate {
+                names: expiry.names,
+                not_after: u64::try_from(not_after).unwrap_or(0),
+                days_left: (not_after - now).div_euclid(DAY),
+            }
+        });
+        certificates.collect()
+    }
+
+    fn log(&self) -> Option<Log> {
+        let statistics = self.current.get().log?.statistics();
+        Some(Log {
+            lines: statistics.lines,
+            dropped: statistics.dropped,
+        })
+    }
+
+    fn cached(&self, query: &CacheQuery) -> CachePage {
+        let current = self.current.get();
+        let after = query.after.as_deref().and_then(parts_of);
+        let (begins, mut after) = after.map_or((0, None), |(site, key)| (site, Some(key)));
+        let mut page = CachePage::default();
+        for (number, (site, engine)) in current.sites.iter().enumerate().skip(begins) {
+            let left = query.limit - page.entries.len();
+            if left == 0 {
+                page.has_more = true;
+                break;
+            }
+            let found = engine.cache_contents(&query.prefix, after.take(), left);
+            let entries = found.entries.into_iter();
+            let entries = entries.map(|entry| cached(number, site, entry));
+            page.entries.extend(entries);
+            page.has_more = found.has_more;
+            if found.has_more {
+                break;
+            }
+        }
+        page
+    }
+
+    fn purge(&self, what: &Purge) -> Result<u64, String> {
+        let current = self.current.get();
+        let (entries, said) = match what {
+            Purge::Path(path) => {
+                let parsed = parsed(path)?;
+                let entries = current.purge(|engine| engine.invalidate(&parsed));
+                (entries, shown(path))
+            }
+            Purge::Prefix(prefix) => {
+                let parsed = parsed(prefix)?;
+                let entries = current.purge(|engine| engine.invalidate_prefix(&parsed));
+                (entries, format!("all beneath {}", shown(prefix)))
+            }
+            Purge::All => (current.purge(Engine::clear), "everything".to_owned()),
+        };
+        tracing::info!("admin: {said} was purged from the cache, {entries} entries");
+        Ok(count(entries))
+    }
+
+    fn pause(&self, paused: bool) {
+        let current = self.current.get();
+        let Some(engine) = current.first() else {
+            return;
+        };
+        if paused {
+            engine.pause_cache();
+            tracing::info!("admin: the cache is paused");
+        } else {
+            engine.resume_cache();
+            tracing::info!("admin: the cache is used again");
+        }
+    }
+
+    fn reload(&self) -> Reloaded {
+        match (self.reload)() {
+            Ok(message) => Reloaded::Done(message),
+            Err(message) => Reloaded::Refused(message),
+        }
+    }
+}
+
+/// An entry of the site with this number and name.
+fn cached(number: usize, site: &str, entry: CachedResource) -> CachedEntry {
+    let files = entry.representations.iter().map(|of| CachedFile {
+        coding: of.coding.name(),
+        bytes: of.length,
+        in_memory: of.in_memory,
+    });
+    CachedEntry {
+        key: place(number, &entry.key),
+        site: site.to_owned(),
+        path: entry.path,
+        kind: kind(entry.kind),
+        bytes: count(entry.bytes),
+        files: files.collect(),
+    }
+}
+
+/// A path as somebody gave it, for the log.
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).escape_debug().to_string()
+}
+
+fn parsed(path: &[u8]) -> Result<RequestPath<'_>, String> {
+    let wrong = || {
+        format!(
+            "{:?} is no path: give one as in a URL, from / on",
+            shown(path)
+        )
+    };
+    RequestPath::parse(path).map_err(|_| wrong())
+}
+
+fn kind(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::File => "file",
+        ResourceKind::Directory => "directory",
+        ResourceKind::Nothing => "nothing",
+        ResourceKind::Redirect => "redirect",
+        ResourceKind::ByRequest => "request",
+        _ => "other",
+    }
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// The seconds since 1970.
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

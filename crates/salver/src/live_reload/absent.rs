@@ -1,0 +1,38 @@
+//! Live reload in a build without it: no setting asks for it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use salver_assets::{Config, DirectorySource, Source};
+use salver_config::Site;
+use salver_server::{BuildError, Server};
+
+use crate::failure::Failure;
+
+/// The path of the script in pages.
+pub(crate) const SCRIPT: &str = "/.salver/live-reload.js";
+
+/// The watch over files that are served; this build has none.
+#[derive(Debug)]
+pub(crate) struct LiveReload(std::convert::Infallible);
+
+impl LiveReload {
+    pub(crate) fn start(_: &[(String, PathBuf)], _: Duration) -> Result<Self, Failure> {
+        Err(Failure::Misused("this build has no live reload".to_owned()))
+    }
+
+    pub(crate) fn serve(&self, _: Server) -> Result<Server, BuildError> {
+        match self.0 {}
+    }
+
+    pub(crate) fn end(&self) {
+        match self.0 {}
+    }
+}
+
+pub(crate) fn adjust(_: &mut Config, _: &Site) {}
+
+pub(crate) fn source(source: DirectorySource, _: &Site) -> Arc<dyn Source> {
+    Arc::new(source)
+}

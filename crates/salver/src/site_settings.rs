@@ -1,0 +1,324 @@
+//! A site of a configuration to the settings of its engine, and what people are shown of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use salver_assets::rules::RuleSet;
+use salver_assets::source::Kind;
+use salver_assets::{Config, ContentCoding, DirectorySource, Mount, Symlinks};
+use salver_config::conventions::CleanUrls;
+use salver_config::values::{self, Coding, Spa};
+use salver_config::{Configuration, Origin, Server, Setting, Site};
+
+use crate::conventions::{alternatives, lists, with_conventions};
+use crate::failure::Failure;
+use crate::page_variables::add_variables;
+use crate::roots::{absolute, has_file, kind, neither, open};
+use crate::rules::rules;
+
+/// The settings of one site.
+#[derive(Debug)]
+pub struct SiteSettings {
+    /// Its hosts; none if it is for those that no other site has.
+    pub hosts: Vec<String>,
+    /// Its engine's.
+    pub engine: Config,
+    /// The time for which browsers shall use nothing but TLS with it.
+    pub hsts: Option<Duration>,
+    /// What is served where, for people; the root first.
+    pub shown: Vec<Shown>,
+    /// What a person should know although nothing is wrong, one line each.
+    pub warnings: Vec<String>,
+    /// True if it is one of several.
+    is_one_of_several: bool,
+    rules: Option<Arc<RuleSet>>,
+}
+
+/// A directory or a file and where it appears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The path of its URL.
+    pub prefix: String,
+    /// Where it lies, absolute.
+    pub path: PathBuf,
+    /// The index that stands for the directory itself, if there is one.
+    pub index: Option<String>,
+    /// The file that answers unknown paths.
+    pub fallback: Option<String>,
+    /// Whether what it holds may be kept in memory, if there is a cache.
+    pub cached: bool,
+}
+
+impl SiteSettings {
+    /// Checks a site against itself and against the file system.
+    ///
+    /// # Errors
+    /// The first thing that cannot work, and what to do.
+    pub(crate) fn new(
+        configuration: &Configuration,
+        site: &Site,
+        cache_max_file: u64,
+    ) -> Result<Self, Failure> {
+        let server = &configuration.server;
+        let mut engine = engine(server, site);
+        crate::live_reload::adjust(&mut engine, site);
+        engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
+        let mut settings = SiteSettings {
+            hosts: site.hosts.iter().map(ToString::to_string).collect(),
+            engine,
+            hsts: *site.hsts,
+            shown: Vec::new(),
+            warnings: Vec::new(),
+            is_one_of_several: configuration.sites.len() > 1,
+            rules: rules(site).map_err(|failures| first(failures, site))?,
+        };
+        if settings.is_one_of_several {
+            settings.engine.name = settings.label();
+        }
+        if site.trailing_slash.is_said() && *site.clean_urls == CleanUrls::Off {
+            settings.warnings.push(format!(
+                "{} does nothing without {}",
+                site.trailing_slash.name(),
+                site.clean_urls.name()
+            ));
+        }
+        settings.add_root(site)?;
+        for (mounts, is_cached) in [(&site.mount, true), (&site.mount_plain, false)] {
+            for mount in mounts.iter() {
+                let added = settings.add_mount(mount, is_cached, site);
+                added.map_err(|failure| of_mount(&mounts.name(), mount, failure))?;
+            }
+        }
+        let (mounts, warnings) = (&mut settings.engine.mounts, &mut settings.warnings);
+        let script = add_variables(mounts, warnings, site)?;
+        let script = script.map(|mount| settings.with_rules(mount));
+        settings.engine.mounts.extend(script);
+        Ok(settings)
+    }
+
+    /// The site as logs and metrics name it: its first host, `*` without any.
+    pub fn name(&self) -> &str {
+        self.hosts.first().map_or("*", String::as_str)
+    }
+
+    /// The site as messages name it.
+    pub fn label(&self) -> String {
+        match &*self.hosts {
+            [] => "other hosts".to_owned(),
+            [only] => only.clone(),
+            [first, ..] => format!("{first} ..."),
+        }
+    }
+
+    /// A failure of its engine.
+    pub(crate) fn failure(&self, text: &str) -> Failure {
+        let failure = Failure::Misused(text.to_owned());
+        match self.is_one_of_several {
+            true => failure.of(&self.label()),
+            false => failure,
+        }
+    }
+
+    fn add_root(&mut self, site: &Site) -> Result<(), Failure> {
+        let (path, source) = self
+            .open_root(site)
+            .map_err(|failure| of_file(&site.root, failure))?;
+        let fallback = match &*site.spa {
+            Spa::Off => None,
+            Spa::Index => self.engine.index.first().cloned(),
+            Spa::File(file) => Some(file.clone()),
+        };
+        if *site.root == Path::new(".") && !(site.mount.is_empty() && site.mount_plain.is_empty()) {
+            self.warnings.push(format!(
+                "besides what is mounted, / shows the current directory, {path:?}: give another PATH if \
+                 that is not meant"
+            ));
+        }
+        for page in site.error_pages.iter() {
+            if !has_file(&source, &page.file) {
+                self.warnings.push(format!(
+                    "{} is not in {path:?}: {} has a plain answer until it is",
+                    page.file, page.status
+                ));
+            }
+        }
+        self.add_tree(site, "/", path, source, fallback, true)
+    }
+
+    fn open_root(&self, site: &Site) -> Result<(PathBuf, DirectorySource), Failure> {
+        let path = absolute(&site.root)?;
+        let source = match kind(&path)? {
+            Kind::Directory => open(&self.engine, &path, links(site))?,
+            Kind::File => {
+                let name = path.file_name().unwrap_or_default();
+                return Err(Failure::Misused(format!(
+                    "{path:?} is a file: give a directory, and for this one file --mount /{}=FILE",
+                    name.display()
+                )));
+            }
+            Kind::Other => return Err(neither(&path)),
+        };
+        Ok((path, source))
+    }
+
+    fn add_mount(
+        &mut self,
+        mount: &values::Mount,
+        cached: bool,
+        site: &Site,
+    ) -> Result<(), Failure> {
+        let values::Mount { prefix, path } = mount;
+        let path = absolute(path)?;
+        match kind(&path)? {
+            Kind::Directory => {
+                let source = open(&self.engine, &path, links(site))?;
+                self.add_tree(site, prefix, path, source, None, cached)?;
+            }
+            Kind::File => {
+                let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                    return Err(neither(&path));
+                };
+                let Some(name) = name.to_str() else {
+                    return Err(Failure::Misused(format!(
+                        "{path:?} has a name that is not UTF-8: mount its directory instead"
+                    )));
+                };
+                // This one file was named by the person: if it is a link, it may lead anywhere.
+                let source = open(&self.engine, parent, Symlinks::Any)?;
+                let mount = Mount::file(prefix, Arc::new(source), name);
+                self.add(
+                    mount,
+                    Shown {
+                        prefix: prefix.clone(),
+                        path,
+                        index: None,
+                        fallback: None,
+                        cached,
+                    },
+                );
+            }
+            Kind::Other => return Err(neither(&path)),
+        }
+        Ok(())
+    }
+
+    /// Adds a tree and says what it will be like to visit it.
+    fn add_tree(
+        &mut self,
+        site: &Site,
+        prefix: &str,
+        path: PathBuf,
+        source: DirectorySource,
+        fallback: Option<String>,
+        cached: bool,
+    ) -> Result<(), Failure> {
+        let has = |name: &String| has_file(&source, name);
+        let index = self.engine.index.iter().find(|name| has(name)).cloned();
+        let slash = if prefix.ends_with('/') { "" } else { "/" };
+        if let Some(file) = fallback.as_ref().filter(|file| !has(file)) {
+            self.warnings.push(format!(
+                "{file} is not in {path:?}: unknown paths are answered 404 until it is"
+            ));
+        }
+        if index.is_none() && !lists(site) && fallback.as_ref().is_none_or(|file| !has(file)) {
+            let names = self.engine.index.join(" or ");
+            self.warnings.push(format!(
+                "{prefix}{slash} is answered 404: no {names} in {path:?}"
+            ));
+        }
+        let mut mount = with_conventions(prefix, source, site)?;
+        if let Some(file) = &fallback {
+            mount = mount.with_fallback(file);
+        }
+        let shown = Shown {
+            prefix: format!("{prefix}{slash}"),
+            path,
+            index,
+            fallback,
+            cached,
+        };
+        self.add(mount, shown);
+        Ok(())
+    }
+
+    /// The mount by the rules of the site.
+    pub(crate) fn with_rules(&self, mount: Mount) -> Mount {
+        match &self.rules {
+            Some(rules) => mount.with_rules(Arc::clone(rules)),
+            None => mount,
+        }
+    }
+
+    /// Adds a mount as it is shown.
+    fn add(&mut self, mount: Mount, shown: Shown) {
+        let mount = self.with_rules(mount);
+        self.engine.mounts.push(match shown.cached {
+            true => mount,
+            false => mount.without_cache(),
+        });
+        self.shown.push(shown);
+    }
+}
+
+/// A failure that says which mount it is of.
+fn of_mount(name: &str, mount: &values::Mount, failure: Failure) -> Failure {
+    let values::Mount { prefix, path } = mount;
+    let path = path.to_string_lossy();
+    failure.of(&format!("{name} {prefix}={}", path.escape_debug()))
+}
+
+/// A failure that says which line of a file it is of, if a file has the setting.
+fn of_file<T>(setting: &Setting<T>, failure: Failure) -> Failure {
+    match setting.origin() {
+        Origin::File(_) => failure.of(&setting.name()),
+        _ => failure,
+    }
+}
+
+/// Which links the engine follows.
+fn links(site: &Site) -> Symlinks {
+    match *site.symlinks {
+        values::Symlinks::None => Symlinks::None,
+        values::Symlinks::Beneath => Symlinks::Beneath,
+        values::Symlinks::Any => Symlinks::Any,
+    }
+}
+
+/// Which siblings the engine looks for.
+fn codings(site: &Site) -> Vec<ContentCoding> {
+    let coding = |coding: &Coding| match coding {
+        Coding::Brotli => ContentCoding::Brotli,
+        Coding::Zstd => ContentCoding::Zstd,
+        Coding::Gzip => ContentCoding::Gzip,
+    };
+    site.precompressed.0.iter().map(coding).collect()
+}
+
+/// The first of several failures, in one line that says how to hear of the others.
+fn first(failures: Vec<Failure>, site: &Site) -> Failure {
+    let more = failures.len().saturating_sub(1);
+    match failures.into_iter().next() {
+        Some(first) if more > 0 => first.and(more),
+        Some(first) => first,
+        None => Failure::Misused(format!("{} cannot be read", site.rules.name())),
+    }
+}
+
+fn engine(server: &Server, site: &Site) -> Config {
+    Config {
+        mounts: Vec::new(),
+        index: site.index.to_vec(),
+        precompressed: codings(site),
+        negotiate: alternatives(site),
+        cache_size: usize::try_from(*server.cache_size).unwrap_or(usize::MAX),
+        sendfile_from: *server.sendfile_from,
+        open_files: usize::try_from(*server.open_files).unwrap_or(usize::MAX),
+        cache: *site.cache,
+        coalesce: *server.coalesce,
+        revalidate: *server.revalidate,
+        dotfiles: *site.dotfiles,
+        log_each: *server.verbose,
+        ..Config::default()
+    }
+}

@@ -95,8 +95,8 @@ lint: ## Formatting and lints, as errors
 
 unit: ## Unit, property, integration and documentation tests, but for those that measure
 	$(BUILD)
-	RUST_TEST_THREADS=$(TEST_THREADS) \
-		$(CARGO) test --locked --workspace --lib --bins $(TOGETHER:%=--test %)
+	RUST_TEST_THREADS=$(TEST_THREADS) CARGO="$(CARGO)" \
+		scripts/side_by_side.py 3 --locked --workspace --lib --bins $(TOGETHER:%=--test %)
 	$(CARGO) test --locked --workspace --doc
 
 apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator, ways to send

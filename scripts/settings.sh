@@ -34,7 +34,7 @@ offered=$(bash -c '
 test "$offered" = --send-timeout
 
 python3 - crates/salver-config/tests/samples docs/salver.schema.json <<'EOF'
-import json, pathlib, sys, tomllib
+import json, pathlib, re, sys, tomllib
 from jsonschema import Draft202012Validator
 
 samples, schema = map(pathlib.Path, sys.argv[1:])
@@ -48,6 +48,17 @@ for path in sorted(samples.glob("*/*.toml")):
     is_right = path.parent.name == "right" or "# The schema does not tell." in text
     if is_right != (not errors):
         sys.exit(f"{path}: {errors or 'the schema finds nothing wrong'}")
+    count += 1
+for path in sorted(pathlib.Path("docs").glob("*.md")):
+    for text in re.findall(r"^```toml\n(.*?)^```", path.read_text(), re.M | re.S):
+        example = tomllib.loads(text)
+        # The documentation has manifests, too.
+        if "dependencies" not in example and (errors := list(validator.iter_errors(example))):
+            sys.exit(f"{path}: {errors[0].message} in\n{text}")
+        count += 1
+for rule in [{"pahts": "/"}, {"redirect": {"to": "/"}}, {"cors": {"origin": "*"}}, {"status": "301"}]:
+    if validator.is_valid({"rule": [rule]}):
+        sys.exit(f"the schema finds nothing wrong in the rule {rule}")
     count += 1
 print(f"{count} samples, each as it should be")
 EOF

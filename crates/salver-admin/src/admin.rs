@@ -208,8 +208,13 @@ impl Admin {
         let page = self.subject.cached(&CacheQuery {
             after,
             prefix: parameter(query, "prefix").unwrap_or_default(),
+            site: site(query),
             limit,
         });
+        let page = match page {
+            Ok(page) => page,
+            Err(fault) => return bad_request(&fault),
+        };
         let last = page.entries.last().filter(|_| page.has_more);
         let next = last.map(|last| hexadecimal(&last.key));
         let entries = page.entries.iter().map(|entry| {
@@ -238,13 +243,13 @@ impl Admin {
             let message = "Bad Request: say one of path=/…, prefix=/…/ and all";
             return text(StatusCode::BAD_REQUEST, message);
         };
-        match self.subject.purge(&what) {
+        match self.subject.purge(&what, site(query).as_deref()) {
             Ok(entries) => response(
                 StatusCode::OK,
                 JSON,
                 json!({ "purged": entries }).to_string(),
             ),
-            Err(fault) => text(StatusCode::BAD_REQUEST, &format!("Bad Request: {fault}")),
+            Err(fault) => bad_request(&fault),
         }
     }
 }
@@ -267,6 +272,16 @@ fn refused(refusal: Refusal) -> Response<Bytes> {
             response
         }
     }
+}
+
+/// The name of the site that a query is for; none if it is for all.
+fn site(query: Option<&str>) -> Option<String> {
+    let name = parameter(query, "site")?;
+    Some(String::from_utf8_lossy(&name).into_owned())
+}
+
+fn bad_request(fault: &str) -> Response<Bytes> {
+    text(StatusCode::BAD_REQUEST, &format!("Bad Request: {fault}"))
 }
 
 fn text(status: StatusCode, line: &str) -> Response<Bytes> {

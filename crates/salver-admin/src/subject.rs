@@ -26,12 +26,16 @@ pub trait Subject: Send + Sync {
     /// Its access log, if it has one.
     fn log(&self) -> Option<Log>;
     /// Some of what its cache holds.
-    fn cached(&self, query: &CacheQuery) -> CachePage;
-    /// Has what is cached looked at anew; returns the number of entries that went.
     ///
     /// # Errors
-    /// What is wrong with the path, for people.
-    fn purge(&self, what: &Purge) -> Result<u64, String>;
+    /// There is no such site, for people.
+    fn cached(&self, query: &CacheQuery) -> Result<CachePage, String>;
+    /// Has what is cached looked at anew, of the site with this name or of all; returns the number of entries that
+    /// went.
+    ///
+    /// # Errors
+    /// What is wrong with the path, or with the name of the site, for people.
+    fn purge(&self, what: &Purge, site: Option<&str>) -> Result<u64, String>;
     /// Uses the cache no longer, or again.
     fn pause(&self, paused: bool);
     /// Reads the configuration again.
@@ -67,6 +71,8 @@ pub struct CacheQuery {
     pub after: Option<Vec<u8>>,
     /// What the paths begin with.
     pub prefix: Vec<u8>,
+    /// The name of the site that they are of; none for all sites.
+    pub site: Option<String>,
     /// The most entries.
     pub limit: usize,
 }

@@ -10,8 +10,8 @@ use crate::table::table;
 /// Text with a variable in it, which may be anything once that is put in.
 const VARIABLE: &str = r"\$\{";
 
-/// The schema, draft 2020-12, as text with a line end.
-pub fn schema() -> String {
+/// The schema, draft 2020-12, as text with a line end, with that of one rule in it.
+pub fn schema(rule: &Json) -> String {
     let all = || table().iter().filter(|entry| !entry.row.key.is_empty());
     let mut properties = Map::new();
     for entry in all() {
@@ -34,6 +34,7 @@ pub fn schema() -> String {
             json!("https://json-schema.org/draft/2020-12/schema"),
         );
         schema.insert("title".to_owned(), json!("salver.toml"));
+        schema.insert("$defs".to_owned(), json!({ "rule": rule }));
         schema.insert(
             "description".to_owned(),
             json!("The settings of `salver serve`"),
@@ -151,6 +152,7 @@ fn single(shape: &Shape) -> Json {
             "propertyNames": { "pattern": "^[45][0-9][0-9]$" },
             "additionalProperties": { "type": "string", "minLength": 1 },
         }),
-        Shape::Tables => json!({ "type": "array", "items": { "type": "object" } }),
+        // The one kind of tables that others read.
+        Shape::Tables => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
     }
 }

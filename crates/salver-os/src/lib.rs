@@ -26,7 +26,7 @@ pub use privileges::{ProcessUser, forbid_new_privileges};
 pub use residency::{Residency, read_resident, residency};
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};
 pub use transfer::{acknowledged, send_file, send_more};
-pub use unix_socket::listen_unix;
+pub use unix_socket::{is_abandoned, listen_unix};
 pub use writers::{Writers, writers};
 
 /// The patience of a caller: whether a call may wait for a disk, a network file system or a lock.

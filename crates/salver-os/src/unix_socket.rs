@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -36,15 +36,23 @@ pub fn listen_unix(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// True if there is a socket at the path that nobody listens on.
-fn is_abandoned(path: &Path) -> bool {
+/// True if there is a socket at the path that nobody listens on, in this process or another.
+pub fn is_abandoned(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    is_socket && UnixStream::connect(path).is_err_and(|error| refused(&error))
+    let connect = || {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        // A queue that is full is somebody's.
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::unix(path)?)
+    };
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && connect().is_err_and(refused)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]
@@ -56,7 +64,9 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let taken = listen_unix(&path).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        assert!(!is_abandoned(&path));
         drop(first);
+        assert!(is_abandoned(&path));
         let _second = listen_unix(&path).unwrap();
         assert!(UnixStream::connect(&path).is_ok());
         let file = folder.path().join("file");

@@ -1,26 +1,6 @@
 //! `[[site.rule]]`: a rule as TOML has it.
 //!
-//! | key | value |
-//! | --- | --- |
-//! | `path` | glob: `/assets/**`, `*.html` |
-//! | `from` | pattern with placeholders: `/blog/:slug`, `/old/*`; instead of `path` |
-//! | `scheme` | `http` or `https` |
-//! | `host` | list: `example.org`, `*.example.org`, `:name.example.org` |
-//! | `method` | list: `GET` |
-//! | `query` | table: parameter = value, `:placeholder`, `true` (is there) or `false` (is not) |
-//! | `field` | table: request field = value, `true` or `false`; `field-contains`: field = text |
-//! | `coding` | list: `br`, `zstd`, `gzip`, `identity`; of what is sent |
-//! | `set`, `append` | tables: response field = value |
-//! | `remove` | list of response fields |
-//! | `cache-control` | value |
-//! | `cors` | `true`, or table: `origins`, `methods`, `fields`, `expose`, `max-age` (seconds), `credentials` |
-//! | `security` | `true`, or table: `content-security-policy`, `referrer-policy`, `permissions-policy` (a value, or `false`), `nosniff`, `framing` (`deny`, `same-origin`, `any`) |
-//! | `disposition` | `inline` or `attachment`; `filename` for its name |
-//! | `error-page` | table: status = path |
-//! | `basic-auth` | table: `realm`, `users` (name = hash) |
-//! | `redirect` | target; `status` (default 301), `keep-query` (default `true`), `if-missing` (default `false`) |
-//! | `rewrite` | path, or list of which the first file is served; `status` (default 200), `if-missing` (default `true`) |
-//! | `deny` | status, or `true` for 403 |
+//! Its keys are the fields of [`RuleToml`], in kebab-case.
 
 mod render;
 
@@ -39,65 +19,91 @@ use crate::rule::{
 };
 use crate::security::{Framing, Security};
 
-/// A rule as TOML has it; the keys are in the table of the module.
+/// A rule as TOML has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-#[allow(missing_docs)] // The table above says what each key means.
 pub struct RuleToml {
+    /// A glob of paths: `/assets/**`, `*.html`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// A pattern of paths with placeholders, instead of `path`: `/blog/:slug`, `/old/*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The scheme: `http` or `https`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeToml>,
+    /// Hosts: `example.org`, `*.example.org`, `:name.example.org`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<String>,
+    /// Methods: `GET`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub method: Vec<String>,
+    /// Content codings of what is sent: `br`, `zstd`, `gzip`, `identity`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub coding: Vec<String>,
+    /// Response fields to leave out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
+    /// The value of Cache-Control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<String>,
+    /// The kind of Content-Disposition: `inline` or `attachment`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disposition: Option<DispositionToml>,
+    /// The name that an attachment is saved by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
+    /// The target of a redirect: a path or a URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
+    /// The path to serve instead, or a list of which the first file is served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<OneOrMore>,
+    /// The status of a redirect (default 301) or a rewrite (default 200).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// True if a redirect keeps the query (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_query: Option<bool>,
+    /// True if a redirect (default `false`) or a rewrite (default `true`) is only for paths at which there is no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_missing: Option<bool>,
+    /// The status by which requests are refused, or `true` for 403.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<Switch<u16>>,
+    /// Query parameters: each with a value, a `:placeholder`, `true` (is there) or `false` (is not).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub query: BTreeMap<String, Switch<String>>,
+    /// Request fields: each with a value, `true` (is there) or `false` (is not).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub field: BTreeMap<String, Switch<String>>,
+    /// Request fields, each with a text in its value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub field_contains: BTreeMap<String, String>,
+    /// Response fields to set, each with a value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
+    /// Response fields to add, each with a value or several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub append: BTreeMap<String, OneOrMore>,
+    /// Pages for answers without content: a status, and the path of its page.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub error_page: BTreeMap<String, String>,
+    /// Cross-origin requests: `true` for those of any origin, or a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cors: Option<Switch<CorsToml>>,
+    /// Fields for security: `true` for the usual ones, or a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Switch<SecurityToml>>,
+    /// The people who may see it, by password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basic_auth: Option<BasicAuthToml>,
 }
 
 /// A scheme, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum SchemeToml {
@@ -107,6 +113,7 @@ pub enum SchemeToml {
 
 /// A kind of Content-Disposition, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum DispositionToml {
@@ -116,6 +123,7 @@ pub enum DispositionToml {
 
 /// One text, or a list of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[allow(missing_docs)]
 pub enum OneOrMore {
@@ -125,6 +133,7 @@ pub enum OneOrMore {
 
 /// `true`, `false` or a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[allow(missing_docs)]
 pub enum Switch<T> {
@@ -134,41 +143,53 @@ pub enum Switch<T> {
 
 /// `cors`: what is left out is as [`Cors`] has it by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-#[allow(missing_docs)]
 pub struct CorsToml {
+    /// The origins that may read answers (default any).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origins: Option<Vec<String>>,
+    /// The methods that a preflight allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<String>>,
+    /// The request fields that a preflight allows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    /// The response fields that a script may read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expose: Vec<String>,
+    /// The seconds for which a preflight holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<u32>,
+    /// True if credentials may be sent.
     pub credentials: bool,
 }
 
 /// `security`: what is left out is as [`Security`] has it by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-#[allow(missing_docs)]
 pub struct SecurityToml {
+    /// The Content-Security-Policy; `false` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_security_policy: Option<Switch<String>>,
+    /// True if types are not guessed (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nosniff: Option<bool>,
+    /// The Referrer-Policy; `false` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub referrer_policy: Option<Switch<String>>,
+    /// The Permissions-Policy; `false` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions_policy: Option<Switch<String>>,
+    /// The pages that may frame it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framing: Option<FramingToml>,
 }
 
 /// A kind of framing, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum FramingToml {
@@ -179,10 +200,12 @@ pub enum FramingToml {
 
 /// `basic-auth`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub struct BasicAuthToml {
+    /// The name of what is protected, which a browser shows.
     pub realm: String,
+    /// The names of people, each with the hash of its password.
     pub users: BTreeMap<String, String>,
 }
 

@@ -3,12 +3,15 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 /// The sockets that a server takes over instead of binding its own: each for an address of its settings.
 #[derive(Debug, Default)]
 pub struct InheritedSockets {
     listeners: Vec<(SocketAddr, TcpListener)>,
     datagrams: Vec<(SocketAddr, UdpSocket)>,
+    unix: Vec<(PathBuf, UnixListener)>,
     datagrams_are_awaited: bool,
 }
 
@@ -21,6 +24,11 @@ impl InheritedSockets {
     /// Adds a socket for HTTP/3 at this address of the settings, which has TLS. An address may have several.
     pub fn add_datagrams(&mut self, address: SocketAddr, socket: UdpSocket) {
         self.datagrams.push((address, socket));
+    }
+
+    /// Adds a listener for this path of the settings' Unix sockets.
+    pub fn add_unix(&mut self, path: PathBuf, listener: UnixListener) {
+        self.unix.push((path, listener));
     }
 
     /// Has the sockets for HTTP/3 left alone until [`Handle::take_datagrams`](crate::Handle::take_datagrams): the
@@ -40,16 +48,26 @@ impl InheritedSockets {
         all
     }
 
-    /// Takes the listeners for these addresses of another server's settings; where any port does, there are none.
+    /// Takes the listeners for these addresses and paths of another server's settings; where any port does, there are
+    /// none.
     #[must_use]
-    pub fn split_off(&mut self, addresses: &[SocketAddr]) -> InheritedSockets {
+    pub fn split_off(&mut self, addresses: &[SocketAddr], paths: &[PathBuf]) -> InheritedSockets {
         let is_one = |(address, _): &mut (SocketAddr, TcpListener)| {
             address.port() != 0 && addresses.contains(address)
         };
         InheritedSockets {
             listeners: self.listeners.extract_if(.., is_one).collect(),
+            unix: (self.unix.extract_if(.., |(path, _)| paths.contains(path))).collect(),
             ..InheritedSockets::default()
         }
+    }
+
+    /// The listener at a path; `None` if there is none.
+    pub(crate) fn take_unix(&mut self, path: &Path) -> io::Result<Option<UnixListener>> {
+        let taken = self.unix.iter().position(|(of, _)| of == path);
+        let taken = taken.map(|at| self.unix.swap_remove(at).1);
+        taken.iter().try_for_each(|one| one.set_nonblocking(true))?;
+        Ok(taken)
     }
 
     pub(crate) fn datagrams_are_awaited(&self) -> bool {

@@ -10,6 +10,8 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -94,6 +96,8 @@ pub struct ServerSockets {
     pub listeners: Vec<(SocketAddr, TcpListener)>,
     /// The sockets for HTTP/3.
     pub datagrams: Vec<(SocketAddr, UdpSocket)>,
+    /// The Unix sockets, by their paths.
+    pub unix: Vec<(PathBuf, UnixListener)>,
 }
 
 /// A server that runs.
@@ -236,8 +240,10 @@ impl RunningServer {
         for WorkerSockets {
             listeners,
             datagrams,
+            unix,
         } in of_workers
         {
+            all.unix.extend(unix);
             let listeners = listeners.into_iter();
             let with_address = |(id, socket)| Some((configured(id)?, socket));
             all.listeners.extend(listeners.filter_map(with_address));

@@ -105,7 +105,7 @@ impl Server {
         limit_descriptors(sites.first(), &mut settings);
         settings.workers = settings.workers.max(1);
         let (listeners, quic) = bind_all(&settings, &mut inherited)?;
-        let unix = UnixSocket::bind_all(&settings.unix_sockets)?;
+        let unix = UnixSocket::bind_all(&settings.unix_sockets, &mut inherited)?;
         let handle = Handle::new();
         Ok(Server {
             sites,

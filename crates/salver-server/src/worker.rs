@@ -334,9 +334,12 @@ impl Worker {
             Ok((accepting.id, StdListener::from(socket)))
         };
         let listeners = self.accepting.iter().map(duplicate);
+        let unix = self.unix.iter();
+        let unix = unix.map(|accepting| accepting.socket.duplicate());
         Ok(WorkerSockets {
             listeners: listeners.collect::<io::Result<_>>()?,
             datagrams: self.http3.sockets()?,
+            unix: unix.collect::<io::Result<_>>()?,
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -29,6 +31,7 @@ pub(crate) struct NextGeneration {
 pub(crate) struct WorkerSockets {
     pub(crate) listeners: Vec<(ListenerId, TcpListener)>,
     pub(crate) datagrams: Vec<(ListenerId, UdpSocket)>,
+    pub(crate) unix: Vec<(PathBuf, UnixListener)>,
 }
 
 /// A message to a worker. What can fail is prepared by all workers before any of them changes.

@@ -4,11 +4,9 @@ pub(crate) mod client;
 mod served;
 mod settings;
 
-use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::net::SocketAddr;
+use std::os::unix::fs::chown;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use salver_admin::Admin;
-use salver_server::{Handle, InheritedSockets, Server};
+use salver_server::{Handle, InheritedSockets, Server, ServerSockets};
 
 pub(crate) use served::{Current, Reload, Served};
 pub(crate) use settings::{AdminSettings, admin_settings};
@@ -39,7 +37,8 @@ pub(crate) struct BoundAdmin {
 }
 
 impl BoundAdmin {
-    /// Binds its addresses, but for those that the process before has `given`. A Unix socket of that one is replaced.
+    /// Binds its addresses, but for those that the process before has `given`. With `owner` its Unix socket is that
+    /// user's and group's from now on.
     ///
     /// # Errors
     /// One of them cannot be listened on.
@@ -47,11 +46,8 @@ impl BoundAdmin {
         settings: &AdminSettings,
         served: Served,
         given: InheritedSockets,
-        is_upgrade: bool,
+        owner: Option<(u32, u32)>,
     ) -> Result<Self, Failure> {
-        if let Some(path) = settings.socket.as_ref().filter(|_| is_upgrade) {
-            remove_socket(path);
-        }
         let admin = Admin::new(Arc::new(served), settings.token.clone());
         let admin = Arc::new(admin);
         let of_server = salver_server::Settings {
@@ -74,6 +70,12 @@ impl BoundAdmin {
             .guard("/", move |request| respond(Arc::clone(&admin), request))
             .build();
         let server = server.map_err(|error| Failure::Failed(error.to_string()))?;
+        if let (Some(path), Some((user, group))) = (&settings.socket, owner) {
+            let changed = chown(path, Some(user), Some(group));
+            changed.map_err(|error| {
+                Failure::Failed(format!("{path:?} cannot be given to the user: {error}"))
+            })?;
+        }
         Ok(BoundAdmin {
             server,
             settings: settings.clone(),
@@ -137,28 +139,19 @@ impl RunningAdmin {
         &self.places
     }
 
-    /// Its sockets over TCP, for the process that replaces this one. Where any port does, that takes another.
+    /// Its sockets, for the process that replaces this one. Where any port does, that takes another.
     ///
     /// # Errors
     /// There are too few descriptors.
-    pub(crate) fn sockets(&self) -> io::Result<Vec<(SocketAddr, TcpListener)>> {
-        let mut listeners = self.handle.sockets()?.listeners;
-        listeners.retain(|(address, _)| address.port() != 0);
-        Ok(listeners)
+    pub(crate) fn sockets(&self) -> io::Result<ServerSockets> {
+        let mut sockets = self.handle.sockets()?;
+        sockets.listeners.retain(|(address, _)| address.port() != 0);
+        Ok(sockets)
     }
 
     /// Leaves its addresses to the process that replaces this one.
     pub(crate) fn hand_over(&self) {
         self.handle.hand_over();
-    }
-}
-
-/// Removes the socket of a process that is being replaced, which listens until then.
-fn remove_socket(path: &Path) {
-    let found = fs::symlink_metadata(path);
-    if found.is_ok_and(|found| found.file_type().is_socket()) {
-        // If it cannot be removed, binding says why.
-        let _ = fs::remove_file(path);
     }
 }
 

@@ -34,6 +34,7 @@ pub mod signal;
 mod site_settings;
 mod size;
 #[cfg(feature = "tls")]
+mod statistics;
 mod tls_settings;
 pub mod values;
 

@@ -191,7 +191,8 @@ impl Running {
         let mut sockets = self.handle.sockets().map_err(|error| error.to_string())?;
         if let Some(admin) = &self.admin {
             let more = admin.sockets().map_err(|error| error.to_string())?;
-            sockets.listeners.extend(more);
+            sockets.listeners.extend(more.listeners);
+            sockets.unix.extend(more.unix);
         }
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
         let (program, workers) = (self.program.clone(), self.settings.server.workers);

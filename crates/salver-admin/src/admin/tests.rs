@@ -58,7 +58,7 @@ impl Subject for Noted {
     fn log(&self) -> Option<Log> {
         Some(Log::default())
     }
-    fn cached(&self, query: &CacheQuery) -> CachePage {
+    fn cached(&self, query: &CacheQuery) -> Result<CachePage, String> {
         self.note(format!("{query:?}"));
         let entry = CachedEntry {
             key: b"/<b>\0x".to_vec(),
@@ -72,13 +72,16 @@ impl Subject for Noted {
                 in_memory: true,
             }],
         };
-        CachePage {
+        Ok(CachePage {
             entries: vec![entry],
             has_more: true,
-        }
+        })
     }
-    fn purge(&self, what: &Purge) -> Result<u64, String> {
-        self.note(format!("{what:?}"));
+    fn purge(&self, what: &Purge, site: Option<&str>) -> Result<u64, String> {
+        self.note(match site {
+            None => format!("{what:?}"),
+            Some(site) => format!("{what:?} of {site}"),
+        });
         match what {
             Purge::Path(path) if path.is_empty() => Err("no path".to_owned()),
             _ => Ok(2),
@@ -158,6 +161,13 @@ fn what_is_done_and_told() {
     let prefix = format!("{:?}", Purge::Prefix(b"/x/".to_vec()));
     check("POST", "/cache/purge?prefix=/x/", 200, "2", Some(&prefix));
     check("POST", "/cache/purge?all", 200, "2", Some("All"));
+    check(
+        "POST",
+        "/cache/purge?all&site=%2A",
+        200,
+        "2",
+        Some("All of *"),
+    );
     check("POST", "/cache/purge", 400, "say one of", None);
     check("POST", "/cache/purge?all&path=/", 400, "say one of", None);
     check(
@@ -171,6 +181,7 @@ fn what_is_done_and_told() {
         let query = CacheQuery {
             after: after.map(<[u8]>::to_vec),
             prefix: prefix.to_vec(),
+            site: None,
             limit,
         };
         format!("{query:?}")

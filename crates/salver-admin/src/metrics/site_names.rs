@@ -1,37 +1,54 @@
 //! The names of sites, by numbers that requests carry instead of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The names of the sites of a process. A number stands for its name as long as the process lives, whatever sites a
 /// reload brings: requests that it goes by may end later.
 #[derive(Debug)]
-pub struct SiteNames(Mutex<Vec<Arc<str>>>);
+pub struct SiteNames(Mutex<Names>);
+
+#[derive(Debug)]
+struct Names {
+    /// Each at its number.
+    all: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u16>,
+}
 
 impl Default for SiteNames {
     /// The name 0 is empty: that of a site alone, and of a request that is for none.
     fn default() -> Self {
-        SiteNames(Mutex::new(vec![Arc::default()]))
+        let empty = Arc::<str>::default();
+        SiteNames(Mutex::new(Names {
+            all: vec![Arc::clone(&empty)],
+            numbers: [(empty, 0)].into(),
+        }))
     }
 }
 
 impl SiteNames {
     /// The number of a name; 0 if there are too many.
     pub fn number(&self, name: &str) -> u16 {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = names.iter().position(|known| **known == *name);
-        let Ok(number) = u16::try_from(known.unwrap_or(names.len())) else {
+        let mut names = self.hold();
+        if let Some(known) = names.numbers.get(name) {
+            return *known;
+        }
+        let Ok(number) = u16::try_from(names.all.len()) else {
             return 0;
         };
-        if known.is_none() {
-            names.push(name.into());
-        }
+        let name = Arc::<str>::from(name);
+        names.all.push(Arc::clone(&name));
+        names.numbers.insert(name, number);
         number
     }
 
     /// All names so far, each at its number.
     pub fn all(&self) -> Vec<Arc<str>> {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        names.clone()
+        self.hold().all.clone()
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Names> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

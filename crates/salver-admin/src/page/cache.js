@@ -117,7 +117,8 @@ export class CacheList {
   add(body, entry) {
     const row = body.insertRow();
     const name = document.createElement("bdi");
-    name.textContent = readable(entry.path);
+    const shown = entry.site + readable(entry.path);
+    name.textContent = shown;
     cell(row, "", "path").append(name);
     cell(row, KINDS[entry.kind] ?? entry.kind);
     cell(row, bytes(entry.bytes), "number");
@@ -126,8 +127,9 @@ export class CacheList {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Purge";
-    button.setAttribute("aria-label", `Purge ${readable(entry.path)}`);
-    button.addEventListener("click", () => this.purge(`path=${encodeURIComponent(entry.path)}`));
+    button.setAttribute("aria-label", `Purge ${shown}`);
+    const site = entry.site === "" ? "" : `&site=${encodeURIComponent(entry.site)}`;
+    button.addEventListener("click", () => this.purge(`path=${encodeURIComponent(entry.path)}${site}`));
     row.insertCell().append(button);
   }
 }

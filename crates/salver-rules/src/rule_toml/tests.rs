@@ -1,3 +1,6 @@
+use std::fs;
+use std::path::Path;
+
 use serde::Deserialize;
 
 use super::*;
@@ -183,4 +186,26 @@ fn a_hash_is_not_shown() {
     let rule: RuleToml =
         toml::from_str("basic-auth = { realm = \"r\", users = { alice = \"secret\" } }").unwrap();
     assert!(!format!("{rule:?}").contains("secret"));
+}
+
+/// The schema of a rule is what `docs/` has, from which salver-config makes that of the whole file.
+/// `SALVER_REWRITE=1` writes it anew.
+#[test]
+fn the_schema_is_that_of_the_keys() {
+    let mut settings = schemars::generate::SchemaSettings::draft2020_12();
+    // Within another schema, where a reference would lead elsewhere.
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<RuleToml>();
+    schema.remove("title");
+    let text = format!("{:#}\n", schema.as_value());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rule.schema.json");
+    if std::env::var_os("SALVER_REWRITE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == text,
+        "docs/rule.schema.json is another: SALVER_REWRITE=1 cargo test -p salver-rules writes it anew"
+    );
 }

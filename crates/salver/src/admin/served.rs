@@ -60,9 +60,24 @@ impl Generation {
         self.sites.first().map(|(_, engine)| engine)
     }
 
-    /// Does this to the engine of each site; returns the number of entries that went.
-    fn purge(&self, purge: impl Fn(&Engine) -> usize) -> usize {
-        self.sites.iter().map(|(_, engine)| purge(engine)).sum()
+    /// The engines of the sites with this name, or of all; each with the number of its site and its name.
+    ///
+    /// # Errors
+    /// There is no site of this name, for people.
+    fn engines(
+        &self,
+        site: Option<&str>,
+    ) -> Result<impl Iterator<Item = (usize, &str, &Engine)> + Clone, String> {
+        let is_one = move |name: &str| site.is_none_or(|site| site.eq_ignore_ascii_case(name));
+        let all = self.sites.iter().enumerate();
+        let all = all.map(|(number, (name, engine))| (number, &**name, engine));
+        let found = all.filter(move |(_, name, _)| is_one(name));
+        match (site, found.clone().next()) {
+            (Some(site), None) => Err(format!(
+                "{site:?} is no site: give the first of its hosts, or * for that of all others"
+            )),
+            _ => Ok(found),
+        }
     }
 }
 
@@ -173,18 +188,21 @@ impl Subject for Served {
         })
     }
 
-    fn cached(&self, query: &CacheQuery) -> CachePage {
+    fn cached(&self, query: &CacheQuery) -> Result<CachePage, String> {
         let current = self.current.get();
+        let engines = current.engines(query.site.as_deref())?;
         let after = query.after.as_deref().and_then(parts_of);
         let (begins, mut after) = after.map_or((0, None), |(site, key)| (site, Some(key)));
         let mut page = CachePage::default();
-        for (number, (site, engine)) in current.sites.iter().enumerate().skip(begins) {
+        for (number, site, engine) in engines.filter(|(number, ..)| *number >= begins) {
+            // The key is of the first alone, which may be gone.
+            let after = after.take().filter(|_| number == begins);
             let left = query.limit - page.entries.len();
             if left == 0 {
                 page.has_more = true;
                 break;
             }
-            let found = engine.cache_contents(&query.prefix, after.take(), left);
+            let found = engine.cache_contents(&query.prefix, after, left);
             let entries = found.entries.into_iter();
             let entries = entries.map(|entry| cached(number, site, entry));
             page.entries.extend(entries);
@@ -193,25 +211,29 @@ impl Subject for Served {
                 break;
             }
         }
-        page
+        Ok(page)
     }
 
-    fn purge(&self, what: &Purge) -> Result<u64, String> {
+    fn purge(&self, what: &Purge, site: Option<&str>) -> Result<u64, String> {
         let current = self.current.get();
+        let engines = current.engines(site)?.map(|(_, _, engine)| engine);
         let (entries, said) = match what {
             Purge::Path(path) => {
                 let parsed = parsed(path)?;
-                let entries = current.purge(|engine| engine.invalidate(&parsed));
+                let entries = engines.map(|engine| engine.invalidate(&parsed)).sum();
                 (entries, shown(path))
             }
             Purge::Prefix(prefix) => {
                 let parsed = parsed(prefix)?;
-                let entries = current.purge(|engine| engine.invalidate_prefix(&parsed));
+                let entries = engines
+                    .map(|engine| engine.invalidate_prefix(&parsed))
+                    .sum();
                 (entries, format!("all beneath {}", shown(prefix)))
             }
-            Purge::All => (current.purge(Engine::clear), "everything".to_owned()),
+            Purge::All => (engines.map(Engine::clear).sum(), "everything".to_owned()),
         };
-        tracing::info!("admin: {said} was purged from the cache, {entries} entries");
+        let of = site.map_or_else(String::new, |site| format!(" of {}", site.escape_debug()));
+        tracing::info!("admin: {said}{of} was purged from the cache, {entries} entries");
         Ok(count(entries))
     }
 

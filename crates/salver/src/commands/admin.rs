@@ -49,6 +49,10 @@ pub struct PurgeFlags {
     #[arg(long, conflicts_with_all = ["paths", "prefix"])]
     pub all: bool,
 
+    /// Of this site alone, which is called by the first of its hosts; * is that of all others
+    #[arg(long, value_name = "NAME")]
+    pub site: Option<String>,
+
     /// Print how many entries went, as JSON
     #[arg(long)]
     pub json: bool,
@@ -101,7 +105,10 @@ pub fn purge(flags: &PurgeFlags, environment: &Environment) -> Result<(), Failur
     let prefixes = flags.prefix.iter().map(|one| path("prefix", one));
     let all = flags.all.then(|| "/cache/purge?all".to_owned());
     let mut purged = 0;
+    let site = flags.site.as_ref();
+    let site = site.map_or_else(String::new, |name| format!("&site={}", escaped(name)));
     for target in paths.chain(prefixes).chain(all) {
+        let target = format!("{target}{site}");
         let answer = client.succeed("POST", &target)?;
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         purged += answer.get("purged").and_then(Value::as_u64).unwrap_or(0);

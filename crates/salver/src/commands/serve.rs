@@ -1,11 +1,12 @@
 //! `salver serve`: settings to a running server, until somebody ends it.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use salver_assets::{Prewarmed, Statistics};
+use salver_assets::Prewarmed;
 use salver_config::{Configuration, Environment};
 use salver_server::{InheritedSockets, Metrics, Server};
 
@@ -23,6 +24,7 @@ use crate::running::{Running, adopt, adopted, first, prewarm, warn_of_unreadable
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::signal::Order;
+use crate::statistics::print_statistics;
 use crate::{log, signal};
 
 /// What the main thread waits for.
@@ -110,11 +112,13 @@ fn start_up(
     let mut settings = Settings::new(&configuration)?;
     let is_upgrade = given.is_some();
     let of_admin = settings.admin.as_ref();
-    let of_admin = of_admin.map_or(&[][..], |admin| &admin.addresses);
-    let for_admin = match &mut given {
-        Some(given) => given.sockets.split_off(of_admin),
-        None => from_manager.split_off(of_admin),
+    let addresses = of_admin.map_or(&[][..], |admin| &admin.addresses);
+    let path = of_admin.and_then(|admin| admin.socket.as_ref());
+    let all = match &mut given {
+        Some(given) => &mut given.sockets,
+        None => &mut from_manager,
     };
+    let for_admin = all.split_off(addresses, path.map_or(&[], slice::from_ref));
     let (sockets, adopted, inherited) = match given {
         None => {
             let adopted = adopted(&configuration, &settings.server, &from_manager)?;
@@ -154,7 +158,7 @@ fn start_up(
             metrics,
             reload: ask_for_reload(events),
         };
-        BoundAdmin::bind(admin, served, for_admin, is_upgrade)
+        BoundAdmin::bind(admin, served, for_admin, confinement.owner())
     });
     let admin = admin.transpose()?;
     let pid_file = (*configuration.server.pid_file).as_ref();
@@ -328,7 +332,8 @@ fn handle_events(
                 drop(next);
                 let logged = running.end(is_replaced);
                 if has_statistics {
-                    print(counting.statistics(), logged)?;
+                    let written = print_statistics(counting.statistics(), logged);
+                    written.map_err(failed("standard output"))?;
                 }
                 return result.map_err(failed("the server"));
             }
@@ -453,44 +458,6 @@ fn open(server: &Server) {
     browser::open(&url, |why| {
         tracing::warn!("--open: {why}: open the address above by hand");
     });
-}
-
-/// Prints the counters for a program that reads them.
-fn print(
-    statistics: Statistics,
-    logged: Option<salver_access_log::Statistics>,
-) -> Result<(), Failure> {
-    let Statistics {
-        hits,
-        misses,
-        coalesced,
-        loads,
-        revalidations,
-        evictions,
-        bytes_loaded,
-        rulings,
-        entries,
-        bytes,
-        open_files,
-    } = statistics;
-    let mut line = serde_json::json!({
-        "hits": hits,
-        "misses": misses,
-        "coalesced": coalesced,
-        "loads": loads,
-        "revalidations": revalidations,
-        "evictions": evictions,
-        "bytes_loaded": bytes_loaded,
-        "rulings": rulings,
-        "entries": entries,
-        "bytes": bytes,
-        "open_files": open_files,
-    });
-    if let (Some(logged), Some(line)) = (logged, line.as_object_mut()) {
-        line.insert("log_lines".to_owned(), logged.lines.into());
-        line.insert("log_dropped".to_owned(), logged.dropped.into());
-    }
-    writeln!(io::stdout(), "{line}").map_err(failed("standard output"))
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {

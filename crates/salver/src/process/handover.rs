@@ -3,7 +3,7 @@
 //! ```text
 //! the process that serves                      the new program
 //!   starts it, with a socket as its standard input ──►
-//!   listener ADDRESS, datagrams ADDRESS, each with its descriptor,
+//!   listener ADDRESS, datagrams ADDRESS, unix PATH, each with its descriptor,
 //!   workers N, sandbox, readable PATH, writable PATH, end ──►  binds the rest, prepares
 //!                                              ◄── ready                   or ◄── failed REASON, or it ends
 //!   go ──►                                     accepts already; is the one that counts now
@@ -177,6 +177,11 @@ impl Successor {
             let text = format!("datagrams {address}");
             self.link.send(&text, Some(socket.as_fd()))?;
         }
+        let unix = sockets.unix.iter();
+        for (path, listener) in unix.filter_map(|(path, of)| Some((path.to_str()?, of))) {
+            self.link
+                .send(&format!("unix {path}"), Some(listener.as_fd()))?;
+        }
         self.link.send(&format!("workers {workers}"), None)?;
         if let Some(sandbox) = sandbox {
             self.link.send("sandbox", None)?;
@@ -277,6 +282,9 @@ impl Predecessor {
                     given
                         .sockets
                         .add_datagrams(address, UdpSocket::from(socket));
+                }
+                ("unix", _, Some(socket)) => {
+                    given.sockets.add_unix(rest.into(), socket.into());
                 }
                 ("workers", _, _) => given.workers = rest.parse().ok(),
                 ("sandbox", _, _) => given.sandbox = Some(Sandbox::default()),

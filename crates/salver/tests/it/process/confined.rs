@@ -1,7 +1,7 @@
 //! A server that gives up rights.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 
 use super::{Configured, PID_FILE, end_of};
 use crate::common::{check_one_line, site, stop};
@@ -134,7 +134,8 @@ fn files_of_the_process_are_the_users() {
     let file = folder.path().join("salver.toml");
     let text = |root: &str| {
         format!(
-            "port = 0\nroot = {root:?}\ndrain = \"1s\"\n[process]\nuser = \"nobody\"\npid-file = \"salver.pid\"\n"
+            "port = 0\nroot = {root:?}\ndrain = \"1s\"\n[process]\nuser = \"nobody\"\npid-file = \"salver.pid\"\n\
+             [admin]\nsocket = \"admin.sock\"\n"
         )
     };
     fs::write(&file, text("a")).unwrap();
@@ -144,6 +145,9 @@ fn files_of_the_process_are_the_users() {
     server.addr = crate::common::addr_in(&server.wait_for_line("://"));
     let pid_file = folder.path().join("salver.pid");
     end_of(|| fs::read_to_string(&pid_file).is_ok_and(|text| !text.is_empty()));
+    let socket = fs::metadata(folder.path().join("admin.sock")).unwrap();
+    let nobody = fs::metadata(&pid_file).unwrap();
+    assert_eq!([socket.uid(), socket.gid()], [nobody.uid(), nobody.gid()]);
     fs::write(&file, text("b")).unwrap();
     let told = crate::common::run(&["reload", "--pid-file", pid_file.to_str().unwrap()]);
     assert_eq!(told.0, 0, "{told:?}");

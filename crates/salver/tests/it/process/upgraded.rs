@@ -1,11 +1,14 @@
 //! A program that is replaced while it serves.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
 use rustix::process::{Pid, Signal, kill_process};
 
 #[cfg(feature = "http3")]
 use super::http3_get;
 use super::{Configured, Kept, PID_FILE, http2_get, wait_for_end};
-use crate::common::certify;
+use crate::common::{certify, run};
 
 fn end(pid: i32) {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
@@ -60,6 +63,31 @@ fn one_that_does_not_start_changes_nothing_and_says_why() {
     wait_for_end(old);
     assert!(Kept::to(address).get("/").ends_with("page b"));
     end(new);
+}
+
+#[test]
+fn the_admin_socket_goes_over_and_stays_where_one_does_not_start() {
+    let with_admin = format!("{PID_FILE}[admin]\nsocket = \"admin.sock\"\n");
+    let mut configured = Configured::start(&with_admin);
+    let path = configured.path("admin.sock");
+    let identity = || fs::metadata(&path).unwrap().ino();
+    let state = || run(&["health", "--admin-socket", path.to_str().unwrap()]).1;
+    let (socket, old) = (identity(), configured.wait_for_pid(None));
+    // It has bound everything before it finds that it cannot go on.
+    configured.configure(&format!(
+        "root = \"a\"\n{with_admin}[log]\nformat = \"json\"\nfile = \"/none/log\"\n"
+    ));
+    let (code, said) = configured.tell("upgrade");
+    assert!(code == 1 && said.contains("/none/log"), "{said}");
+    assert_eq!((&*state(), identity()), ("ready\n", socket));
+    configured.configure(&format!("root = \"b\"\ndrain = \"1s\"\n{with_admin}"));
+    let (code, said) = configured.tell("upgrade");
+    assert_eq!(code, 0, "{said}");
+    let new = configured.wait_for_pid(Some(old));
+    wait_for_end(old);
+    assert_eq!((&*state(), identity()), ("ready\n", socket));
+    end(new);
+    assert!(!path.exists());
 }
 
 #[cfg(feature = "http3")]

@@ -222,6 +222,8 @@ fn handle_events(
     // Taken when it begins to run.
     let mut server = Some(server);
     let (mut stopping, mut is_upgrading, mut is_replaced) = (false, false, false);
+    // From when every loop accepts; a signal for a reload before that is obeyed then.
+    let (mut serves, mut reload_is_due) = (false, false);
     while let Ok(event) = next.recv() {
         match event {
             Event::Ready(prewarmed) => {
@@ -243,30 +245,34 @@ fn handle_events(
                     Event::Ended(server.serve())
                 })?;
             }
-            Event::Accepts => match &predecessor {
-                None => is_the_one(&mut running)?,
-                Some(predecessor) => {
-                    predecessor.is_ready();
-                    listen_to(predecessor, events)?;
+            Event::Accepts => {
+                serves = true;
+                match &predecessor {
+                    None => is_the_one(&mut running)?,
+                    Some(predecessor) => {
+                        predecessor.is_ready();
+                        listen_to(predecessor, events)?;
+                    }
                 }
-            },
+                if reload_is_due && !stopping {
+                    let _ = running.reload();
+                }
+            }
             Event::Predecessor(FromPredecessor::Go) => is_the_one(&mut running)?,
             Event::Predecessor(FromPredecessor::Datagrams | FromPredecessor::Ended) => {
                 running.handle.take_datagrams();
             }
             // It serves nobody any more, and is not asked.
             Event::Order(Order::Reload | Order::Upgrade) if stopping || is_replaced => {}
-            Event::Order(Order::Reload) if server.is_some() => {
-                tracing::info!("SIGHUP: the server does not serve yet: nothing is reloaded");
-            }
+            Event::Order(Order::Reload) if !serves => reload_is_due = true,
             Event::Order(Order::Reload) => {
                 let _ = running.reload();
             }
             Event::Reload(done) => {
-                let why_not = match (stopping || is_replaced, server.is_some()) {
+                let why_not = match (stopping || is_replaced, serves) {
                     (true, _) => Some("the server is ending: nothing is reloaded"),
-                    (false, true) => Some("the server does not serve yet: nothing is reloaded"),
-                    (false, false) => None,
+                    (false, false) => Some("the server does not serve yet: nothing is reloaded"),
+                    (false, true) => None,
                 };
                 let result = match why_not {
                     Some(why) => Err(why.to_owned()),
@@ -276,7 +282,7 @@ fn handle_events(
                 let _ = done.send(result);
             }
             Event::Order(Order::Reopen) => running.logs.reopen(),
-            Event::Order(Order::Upgrade) if is_upgrading || server.is_some() => {
+            Event::Order(Order::Upgrade) if is_upgrading || !serves => {
                 tracing::warn!(
                     "SIGUSR2: another program is being started, or this one has only begun"
                 );

@@ -15,7 +15,7 @@ import sys
 import time
 
 # Those that take the longest come first, by the times of the tests of two cores.
-LONGEST = ["salver/it", "salver-assets/it", "salver-conformance/it", "salver-server/it"]
+LONGEST = ["salver/it", "salver-server/it", "salver-assets/it", "salver-bench/it", "salver-conformance/lib", "salver-assets/allocations"]
 
 
 def main():

@@ -16,6 +16,7 @@ mod token;
 pub use admin::Admin;
 pub use exposition::Format;
 pub use process::Process;
+pub use query::encoded_path;
 pub use status::{Cache, Certificate, Connections, Loader, Log, Loop, Requests, State, Status};
 pub use subject::{CachePage, CacheQuery, CachedEntry, CachedFile, Purge, Reloaded, Subject};
 pub use token::{Token, TokenError};

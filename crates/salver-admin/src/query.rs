@@ -36,8 +36,9 @@ fn digit(byte: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// A path as it stands in a URL. What is not plain is encoded, so that no name can do harm wherever this is shown.
-pub(crate) fn encoded_path(path: &[u8]) -> String {
+/// A path as it stands in a URL, or in the query of one. What is not plain is encoded, so that no name can do harm
+/// wherever this is shown.
+pub fn encoded_path(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for &byte in path {
         match byte {

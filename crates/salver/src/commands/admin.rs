@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use clap::Args;
-use salver_admin::Status;
+use salver_admin::{Status, encoded_path};
 use salver_config::Environment;
 use serde_json::{Value, json};
 
@@ -100,13 +100,17 @@ pub fn status(flags: &StatusFlags, environment: &Environment) -> Result<(), Fail
 /// There is no answer, or a path is none.
 pub fn purge(flags: &PurgeFlags, environment: &Environment) -> Result<(), Failure> {
     let client = AdminClient::new(&flags.admin, environment)?;
-    let path = |name: &str, path: &String| format!("/cache/purge?{name}={}", escaped(path));
+    let path = |name: &str, path: &String| {
+        format!("/cache/purge?{name}={}", encoded_path(path.as_bytes()))
+    };
     let paths = flags.paths.iter().map(|one| path("path", one));
     let prefixes = flags.prefix.iter().map(|one| path("prefix", one));
     let all = flags.all.then(|| "/cache/purge?all".to_owned());
     let mut purged = 0;
     let site = flags.site.as_ref();
-    let site = site.map_or_else(String::new, |name| format!("&site={}", escaped(name)));
+    let site = site.map_or_else(String::new, |name| {
+        format!("&site={}", encoded_path(name.as_bytes()))
+    });
     for target in paths.chain(prefixes).chain(all) {
         let target = format!("{target}{site}");
         let answer = client.succeed("POST", &target)?;
@@ -144,21 +148,6 @@ pub fn health(flags: &HealthFlags, environment: &Environment) -> Result<(), Fail
             state.escape_debug()
         ))),
     }
-}
-
-/// A path within a query: what would end it, or be decoded, is escaped.
-fn escaped(path: &str) -> String {
-    let mut text = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                text.push(char::from(byte));
-            }
-            // Writing to a String cannot fail.
-            _ => drop(write!(text, "%{byte:02X}")),
-        }
-    }
-    text
 }
 
 /// What a person wants to know at a glance, a line each.

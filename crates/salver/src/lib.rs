@@ -33,8 +33,8 @@ pub mod settings;
 pub mod signal;
 mod site_settings;
 mod size;
-#[cfg(feature = "tls")]
 mod statistics;
+#[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
 

@@ -6,14 +6,15 @@ LOOM_TARGET := target/loom
 # dependencies. For one package alone those would be others, and minutes of compiling anew.
 BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
-# What a change waits for, in this order; and what is looked at besides before it is merged.
-STEPS := msrv bench-test lint unit
-MORE_STEPS := docs apart features public-types package-list ui-test mirror h2spec clients worst loom fuzz-smoke settings-judges
+# What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
+# what compiles beside what waits. What measures comes last and has the machine for itself.
+STEPS := msrv bench-test tests-build [ tests-run / lint doc-tests ]
+MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients worst mirror h2spec settings-judges ] apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
 APART := cold descriptors huge idle_memory reloads soak strategies truth
-TEST_THREADS ?= $(shell expr 3 '*' $$(nproc))
+TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
 # Passed on to bench/run.py: make bench BENCH='--quick'
@@ -30,7 +31,9 @@ UI_TESTS := crates/salver-bench/ui-tests
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+# What is compiled is compiled before it is run.
+.NOTPARALLEL: unit
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -50,10 +53,10 @@ dist: ## Build the program for others: target/dist/out/salver, and salver.debug,
 	scripts/split.sh target/dist/salver target/dist/out
 
 test: test-deps ## What a change waits for: lints and tests
-	@scripts/steps.sh "$(MAKE)" $(STEPS)
+	@scripts/steps.py "$(MAKE)" $(STEPS)
 
 test-all: deps test ## All that can be tested: besides, a browser, other clients, every interleaving, a moment of fuzzing
-	@scripts/steps.sh "$(MAKE)" $(MORE_STEPS)
+	@scripts/steps.py "$(MAKE)" $(MORE_STEPS)
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
 define need
@@ -93,14 +96,20 @@ lint: ## Formatting and lints, as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-unit: ## Unit, property, integration and documentation tests, but for those that measure
-	$(BUILD)
-	RUST_TEST_THREADS=$(TEST_THREADS) CARGO="$(CARGO)" \
-		scripts/side_by_side.py 3 --locked --workspace --lib --bins $(TOGETHER:%=--test %)
+unit: tests-build tests-run doc-tests ## Unit, property, integration and documentation tests, but for those that measure
+
+tests-build: # Compiles the programs and these tests.
+	CARGO="$(CARGO)" scripts/tests.py build units $(TOGETHER)
+
+tests-run: # Runs what was compiled.
+	RUST_TEST_THREADS=$(TEST_THREADS) scripts/tests.py run 3 units $(TOGETHER)
+
+doc-tests:
 	$(CARGO) test --locked --workspace --doc
 
 apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator, ways to send
-	$(CARGO) test --locked --workspace $(APART:%=--test %) -- --test-threads=1
+	CARGO="$(CARGO)" scripts/tests.py build $(APART)
+	scripts/tests.py run 1 $(APART) -- --test-threads=1
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails
 	RELOADS=1000 UPGRADES=20 $(CARGO) test --locked --workspace --test reloads -- --nocapture

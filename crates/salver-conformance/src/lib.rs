@@ -72,7 +72,7 @@ pub use fixture::Fixture;
 pub use need::Need;
 pub use report::{Failure, Mode, Report};
 pub use response::Response;
-pub use runner::{run, run_semantic};
+pub use runner::{run, run_once, run_semantic};
 pub use setup::Setup;
 pub use tables::exchanges;
 pub use transport::Transport;

@@ -44,6 +44,7 @@ pub(crate) fn run(
     protocol: Protocol,
     fixture: &Fixture,
     setup: Setup,
+    in_every_mode: bool,
     report: &mut Report,
 ) {
     let malformed = if setup == Setup::Default {
@@ -52,7 +53,15 @@ pub(crate) fn run(
         Vec::new()
     };
     let tables = (&exchanges(fixture)[..], &malformed[..]);
-    play(carrier, protocol, fixture, setup, tables, report);
+    play(
+        carrier,
+        protocol,
+        fixture,
+        setup,
+        in_every_mode,
+        tables,
+        report,
+    );
 }
 
 /// Plays these rows; counts those that have no counterpart.
@@ -61,6 +70,7 @@ fn play(
     protocol: Protocol,
     fixture: &Fixture,
     setup: Setup,
+    in_every_mode: bool,
     (table, malformed): (&[Exchange], &[Malformed]),
     report: &mut Report,
 ) {
@@ -93,7 +103,7 @@ fn play(
         let Some(response) = player.plain() else {
             continue;
         };
-        if setup == Setup::Default {
+        if in_every_mode {
             player.modes(response.as_ref(), index % CUT == 0 && !exchange.heavy);
         }
         if let Some(response) = &response {

@@ -30,27 +30,61 @@ const CUT: usize = 16;
 /// # Errors
 /// The client cannot be set up at all; a server that does not answer is a failure in the report.
 pub fn run(endpoint: &Endpoint, fixture: &Fixture, setup: Setup) -> Result<Report, String> {
+    let in_every_mode = setup == Setup::Default;
+    run_in(endpoint, fixture, setup, in_every_mode)
+}
+
+/// Plays the table as [`run`] does, but the rows of the default setup not in every mode either.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_once(endpoint: &Endpoint, fixture: &Fixture, setup: Setup) -> Result<Report, String> {
+    run_in(endpoint, fixture, setup, false)
+}
+
+fn run_in(
+    endpoint: &Endpoint,
+    fixture: &Fixture,
+    setup: Setup,
+    in_every_mode: bool,
+) -> Result<Report, String> {
     let mut report = Report::new(endpoint.protocol, setup);
     match endpoint.protocol {
-        Protocol::Http1 | Protocol::Http1Tls => run_http1(endpoint, fixture, setup, &mut report),
+        Protocol::Http1 | Protocol::Http1Tls => {
+            run_http1(endpoint, fixture, setup, in_every_mode, &mut report);
+        }
         Protocol::Http2 | Protocol::Http2Cleartext => {
             multiplexed::run(
                 &Http2 { endpoint },
                 endpoint.protocol,
                 fixture,
                 setup,
+                in_every_mode,
                 &mut report,
             );
         }
         Protocol::Http3 => {
             let carrier = Http3::new(endpoint)?;
-            multiplexed::run(&carrier, endpoint.protocol, fixture, setup, &mut report);
+            multiplexed::run(
+                &carrier,
+                endpoint.protocol,
+                fixture,
+                setup,
+                in_every_mode,
+                &mut report,
+            );
         }
     }
     Ok(report)
 }
 
-fn run_http1(endpoint: &Endpoint, fixture: &Fixture, setup: Setup, report: &mut Report) {
+fn run_http1(
+    endpoint: &Endpoint,
+    fixture: &Fixture,
+    setup: Setup,
+    in_every_mode: bool,
+    report: &mut Report,
+) {
     let transport = Http1 { endpoint };
     let facts = Facts::new(&transport);
     let neighbour = Neighbour::new(fixture, setup);
@@ -91,7 +125,7 @@ fn run_http1(endpoint: &Endpoint, fixture: &Fixture, setup: Setup, report: &mut 
         player.as_head();
         // Over TLS each write is a record, and how records are cut does not depend on the row.
         let is_cut = endpoint.protocol == Protocol::Http1 || index % CUT == 0;
-        if setup == Setup::Default && !exchange.heavy && is_cut {
+        if in_every_mode && !exchange.heavy && is_cut {
             player.split();
             player.byte_by_byte();
         }

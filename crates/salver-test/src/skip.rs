@@ -15,7 +15,7 @@ pub fn cannot_be_shown(what: impl std::fmt::Display, why: impl std::fmt::Display
     let _ = writeln!(std::io::stderr(), "SKIPPED, so not shown: {what}: {why}");
 }
 
-/// Says past the test harness that `what` is not judged, as others use the machine: `scripts/steps.sh` tells it.
+/// Says past the test harness that `what` is not judged, as others use the machine: `scripts/steps.py` tells it.
 pub fn not_judged(what: impl std::fmt::Display, why: impl std::fmt::Display) {
     let _ = writeln!(
         std::io::stderr(),

@@ -385,7 +385,7 @@ fn never_resting() -> ([String; 2], Duration) {
                 longest = longest.max(last.elapsed());
                 last = std::time::Instant::now();
             }
-            longest
+            longest.max(last.elapsed())
         });
         while fs::read(tree.temp.path().join("a")).unwrap() != b"more" {
             std::thread::yield_now();

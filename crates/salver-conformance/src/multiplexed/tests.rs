@@ -92,6 +92,7 @@ fn problems(
         protocol,
         fixture,
         Setup::Default,
+        true,
         tables,
         &mut report,
     );

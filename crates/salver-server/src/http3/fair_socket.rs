@@ -2,7 +2,8 @@
 //!
 //! The datagrams that thousands of connections send at the same moment stand in one queue of the kernel, and later
 //! ones wait until QUIC has answered all of them. So where more wait than a few hundred connections send, all are
-//! taken from the kernel, and given to QUIC client by client. Where fewer wait, nothing is copied.
+//! taken from the kernel, and given to QUIC client by client, a few at a time: each wakes a connection, and whoever
+//! is new waits for those that were woken before. Where fewer wait, nothing is copied.
 
 use std::io::{self, IoSliceMut};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +26,9 @@ const FULL: usize = 4;
 /// The times that the kernel is asked for more before some are given to QUIC.
 const ROUNDS: usize = 16;
 
+/// The most datagrams that QUIC is given before the connections that they wake have their turn.
+const AT_A_TIME: usize = 8;
+
 /// The layer that takes datagrams by turns of clients.
 #[derive(Default)]
 pub(super) struct FairLayer {
@@ -38,6 +42,8 @@ struct DatagramQueue {
     bytes: usize,
     /// The times in a row that the kernel has filled all buffers.
     full: usize,
+    /// True if some of it have just been given to QUIC.
+    given: bool,
 }
 
 impl DatagramQueue {
@@ -55,9 +61,11 @@ impl DatagramQueue {
         self.datagrams.push(client, Datagram { meta, bytes });
     }
 
-    /// Takes as many datagrams as fit; returns their number.
+    /// Takes a few datagrams; returns their number.
     fn take(&mut self, buffers: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]) -> usize {
+        let mut left = AT_A_TIME;
         fill(buffers, metas, || {
+            left = left.checked_sub(1)?;
             let datagram = self.datagrams.pop()?;
             self.count = self.count.saturating_sub(1);
             self.bytes = self.bytes.saturating_sub(datagram.bytes.len());
@@ -76,6 +84,10 @@ impl SocketLayer for FairLayer {
     ) -> Poll<io::Result<usize>> {
         // No change of the queue can be half done.
         let waiting = &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut waiting.given) && waiting.count > 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         for _ in 0..ROUNDS {
             let count = match below.poll_recv(context, buffers, metas) {
                 Poll::Ready(Ok(count)) => count,
@@ -97,6 +109,7 @@ impl SocketLayer for FairLayer {
                 break;
             }
         }
+        waiting.given = true;
         Poll::Ready(Ok(waiting.take(buffers, metas)))
     }
 }
@@ -178,16 +191,25 @@ mod tests {
         }
     }
 
-    /// The clients of the next datagrams, a few at a time.
+    /// More than are given of those that wait.
+    const BUFFERS: usize = 2 * AT_A_TIME;
+
+    /// The clients of the next datagrams.
     fn next(socket: &FairSocket) -> Vec<u8> {
-        let mut bytes = vec![[0; 2000]; 8];
+        let mut bytes = vec![[0; 2000]; BUFFERS];
         let mut buffers: Vec<_> = bytes
             .iter_mut()
             .map(|buffer| IoSliceMut::new(buffer))
             .collect();
-        let mut metas = [RecvMeta::default(); 8];
+        let mut metas = [RecvMeta::default(); BUFFERS];
         let mut context = Context::from_waker(Waker::noop());
-        let Poll::Ready(count) = socket.poll_recv(&mut context, &mut buffers, &mut metas) else {
+        let mut receive = || socket.poll_recv(&mut context, &mut buffers, &mut metas);
+        // What was given before is worked off first.
+        let count = match receive() {
+            Poll::Pending => receive(),
+            some => some,
+        };
+        let Poll::Ready(count) = count else {
             return Vec::new();
         };
         let all = buffers.iter().zip(&metas).take(count.unwrap());
@@ -216,13 +238,17 @@ mod tests {
     fn who_comes_behind_a_thousand_of_another_is_among_the_next() {
         let (kernel, socket) = socket(&[(1, 100, 1200), (2, 1, 1200)]);
         for _ in 1..FULL {
-            assert_eq!(next(&socket), [1; 8]);
+            assert_eq!(next(&socket), [1; BUFFERS]);
         }
-        assert!(next(&socket).contains(&2));
+        let few = next(&socket);
+        assert!(few.contains(&2) && few.len() == AT_A_TIME, "{few:?}");
         arrive(&kernel, &[(3, 2, 90)]);
         let next = next(&socket);
         assert_eq!(next.iter().filter(|client| **client == 3).count(), 2);
-        assert_eq!(rest(&socket), [1; 103 - (FULL + 1) * 8]);
+        assert_eq!(
+            rest(&socket),
+            [1; 103 - (FULL - 1) * BUFFERS - 2 * AT_A_TIME]
+        );
         assert_eq!(socket.layer.waiting.lock().unwrap().bytes, 0);
     }
 
@@ -239,7 +265,7 @@ mod tests {
         for _ in 0..100 {
             next(&socket);
             let waiting = socket.layer.waiting.lock().unwrap();
-            assert!(waiting.bytes <= MOST_WAITING + 8 * 1500);
+            assert!(waiting.bytes <= MOST_WAITING + BUFFERS * 1500);
             drop(waiting);
             arrive(&kernel, &[(1, 500, 1500)]);
         }

@@ -1,9 +1,12 @@
 //! What clients of HTTP/3 can have the server hold.
 
+use std::time::Duration;
+
 use crate::common::{Site, pattern, settings, trusting};
 use crate::quic::raw::{self, closed, get, outcome, send};
 use crate::quic::{Served, endpoint, head, narrow, run, within};
 use salver_assets::Config;
+use salver_server::Settings;
 use salver_test::{alone, status_kib};
 
 const LARGE: usize = 20 * 1024 * 1024;
@@ -110,7 +113,12 @@ fn who_cancels_some_of_what_it_asks_for_is_no_flood() {
 fn frames_that_announce_much_hold_nothing() {
     let _alone = alone();
     let site = site();
-    let server = Served::new(&site);
+    let slow = Settings {
+        // On a busy machine 100 MiB take longer than a head may.
+        header_timeout: Duration::from_secs(600),
+        ..settings()
+    };
+    let server = Served::with(&site, slow, trusting());
     run(async {
         let quic = server.plain().await;
         let before = status_kib("self", "VmRSS");

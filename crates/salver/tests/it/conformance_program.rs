@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::Request;
-use salver_conformance::{Endpoint, Fixture, Protocol, Setup, run};
+use salver_conformance::{Endpoint, Fixture, Protocol, Setup, run_once};
 use salver_server::tls::{CertificateFiles, Certificates, Handshakes};
 use salver_server::{Reply, Server, TlsSettings};
 
@@ -48,7 +48,7 @@ fn a_program_that_leaves_all_to_the_files_changes_nothing() {
             true => Endpoint::trusting(tls, protocol, &certificate),
             false => Endpoint::bare(plain, protocol),
         };
-        run(&endpoint.unwrap(), &fixture, Setup::Default).unwrap()
+        run_once(&endpoint.unwrap(), &fixture, Setup::Default).unwrap()
     });
     handle.shutdown();
     serving.join().unwrap().unwrap();

@@ -99,6 +99,7 @@ lint: ## Formatting and lints, as errors
 unit: tests-build tests-run doc-tests ## Unit, property, integration and documentation tests, but for those that measure
 
 tests-build: # Compiles the programs and these tests.
+	$(BUILD)
 	CARGO="$(CARGO)" scripts/tests.py build units $(TOGETHER)
 
 tests-run: # Runs what was compiled.
@@ -108,6 +109,7 @@ doc-tests:
 	$(CARGO) test --locked --workspace --doc
 
 apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator, ways to send
+	$(BUILD)
 	CARGO="$(CARGO)" scripts/tests.py build $(APART)
 	scripts/tests.py run 1 $(APART) -- --test-threads=1
 

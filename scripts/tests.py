@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the programs of the workspace and tests, or runs test programs side by side.
+"""Compiles test programs of the workspace, or runs them side by side.
 
   scripts/tests.py build NAME...
   scripts/tests.py run PROGRAMS NAME... [-- ARGUMENT...]
@@ -41,7 +41,7 @@ def build(names):
     """Compiles, and writes down the name, program and folder of the package of each test."""
     # With the units in any case, so that dependencies have the same features, whatever is named.
     tests = [argument for name in names if name != "units" for argument in ("--test", name)]
-    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--locked", "--workspace", "--lib", "--bins", "--examples",
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--locked", "--workspace", "--lib", "--bins",
                *tests, "--message-format=json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:

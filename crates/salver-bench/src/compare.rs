@@ -55,6 +55,8 @@ pub struct Plan {
     pub margin: f64,
     /// For the order and the intervals: the same trials give the same result.
     pub seed: u64,
+    /// The draws of the bootstrap that gives the intervals; [`interval::RESAMPLES`] where they are published.
+    pub resamples: usize,
 }
 
 impl Plan {
@@ -306,7 +308,7 @@ impl PathTrials<'_> {
         }
         let [a, b] = sides;
         let each = a.len();
-        let ratio = interval::ratio(&blocks, level, plan.seed);
+        let ratio = interval::ratio(&blocks, level, plan.resamples, plan.seed);
         let believed = !metric.needs_client() || !self.is_doubtful();
         let judged = ratio
             .filter(|_| believed && self.errors() == 0)

@@ -23,9 +23,8 @@ use self::job_queue::JobQueue;
 /// threads for looking whether what is cached is still right. Checks of precompressed siblings, which no request
 /// waits for for long, come last and have a quarter. Within a lane each disk has a queue of its own, and they take
 /// turns; where there are several mounts, jobs of one disk take no more threads than they leave to others. So a disk
-/// that hangs keeps its own jobs waiting, and no others. Of loads and checks few begin within a moment, and more only
-/// beside those that take so long that they wait for a disk. A load whose file has to come to rest first waits beside
-/// the lanes, without a thread.
+/// that hangs keeps its own jobs waiting, and no others. A load whose file has to come to rest first waits beside the
+/// lanes, without a thread.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -61,19 +60,14 @@ enum LoaderJob {
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// The loads and checks that may be at work at once, at least: some of what they do is to wait.
-const LEAST_AT_WORK: usize = 4;
-
 /// The bytes that are read at a time into the page cache.
 const SCRATCH: usize = 64 * 1024;
 
 impl Loader {
     /// A loader with at most `threads` threads, in which at most `queue` loads wait.
     pub(crate) fn new(threads: usize, queue: usize, mounts: usize) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let at_work = LEAST_AT_WORK.max(2 * cores);
         Loader(Arc::new(Pool {
-            queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1, at_work)),
+            queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1)),
             work: Condvar::new(),
         }))
     }
@@ -91,7 +85,7 @@ impl Loader {
             .limit(threads, queue, has_several_mounts);
     }
 
-    /// Performs the load on a thread and finishes it; one that finds no place fails as overloaded.
+    /// Performs the load on a thread and finishes it; one that needs a place and finds none fails as overloaded.
     pub(crate) fn load(&self, load: Load) {
         if let Err(LoaderJob::Load(load)) = self.0.submit(LoaderJob::Load(Box::new(load))) {
             load.refuse();
@@ -164,7 +158,7 @@ impl Pool {
 
     fn submit(self: &Arc<Self>, job: LoaderJob) -> Result<(), LoaderJob> {
         let mut queue = self.lock_queue();
-        if matches!(job, LoaderJob::Load(..)) && !queue.has_place(job.disk()) {
+        if job.needs_place() && !queue.has_place(job.disk()) {
             return Err(job);
         }
         let number = job.lane();
@@ -209,11 +203,10 @@ impl Pool {
         lower_priority();
         let mut queue = self.lock_queue();
         loop {
-            let (number, job, began) = loop {
-                let now = Instant::now();
-                queue.wake(now);
-                if let Some((number, job)) = queue.next(now) {
-                    break (number, job, now);
+            let (number, job) = loop {
+                queue.wake(Instant::now());
+                if let Some(next) = queue.next() {
+                    break next;
                 }
                 if queue.closed {
                     return;
@@ -232,7 +225,7 @@ impl Pool {
             let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
             queue = self.lock_queue();
             queue.idle += 1;
-            queue.end(number, disk, began);
+            queue.end(number, disk);
             if let Ok(Some((until, job))) = again
                 && !queue.closed
             {
@@ -241,17 +234,18 @@ impl Pool {
         }
     }
 
-    /// Waits until there may be a job to perform. Only one thread at a time waits for what is due next.
+    /// Waits until there may be a job to perform. Only one thread at a time waits for the next load that rests.
     fn wait<'a>(&self, mut queue: LockedQueue<'a>) -> LockedQueue<'a> {
-        let Some(due) = queue.to_watch() else {
+        let due = queue.due().filter(|_| !queue.is_watched);
+        let Some(due) = due else {
             let queue = self.work.wait(queue);
             return queue.unwrap_or_else(PoisonError::into_inner);
         };
-        queue.watched_until = Some(due);
+        queue.is_watched = true;
         let time = due.saturating_duration_since(Instant::now());
         let waited = self.work.wait_timeout(queue, time);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        queue.watched_until = None;
+        queue.is_watched = false;
         queue
     }
 }
@@ -274,6 +268,12 @@ impl LoaderJob {
             LoaderJob::Read(..) | LoaderJob::Close(_) => 2,
             LoaderJob::Check(_) => 3,
         }
+    }
+
+    /// True if it is refused where too many loads wait. What confirms a cached entry is not: there is one for each entry
+    /// at most, and who asks for what is cached must not wait for those who ask for what is not.
+    fn needs_place(&self) -> bool {
+        matches!(self, LoaderJob::Load(load) if !load.confirms())
     }
 
     fn disk(&self) -> DiskKey {

@@ -240,6 +240,7 @@ impl Setup {
             trials: self.trials,
             margin: self.margin,
             seed: self.seed,
+            resamples: RESAMPLES,
         };
         let (compared, ended_by) = super::run_to_error(&plan, |turn| {
             let [a, b] = &mut sides;
@@ -270,7 +271,7 @@ impl Setup {
             method: Method {
                 order: order::METHOD.to_owned(),
                 interval: METHOD.to_owned(),
-                resamples: RESAMPLES,
+                resamples: plan.resamples,
                 seed: self.seed,
                 confidence: CONFIDENCE,
                 looks: plan.looks(),

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::result::report::Interval;
 
-/// How often the blocks are drawn again.
+/// How often the blocks are drawn again for a result.
 pub const RESAMPLES: usize = 5_000;
 
 /// The fewest blocks that give an interval: with less, not even the widest that a bootstrap can
@@ -29,10 +29,10 @@ pub const METHOD: &str = "ratio: Hodges-Lehmann estimate of the log ratios of ne
 /// The logarithms of B by A of the two pairs of neighbours in a block.
 pub type Pairs = [f64; 2];
 
-/// B by A, with an interval that holds the truth in this share of all cases (`level`, below 1).
+/// B by A, with an interval that holds the truth in this share of all cases (`level`, below 1), by so many draws.
 /// The same `seed` gives the same interval. `None` if there are fewer than [`FEWEST_BLOCKS`], or one
 /// has no finite ratio.
-pub fn ratio(blocks: &[Pairs], level: f64, seed: u64) -> Option<Interval> {
+pub fn ratio(blocks: &[Pairs], level: f64, resamples: usize, seed: u64) -> Option<Interval> {
     if blocks.len() < FEWEST_BLOCKS || !blocks.as_flattened().iter().all(|log| log.is_finite()) {
         return None;
     }
@@ -40,8 +40,8 @@ pub fn ratio(blocks: &[Pairs], level: f64, seed: u64) -> Option<Interval> {
     let found = means.median(&vec![1; blocks.len()]);
     let mut random = StdRng::seed_from_u64(seed);
     let mut times = vec![0; blocks.len()];
-    let mut drawn: Vec<f64> = Vec::with_capacity(RESAMPLES);
-    for _ in 0..RESAMPLES {
+    let mut drawn: Vec<f64> = Vec::with_capacity(resamples);
+    for _ in 0..resamples {
         times.fill(0);
         for _ in 0..blocks.len() {
             if let Some(times) = times.get_mut(random.random_range(0..blocks.len())) {
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn a_ratio_lies_in_its_interval_and_repeats() {
         let logs = [0.1, 0.11, 0.09, 0.1, 0.12, 0.1, 0.08, 0.1];
-        let found = ratio(&blocks(&logs), 0.95, 7).unwrap();
+        let found = ratio(&blocks(&logs), 0.95, RESAMPLES, 7).unwrap();
         assert!((found.ratio.ln() - 0.1).abs() < 0.002, "{found:?}");
         assert!(found.low < found.ratio && found.ratio < found.high);
         assert!(found.low.ln() > 0.08 && found.high.ln() < 0.12, "{found:?}");
-        assert_eq!(ratio(&blocks(&logs), 0.95, 7), Some(found));
-        let wider = ratio(&blocks(&logs), 0.99, 7).unwrap();
+        assert_eq!(ratio(&blocks(&logs), 0.95, RESAMPLES, 7), Some(found));
+        let wider = ratio(&blocks(&logs), 0.99, RESAMPLES, 7).unwrap();
         assert!(wider.low <= found.low && found.high <= wider.high);
     }
 
@@ -222,17 +222,20 @@ mod tests {
     fn one_disturbed_block_in_ten_moves_it_little() {
         let mut logs = [0.1; 10];
         logs[3] = -0.4;
-        let found = ratio(&blocks(&logs), 0.95, 7).unwrap();
+        let found = ratio(&blocks(&logs), 0.95, RESAMPLES, 7).unwrap();
         assert!((found.ratio.ln() - 0.1).abs() < 0.002, "{found:?}");
     }
 
     #[test]
     fn what_cannot_be_told_is_not_told() {
-        assert_eq!(ratio(&[], 0.95, 1), None);
-        assert_eq!(ratio(&blocks(&[0.1; FEWEST_BLOCKS - 1]), 0.95, 1), None);
+        assert_eq!(ratio(&[], 0.95, RESAMPLES, 1), None);
+        assert_eq!(
+            ratio(&blocks(&[0.1; FEWEST_BLOCKS - 1]), 0.95, RESAMPLES, 1),
+            None
+        );
         let mut logs = [0.1; FEWEST_BLOCKS];
-        assert!(ratio(&blocks(&logs), 0.95, 1).is_some());
+        assert!(ratio(&blocks(&logs), 0.95, RESAMPLES, 1).is_some());
         logs[2] = f64::NEG_INFINITY;
-        assert_eq!(ratio(&blocks(&logs), 0.95, 1), None);
+        assert_eq!(ratio(&blocks(&logs), 0.95, RESAMPLES, 1), None);
     }
 }

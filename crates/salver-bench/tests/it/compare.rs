@@ -14,12 +14,17 @@ use salver_bench::compare::verdict::Verdict;
 use salver_bench::compare::{Compared, FEWEST_TRIALS, MARGIN, Plan, TRIALS, run};
 use salver_bench::model::{Errors, Latency, Measured, ServerCost};
 
+/// Fewer draws than for a result, as hundreds of comparisons are made: the ends of an interval are coarser by them, and as
+/// often on either side of the truth.
+const RESAMPLES: usize = 1_000;
+
 fn plan(seed: u64, paths: &[&str]) -> Plan {
     Plan {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         trials: TRIALS,
         margin: MARGIN,
         seed,
+        resamples: RESAMPLES,
     }
 }
 
@@ -146,7 +151,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
                 [first + second, third + fourth]
             };
             let pairs: Vec<Pairs> = (0..blocks).map(pairs).collect();
-            let found = ratio(&pairs, level, *seed).unwrap();
+            let found = ratio(&pairs, level, RESAMPLES, *seed).unwrap();
             found.low <= truth && truth <= found.high
         });
         let percent = held.count() / 2;

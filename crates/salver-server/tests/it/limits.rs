@@ -261,3 +261,36 @@ fn while_the_disk_is_stuck_a_full_queue_is_answered_503_and_the_cache_serves_on(
     assert_eq!(second.answer().content, b"alpha");
     assert_eq!(third.get("/cold3").content, b"cold");
 }
+
+#[test]
+fn what_is_cached_is_confirmed_however_many_wait_for_what_is_not() {
+    let source = Stuck::with_cold(20);
+    let gate = Arc::clone(&source.gate);
+    let settings = Settings {
+        loader_threads: 1,
+        loader_queue: 1,
+        ..settings()
+    };
+    let config = Config {
+        revalidate: Duration::ZERO,
+        ..trusting()
+    };
+    let server = Running::start(bind_to(Arc::new(source), settings, config));
+    gate.open();
+    let mut known = Client::new(server.address);
+    assert_eq!(known.get("/cold0").content, b"cold");
+    gate.close();
+    let waiting = gate.waiting.load(Ordering::SeqCst);
+    // One has the only thread, one the only place.
+    let mut first = occupy(server.address, &gate, waiting);
+    let mut second = Client::new(server.address);
+    second.send(get("/a") + &get("/cold18"));
+    assert_eq!(second.answer().content, b"alpha");
+    let mut third = Client::new(server.address);
+    assert_eq!(third.get("/cold19").status, 503);
+    known.send(get("/cold0"));
+    gate.open();
+    assert_eq!(known.answer().content, b"cold");
+    assert_eq!(first.answer().content, b"cold");
+    assert_eq!(second.answer().content, b"cold");
+}

@@ -386,12 +386,25 @@ fn the_commands_of_the_documents_do_what_they_say() {
 #[test]
 fn dropped_lines_of_the_log_are_told() {
     let root = site(&[("dist/index.html", "page")]);
-    let log = root.path().join("access.log");
-    let flags = ["--log", log.to_str().unwrap()];
+    let pipe = root.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    // Its reader is there, and reads nothing.
+    let both = std::fs::File::options().read(true).write(true).open(&pipe);
+    let reader = both.unwrap();
+    let flags = ["--log", pipe.to_str().unwrap()];
     let watched = Watched::start(&root.path().join("dist"), &flags);
-    watched.server.get("/", "");
-    let status = watched.after(1);
-    assert_eq!(status["log"]["dropped"], 0);
-    assert_eq!(watched.metrics("access_log_dropped_total ").len(), 1);
+    let told = |status: &Value| status["log"]["dropped"].as_u64().unwrap();
+    assert_eq!(told(&watched.status()), 0);
+    let agent = format!("User-Agent: {}\r\n", "a".repeat(4000));
+    let end = Instant::now() + PATIENCE;
+    while told(&watched.status()) == 0 {
+        assert_eq!(watched.server.get("/", &agent).0, 200);
+        assert!(Instant::now() < end, "nothing is dropped");
+    }
+    let metric = watched.metrics("access_log_dropped_total ");
+    let dropped = metric[0].rsplit(' ').next().unwrap();
+    assert!(dropped.parse::<u64>().unwrap() > 0, "{metric:?}");
+    drop(reader);
     stop(watched.server);
 }

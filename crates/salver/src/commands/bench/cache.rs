@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use salver_bench::compare::order::BLOCK;
-use salver_bench::compare::{Compared, MARGIN, Plan, run_to_error};
+use salver_bench::compare::{Compared, MARGIN, Plan, interval, run_to_error};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::error::BenchError;
 use salver_bench::load::{Load, run as load};
@@ -204,6 +204,7 @@ impl Asked<'_> {
             trials: self.settings.trials,
             margin: MARGIN,
             seed: 1,
+            resamples: interval::RESAMPLES,
         };
         let mut made = 0.0;
         run_to_error(&plan, |turn| {

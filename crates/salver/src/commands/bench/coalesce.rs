@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::Args;
 use salver_bench::burst::allow_files;
 use salver_bench::compare::order::Side;
-use salver_bench::compare::{FEWEST_TRIALS, MARGIN, Plan, run as compare};
+use salver_bench::compare::{FEWEST_TRIALS, MARGIN, Plan, interval, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::ui::JobProgress;
 use salver_config::values::{size, whole};
@@ -105,6 +105,7 @@ fn measure(flags: &CoalesceFlags, watch: Watch<'_>) -> Result<Coalesced, Failure
         trials: usize::from(flags.trials),
         margin: MARGIN,
         seed: 1,
+        resamples: interval::RESAMPLES,
     };
     let all = f64::from(flags.trials) * 2.0;
     let (mut made, mut warm) = (0.0, 0_usize);

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use clap::Args;
 use salver_bench::compare::metric::Metric;
-use salver_bench::compare::{Compared, FEWEST_TRIALS, MARGIN, Plan, run as compare};
+use salver_bench::compare::{Compared, FEWEST_TRIALS, MARGIN, Plan, interval, run as compare};
 use salver_bench::environment::{Environment, OthersWatch};
 use salver_bench::load::{Load, run as load};
 use salver_bench::model::Measured;
@@ -199,6 +199,7 @@ impl Measurement<'_> {
             trials: FEWEST_TRIALS,
             margin: MARGIN,
             seed: 1,
+            resamples: interval::RESAMPLES,
         };
         let all = plan.paths.len() * FEWEST_TRIALS * 2;
         let all = u32::try_from(all).unwrap_or(u32::MAX);

@@ -324,6 +324,7 @@ mod tests {
             trials: blocks * 2,
             margin: MARGIN,
             seed: 1,
+            resamples: interval::RESAMPLES,
         };
         let found = salver_bench::compare::run(&plan, |turn| {
             let next = trials.by_ref().find(|trial| trial.side == turn.side);

@@ -158,6 +158,11 @@ fn compile(rule: &Rule) -> Result<CompiledRule, Fault> {
                     let what = format!("{status} is not the status of an error");
                     return Err(Fault::new(what, "error pages are for 400 to 599"));
                 }
+                if matches!(status, 406 | 412 | 416) {
+                    let what = format!("answers with {status} have no page");
+                    let remedy = "they are about one representation and stay plain: leave it out";
+                    return Err(Fault::new(what, remedy));
+                }
                 error_pages.push((*status, PathTemplate::parse(path, &names)?));
             }
             Action::BasicAuth(auth) => {

@@ -110,7 +110,8 @@ pub enum Action {
     Security(Security),
     /// Sets Content-Disposition.
     Disposition(Disposition),
-    /// The page for answers with this status (400 to 599) on the paths of the rule: a path of the site.
+    /// The page for answers with this status (400 to 599, but 406, 412 and 416) on the paths of the rule: a path of the
+    /// site.
     ErrorPage(u16, String),
     /// Asks for a name and password.
     BasicAuth(BasicAuth),

@@ -27,6 +27,12 @@ fn faults() {
         vec![Action::ErrorPage(200, "/a".to_owned())],
         "not the status of an error",
     );
+    for about_one in [406, 412, 416] {
+        check(
+            vec![Action::ErrorPage(about_one, "/a".to_owned())],
+            "have no page",
+        );
+    }
     check(
         vec![Action::Set("ETag".to_owned(), "x".to_owned())],
         "the server's own",

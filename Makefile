@@ -8,7 +8,7 @@ BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
-STEPS := msrv bench-test tests-build [ tests-run / lint doc-tests ]
+STEPS := msrv bench-test lint tests-build tests-run doc-tests
 MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.

@@ -221,16 +221,20 @@ fn a_client_that_is_refused_with_its_request_on_the_way_reads_why() {
     gate.open();
 }
 
+/// One thread that may wait for the disk, and one place to wait for it.
+fn one_place() -> Settings {
+    Settings {
+        loader_threads: 1,
+        loader_queue: 1,
+        ..settings()
+    }
+}
+
 #[test]
 fn while_the_disk_is_stuck_a_full_queue_is_answered_503_and_the_cache_serves_on() {
     let source = Stuck::with_cold(4);
     let gate = Arc::clone(&source.gate);
-    let settings = Settings {
-        loader_threads: 1,
-        loader_queue: 1,
-        ..settings()
-    };
-    let server = bind_to(Arc::new(source), settings, Config::default());
+    let server = bind_to(Arc::new(source), one_place(), Config::default());
     let server = Running::start(server);
     let mut hot = Client::new(server.address);
     assert_eq!(hot.get("/a").content, b"alpha");
@@ -266,16 +270,11 @@ fn while_the_disk_is_stuck_a_full_queue_is_answered_503_and_the_cache_serves_on(
 fn what_is_cached_is_confirmed_however_many_wait_for_what_is_not() {
     let source = Stuck::with_cold(20);
     let gate = Arc::clone(&source.gate);
-    let settings = Settings {
-        loader_threads: 1,
-        loader_queue: 1,
-        ..settings()
-    };
     let config = Config {
         revalidate: Duration::ZERO,
         ..trusting()
     };
-    let server = Running::start(bind_to(Arc::new(source), settings, config));
+    let server = Running::start(bind_to(Arc::new(source), one_place(), config));
     gate.open();
     let mut known = Client::new(server.address);
     assert_eq!(known.get("/cold0").content, b"cold");

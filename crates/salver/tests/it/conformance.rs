@@ -2,7 +2,7 @@
 //! every protocol that it speaks.
 
 use crate::common::Certified;
-use salver_conformance::{Fixture, Protocol, Setup, run, run_once};
+use salver_conformance::{Fixture, Protocol, Setup, run};
 
 /// Plays the table over these protocols, all against one server.
 fn check(setup: Setup, protocols: &[Protocol]) {
@@ -17,19 +17,14 @@ fn check(setup: Setup, protocols: &[Protocol]) {
     }
     let server = Certified::start(root.as_ref(), &flags);
     for protocol in protocols {
-        // What is encrypted has its modes from what is in it.
-        let play = match protocol {
-            Protocol::Http1Tls | Protocol::Http2 => run_once,
-            Protocol::Http1 | Protocol::Http2Cleartext | Protocol::Http3 => run,
-        };
-        let report = play(&server.endpoint(*protocol), &fixture, setup).unwrap();
+        let report = run(&server.endpoint(*protocol), &fixture, setup).unwrap();
         println!("{report}");
         assert!(report.passed(), "{report}");
     }
 }
 
-/// On the default setup every row is played in every mode, once for each version of HTTP, which takes the longest: a
-/// server and a test for each protocol.
+/// On the default setup every row is played in every mode, which takes the longest: a server and
+/// a test for each protocol.
 macro_rules! protocols {
     ($($name:ident: $protocol:ident,)*) => {
         $(#[test]
@@ -52,13 +47,6 @@ protocols! {
     http3: Http3,
 }
 
-/// Every row of the default setup again: once for each version of HTTP, as what encrypts knows no cache.
-#[test]
-fn no_cache() {
-    let versions = [Protocol::Http1, Protocol::Http2Cleartext, Protocol::Http3];
-    check(Setup::NoCache, &versions);
-}
-
 macro_rules! setups {
     ($($name:ident: $setup:ident,)*) => {
         $(#[test]
@@ -68,12 +56,13 @@ macro_rules! setups {
 
         #[test]
         fn every_setup_is_played() {
-            assert_eq!(Setup::ALL, [Setup::Default, Setup::NoCache, $(Setup::$setup),*]);
+            assert_eq!(Setup::ALL, [Setup::Default, $(Setup::$setup),*]);
         }
     };
 }
 
 setups! {
+    no_cache: NoCache,
     dotfiles: Dotfiles,
     spa: Spa,
     spa_file: SpaFile,

@@ -159,7 +159,7 @@ pub struct Config {
     /// [beside](crate::Engine::beside) another has the cache of that. Default: 256 MiB.
     pub cache_size: usize,
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
-    /// serves as well, and sending from it spares a copy. Default: 64 KiB.
+    /// serves as well, and sending from it spares a copy. Default: 32 KiB.
     pub cache_max_file: u64,
     /// True if anything is kept in memory, of mounts that do not say
     /// [otherwise](Mount::without_cache). Default: yes.

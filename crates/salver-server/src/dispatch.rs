@@ -98,8 +98,9 @@ pub(crate) enum Dispatched {
 /// The plan of an answer that waits for a load or a handler.
 pub(crate) type PendingPlan = Pin<Box<dyn Future<Output = ResponsePlan>>>;
 
-/// The memory of a request whose answer is awaited, besides its own, in bytes.
-const PENDING_OVERHEAD: usize = 2 * 1024;
+/// The memory of a request whose answer is awaited, besides its own and that of the work, in bytes: what the loader
+/// keeps of it.
+const PENDING_OVERHEAD: usize = 1024;
 
 /// Dispatches a request. Loads that do not have to wait are performed here. `to_http_request` is called only if a
 /// handler may be asked, with the path if the target is one, `to_details` only if rules may ask for them, and
@@ -239,12 +240,10 @@ impl Asked<'_> {
 
     /// The same for when the bytes that it was read from have gone.
     fn to_pending(&self, details: Option<RequestDetails>) -> PendingRequest {
-        let length = self.request.length().saturating_add(PENDING_OVERHEAD);
         PendingRequest {
             shared: Rc::clone(self.shared),
             site: self.site.clone(),
             client: self.seat.client,
-            charge: self.seat.account.charge(length),
             details,
             request: Request::clone(self.request).into_owned(),
         }
@@ -254,9 +253,14 @@ impl Asked<'_> {
     fn later(&self, work: impl Future<Output = ResponsePlan> + 'static) -> Dispatched {
         let time = self.shared.common.settings.answer_timeout;
         let (fields, label) = (self.site.fields, self.site.label);
-        let work = with_timeout(time, self.request.method, work);
+        let held = self.request.length().saturating_add(size_of_val(&work));
+        let account = &self.seat.account;
+        let charge = account.charge(held.saturating_add(PENDING_OVERHEAD));
+        // Apart, as whoever awaits what it was given keeps room for that twice.
+        let work = with_timeout(time, self.request.method, Box::pin(work));
         Dispatched::Pending(Box::pin(async move {
             let mut plan = work.await;
+            drop(charge);
             plan.driver_fields = fields;
             plan.driver_site = label;
             plan
@@ -298,8 +302,14 @@ impl Asked<'_> {
             let request = pending_request.with_details();
             let reply = pending_request.wait(&request, pending).await;
             drop(permit);
-            let plan = pending_request.finish(&request, reply).await;
-            pending_request.or_ask(plan, http_request).await
+            let plan = match reply {
+                EngineReply::Ready(plan) => plan,
+                reply => Box::pin(pending_request.finish(&request, reply)).await,
+            };
+            match http_request {
+                None => plan,
+                Some(request) => Box::pin(pending_request.or_ask_handler(plan, request)).await,
+            }
         })
     }
 }

@@ -182,9 +182,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 });
             }
             self.wire.limit_buffer();
-            let room = usize::try_from(self.wire.seat.account.room()).unwrap_or(usize::MAX);
-            self.protocol
-                .limit_held(self.charge.bytes().saturating_add(room));
+            let room = self.limit_streams();
             let mut scratch = shared.scratch.borrow_mut();
             // Empty, unless a connection's task has panicked, whose answers are dropped.
             scratch.send_buffer.clear();
@@ -378,11 +376,15 @@ impl<S: ByteStream> Http2Connection<S> {
             now,
         ) {
             Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),
-            Dispatched::Pending(plan) => self.pending.push(PendingAnswer {
-                stream,
-                plan,
-                record,
-            }),
+            Dispatched::Pending(plan) => {
+                self.pending.push(PendingAnswer {
+                    stream,
+                    plan,
+                    record,
+                });
+                // Its request is charged from now on.
+                self.limit_streams();
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use salver_assets::{Content, Engine, FileContent, Load, RunAgain, SiblingCheck};
+use salver_os::thread_waits;
 use tokio::sync::oneshot;
 
 use self::job_queue::JobQueue;
@@ -23,8 +24,9 @@ use self::job_queue::JobQueue;
 /// threads for looking whether what is cached is still right. Checks of precompressed siblings, which no request
 /// waits for for long, come last and have a quarter. Within a lane each disk has a queue of its own, and they take
 /// turns; where there are several mounts, jobs of one disk take no more threads than they leave to others. So a disk
-/// that hangs keeps its own jobs waiting, and no others. A load whose file has to come to rest first waits beside the
-/// lanes, without a thread.
+/// that hangs keeps its own jobs waiting, and no others. Of loads and checks few are at work at once; more
+/// begin beside those that take so long that they wait for a disk, and where those before have waited. A load whose file has to come to rest first waits beside
+/// the lanes, without a thread.
 pub(crate) struct Loader(Arc<Pool>);
 
 struct Pool {
@@ -60,14 +62,19 @@ enum LoaderJob {
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
+/// The loads and checks that may be at work at once, at least: some of what they do is to wait.
+const LEAST_AT_WORK: usize = 4;
+
 /// The bytes that are read at a time into the page cache.
 const SCRATCH: usize = 64 * 1024;
 
 impl Loader {
     /// A loader with at most `threads` threads, in which at most `queue` loads wait.
     pub(crate) fn new(threads: usize, queue: usize, mounts: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let at_work = LEAST_AT_WORK.max(2 * cores);
         Loader(Arc::new(Pool {
-            queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1)),
+            queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1, at_work)),
             work: Condvar::new(),
         }))
     }
@@ -203,10 +210,11 @@ impl Pool {
         lower_priority();
         let mut queue = self.lock_queue();
         loop {
-            let (number, job) = loop {
-                queue.wake(Instant::now());
-                if let Some(next) = queue.next() {
-                    break next;
+            let (number, job, began) = loop {
+                let now = Instant::now();
+                queue.wake(now);
+                if let Some((number, job)) = queue.next(now) {
+                    break (number, job, now);
                 }
                 if queue.closed {
                     return;
@@ -222,10 +230,13 @@ impl Pool {
             }
             let disk = job.disk();
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
+            let waits = thread_waits();
             let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
+            // Where the system does not tell, it may have.
+            let has_waited = waits.is_none() || waits != thread_waits();
             queue = self.lock_queue();
             queue.idle += 1;
-            queue.end(number, disk);
+            queue.end(number, disk, began, has_waited);
             if let Ok(Some((until, job))) = again
                 && !queue.closed
             {
@@ -234,18 +245,17 @@ impl Pool {
         }
     }
 
-    /// Waits until there may be a job to perform. Only one thread at a time waits for the next load that rests.
+    /// Waits until there may be a job to perform. Only one thread at a time waits for what is due next.
     fn wait<'a>(&self, mut queue: LockedQueue<'a>) -> LockedQueue<'a> {
-        let due = queue.due().filter(|_| !queue.is_watched);
-        let Some(due) = due else {
+        let Some(due) = queue.to_watch() else {
             let queue = self.work.wait(queue);
             return queue.unwrap_or_else(PoisonError::into_inner);
         };
-        queue.is_watched = true;
+        queue.watched_until = Some(due);
         let time = due.saturating_duration_since(Instant::now());
         let waited = self.work.wait_timeout(queue, time);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        queue.is_watched = false;
+        queue.watched_until = None;
         queue
     }
 }

@@ -233,9 +233,9 @@ mod tests {
             };
             assert_eq!(settings.cache_max_file(), expected * 1024);
         };
-        check(true, None, 64);
+        check(true, None, 32);
         check(false, Some(true), 1024);
         check(true, Some(true), 1024);
-        check(true, Some(false), 64);
+        check(true, Some(false), 32);
     }
 }

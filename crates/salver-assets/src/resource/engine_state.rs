@@ -21,6 +21,9 @@ use crate::source::identity::changed_within;
 use crate::source::{Identity, new_device};
 use crate::strategy::{Residency, Situation, Transport};
 
+/// The longest content that is small, in bytes.
+const SMALL: u64 = 16 * 1024;
+
 /// The state of the engine of one site.
 #[derive(Debug)]
 pub(crate) struct EngineState {
@@ -156,7 +159,7 @@ impl EngineState {
             keep_up_to: if cached { self.keep_up_to() } else { 0 },
             sendfile_from: self.config.sendfile_from,
             changes_now: changed_within(identity, self.config.settle_time),
-            memory_is_full: self.memory_is_full(),
+            memory_is_full: self.memory_is_full_for(identity.length),
             residency: Residency::Unknown,
             transport: Transport::PassesThrough,
         }
@@ -165,9 +168,16 @@ impl EngineState {
     /// True if so much content is in memory that no more is to be read whole: what the cache may keep, and a
     /// sixteenth of that for what it has let go of and clients have not.
     pub(crate) fn memory_is_full(&self) -> bool {
+        self.memory_is_full_for(u64::MAX)
+    }
+
+    /// The same for content of this length in bytes. Small content has one more sixteenth: who holds back many long
+    /// answers leaves it to those who ask for short ones.
+    fn memory_is_full_for(&self, length: u64) -> bool {
         let size = self.config.cache_size;
         let kept = if self.pool.keeps() { size } else { 0 };
-        self.pool.contents.bytes() > kept.saturating_add(size / 16)
+        let sixteenths = if length <= SMALL { 2 } else { 1 };
+        self.pool.contents.bytes() > kept.saturating_add(size / 16 * sixteenths)
     }
 
     /// True if the Cache-Control of `file`, in the tree of the mount of this number, takes a look at its

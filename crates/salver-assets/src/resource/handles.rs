@@ -94,8 +94,11 @@ pub(crate) fn read(
         return Ok(content);
     }
     let length = within_patience(opened, context)?;
+    // Counts from now on, so that those who read at the same time do not find the same room.
+    let capacity = usize::try_from(length).unwrap_or(0);
+    let _reading = shared.pool.contents.charge(capacity);
     let bytes = steady(opened, context, |cursor: &mut Cursor<'_>| {
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        let mut bytes = Vec::with_capacity(capacity);
         cursor.read_to_end(&mut bytes)?;
         Ok(bytes)
     })?;

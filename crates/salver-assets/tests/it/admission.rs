@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use crate::common::{Site, Tree, config_of, directory, request};
 use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{LogNormal, Zipf};
-use salver_assets::{Config, Engine, HttpDate, MemorySource, Mount, Now, Patience, Request, Step};
+use salver_assets::{
+    Config, Content, Engine, HttpDate, MemorySource, Method, Mount, Now, Patience, Request, Step,
+};
 
 /// Files that are asked for by Zipf's law, and those that the scan asks for, each once.
 const FILES: usize = 2000;
@@ -129,4 +132,33 @@ fn a_scan_leaves_the_hot_set_where_it_was() {
             assert!(all - all_after <= TWO_POINTS, "{what}");
         }
     }
+}
+
+#[test]
+fn who_holds_back_long_answers_leaves_memory_to_those_who_ask_for_short_ones() {
+    let tree = Tree::new();
+    let write = |name: &str, length| {
+        (0..200).for_each(|n| tree.write(&format!("{name}{n}"), vec![b'x'; length]))
+    };
+    write("long", 64 * 1024);
+    write("short", 1024);
+    let site = Site::new(Config {
+        cache_size: 1024 * 1024,
+        cache_max_file: 64 * 1024,
+        ..config_of(Mount::tree("/", directory(&tree.path(""))))
+    });
+    // Each answer holds its content, whatever the cache keeps.
+    let mut held = Vec::new();
+    let mut in_memory = |name: &str| {
+        let is_in_memory = |n| {
+            let plan = site.plan(&request(Method::Get, &format!("/{name}{n}"), &[]));
+            let is_memory = matches!(plan.content, Content::Memory(_));
+            held.push(plan);
+            is_memory
+        };
+        (0..200).map(is_in_memory).filter(|is| *is).count()
+    };
+    // What the cache may keep and a sixteenth, and another sixteenth for those of up to 16 KiB.
+    assert!((17..=18).contains(&in_memory("long")));
+    assert!((1..=64).contains(&in_memory("short")));
 }

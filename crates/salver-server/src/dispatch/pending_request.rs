@@ -14,7 +14,6 @@ use tokio::sync::oneshot;
 
 use crate::context::WorkerContext;
 use crate::handler::{self, Handler, Reply};
-use crate::memory_budget::Charge;
 use crate::passwords::Verdict;
 use crate::pending_limit::service_unavailable;
 use crate::seats::ClientKey;
@@ -34,9 +33,6 @@ pub(super) struct PendingRequest {
     pub(super) request: Request<'static>,
     /// The details of the request, if rules may ask for them.
     pub(super) details: Option<RequestDetails>,
-    /// The memory of the request.
-    #[expect(dead_code, reason = "counts while it lives")]
-    pub(super) charge: Charge,
 }
 
 impl PendingRequest {
@@ -63,7 +59,8 @@ impl PendingRequest {
     ) -> ResponsePlan {
         match request {
             None => plan,
-            Some(http_request) => self.or_ask_handler(plan, http_request).await,
+            // What few of those that wait need, and is large.
+            Some(http_request) => Box::pin(self.or_ask_handler(plan, http_request)).await,
         }
     }
 

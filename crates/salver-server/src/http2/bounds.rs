@@ -27,6 +27,14 @@ impl<S: ByteStream> Http2Connection<S> {
         self.charge.set(held);
     }
 
+    /// Lets the client open streams as long as there is memory for them; the room that is left, in bytes.
+    pub(super) fn limit_streams(&mut self) -> usize {
+        let room = usize::try_from(self.wire.seat.account.room()).unwrap_or(usize::MAX);
+        self.protocol
+            .limit_held(self.charge.bytes().saturating_add(room));
+        room
+    }
+
     /// Announces the end of the connection by GOAWAY, and, when the client has answered, sends the last GOAWAY.
     pub(super) fn send_goaway(&mut self, now: Now, send_buffer: &mut SendBuffer) {
         let at = *self.leaves_at.get_or_insert(now.instant + GOAWAY_DELAY);

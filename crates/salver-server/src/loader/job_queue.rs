@@ -1,9 +1,13 @@
 //! The queue of a loader: the jobs that wait, and the order in which they are performed.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{DiskKey, LoaderJob};
+
+/// The time after which a running job is taken to wait for a disk. Until then it may be at work, and dozens that hash
+/// and decompress at once keep the cores from the loops, and are done no sooner.
+const AT_WORK: Duration = Duration::from_millis(10);
 
 /// A queue of jobs, in lanes.
 #[derive(Default)]
@@ -20,8 +24,14 @@ pub(super) struct JobQueue {
     resting: BTreeMap<(Instant, u64), LoaderJob>,
     /// The number of loads that have ever rested, by which two of the same time are told apart.
     rested: u64,
-    /// True while a thread waits for the first of them.
-    pub(super) is_watched: bool,
+    /// When the running loads and checks of the last moment began, the oldest first.
+    at_work: VecDeque<Instant>,
+    /// The most of these: more where loads wait for their disk, which takes no core.
+    most_at_work: usize,
+    /// The most of these where loads do not.
+    least_at_work: usize,
+    /// The time until which a thread waits, to see what is due then.
+    pub(super) watched_until: Option<Instant>,
     /// The most threads.
     pub(super) most: usize,
     /// The most loads that may wait.
@@ -41,12 +51,20 @@ pub(super) struct Lane {
     running: usize,
     /// The number of jobs that may run.
     pub(super) share: usize,
+    /// True if its jobs are work for a core rather than for a disk.
+    is_work: bool,
 }
 
 impl JobQueue {
-    /// A queue for so many threads and loads that wait; `has_several` keeps disks apart.
-    pub(super) fn new(threads: usize, places: usize, has_several: bool) -> Self {
-        let mut queue = JobQueue::default();
+    /// A queue for so many threads and loads that wait; `has_several` keeps disks apart. No more than `at_work` loads and
+    /// checks are at work at once.
+    pub(super) fn new(threads: usize, places: usize, has_several: bool, at_work: usize) -> Self {
+        let at_work = at_work.max(1);
+        let mut queue = JobQueue {
+            most_at_work: at_work,
+            least_at_work: at_work,
+            ..JobQueue::default()
+        };
         queue.limit(threads, places, has_several);
         queue
     }
@@ -55,8 +73,11 @@ impl JobQueue {
     pub(super) fn limit(&mut self, threads: usize, places: usize, has_several: bool) {
         let threads = threads.max(1);
         let shares = [threads, threads * 3 / 8, threads / 2, threads / 4];
-        for (lane, share) in self.lanes.iter_mut().zip(shares) {
+        let are_work = [false, true, false, true];
+        for (lane, (share, is_work)) in self.lanes.iter_mut().zip(shares.into_iter().zip(are_work))
+        {
             lane.share = share.max(1);
+            lane.is_work = is_work;
         }
         self.most = threads;
         self.places = places;
@@ -86,16 +107,19 @@ impl JobQueue {
 
     /// Queues a job that rests until this time. It has a place in any case, as it had one before.
     pub(super) fn rest(&mut self, until: Instant, job: LoaderJob) {
-        if self.due().is_none_or(|due| until < due) {
-            // The thread that watches waits for too long.
-            self.is_watched = false;
-        }
         self.rested += 1;
         self.resting.insert((until, self.rested), job);
     }
 
-    /// Moves the loads that are due into their lanes.
+    /// Moves the loads that are due into their lanes, and lets others begin beside those that wait for a disk.
     pub(super) fn wake(&mut self, now: Instant) {
+        while self
+            .at_work
+            .front()
+            .is_some_and(|began| now.saturating_duration_since(*began) >= AT_WORK)
+        {
+            self.at_work.pop_front();
+        }
         while let Some(first) = self
             .resting
             .first_entry()
@@ -106,16 +130,41 @@ impl JobQueue {
         }
     }
 
-    /// The time at which the next load that rests is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let ((due, _), _) = self.resting.first_key_value()?;
-        Some(*due)
+    /// The time at which the next load that rests is due, or one of those at work may be taken to wait for a disk.
+    fn due(&self) -> Option<Instant> {
+        let resting = self.resting.first_key_value().map(|((due, _), _)| *due);
+        let at_work = self.at_work.front().filter(|_| {
+            let mut lanes = self.lanes.iter().filter(|lane| lane.is_work);
+            self.left_at_work() == 0 && lanes.any(|lane| !lane.disks.is_empty())
+        });
+        let at_work = at_work.map(|began| *began + AT_WORK);
+        resting.into_iter().chain(at_work).min()
     }
 
-    /// The number of threads that have something to do: one for each job that could run, and one that waits for the
-    /// first load that rests.
+    /// The time until which a thread has to wait, if none does so.
+    pub(super) fn to_watch(&self) -> Option<Instant> {
+        let is_early = |due: &Instant| self.watched_until.is_none_or(|until| *due < until);
+        self.due().filter(is_early)
+    }
+
+    /// The number of threads that have something to do: one for each job that could run, and one that waits for what
+    /// is due next.
     pub(super) fn wanted(&self) -> usize {
-        self.runnable() + usize::from(!self.resting.is_empty() && !self.is_watched)
+        self.runnable() + usize::from(self.to_watch().is_some())
+    }
+
+    /// The number of loads and checks that may begin now.
+    fn left_at_work(&self) -> usize {
+        self.most_at_work.saturating_sub(self.at_work.len())
+    }
+
+    /// The number of jobs of a lane that may begin now.
+    fn left_in(&self, lane: &Lane) -> usize {
+        let left = lane.share.saturating_sub(lane.running);
+        match lane.is_work {
+            true => left.min(self.left_at_work()),
+            false => left,
+        }
     }
 
     pub(super) fn push(&mut self, number: usize, job: LoaderJob) {
@@ -158,20 +207,20 @@ impl JobQueue {
                 jobs.len().min(self.left_for(*disk))
             };
             let jobs: usize = lane.disks.iter().map(of_disk).sum();
-            jobs.min(lane.share.saturating_sub(lane.running))
+            jobs.min(self.left_in(lane))
         };
         self.lanes.iter().map(of_lane).sum()
     }
 
     /// Takes the most urgent job that may run, and its lane.
-    pub(super) fn next(&mut self) -> Option<(usize, LoaderJob)> {
+    pub(super) fn next(&mut self, now: Instant) -> Option<(usize, LoaderJob)> {
         let may_run = |lane: &Lane| {
             let mut disks = lane.disks.iter();
             let has_threads = |(disk, jobs): &(DiskKey, VecDeque<LoaderJob>)| {
                 !jobs.is_empty() && self.left_for(*disk) > 0
             };
-            let free = lane.running < lane.share;
-            disks.position(has_threads).filter(|_| free)
+            let is_free = self.left_in(lane) > 0;
+            disks.position(has_threads).filter(|_| is_free)
         };
         let mut lanes = self.lanes.iter().enumerate();
         let (number, place) = lanes.find_map(|(number, lane)| Some((number, may_run(lane)?)))?;
@@ -183,6 +232,9 @@ impl JobQueue {
             lane.disks.push_back((disk, jobs));
         }
         lane.running += 1;
+        if lane.is_work {
+            self.at_work.push_back(now);
+        }
         self.busy += 1;
         self.loads -= usize::from(matches!(job, LoaderJob::Load(..)));
         match self.running.iter_mut().find(|(of, _)| *of == disk) {
@@ -192,10 +244,21 @@ impl JobQueue {
         Some((number, job))
     }
 
-    /// Counts a job that has ended.
-    pub(super) fn end(&mut self, number: usize, disk: DiskKey) {
+    /// Counts a job that has ended, of those that began then, and learns whether jobs of its kind wait or work.
+    pub(super) fn end(&mut self, number: usize, disk: DiskKey, began: Instant, has_waited: bool) {
         if let Some(lane) = self.lanes.get_mut(number) {
             lane.running -= 1;
+            let place = self.at_work.iter().position(|at_work| *at_work == began);
+            if let Some(place) = place.filter(|_| lane.is_work) {
+                self.at_work.remove(place);
+            }
+            if lane.is_work {
+                self.most_at_work = match has_waited {
+                    true => (self.most_at_work + 1).min(self.most),
+                    false => self.most_at_work - 1,
+                }
+                .max(self.least_at_work);
+            }
         }
         self.busy -= 1;
         if let Some(place) = self.running.iter().position(|(of, _)| *of == disk)
@@ -235,6 +298,7 @@ mod tests {
 
     #[test]
     fn the_urgent_goes_first_and_no_lane_takes_more_than_its_share() {
+        let now = Instant::now();
         let mut queue = JobQueue {
             most: 10,
             ..JobQueue::default()
@@ -244,40 +308,93 @@ mod tests {
             (0..3).for_each(|_| queue.push(number, LoaderJob::Close(Box::new(Content::Empty))));
         }
         assert_eq!(queue.runnable(), 3 + 1 + 2);
-        let order: Vec<_> = std::iter::from_fn(|| queue.next().map(|(lane, _)| lane)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.next(now).map(|(lane, _)| lane)).collect();
         assert_eq!(order, [0, 0, 0, 1, 2, 2]);
-        queue.end(1, DiskKey::Device(0));
-        assert_eq!(queue.next().map(|(lane, _)| lane), Some(1));
+        queue.end(1, DiskKey::Device(0), now, false);
+        assert_eq!(queue.next(now).map(|(lane, _)| lane), Some(1));
+    }
+
+    #[test]
+    fn few_loads_begin_within_a_moment_and_more_beside_those_that_wait() {
+        let mut queue = JobQueue::new(64, 100, false, 2);
+        let began = Instant::now();
+        let at = |milliseconds| began + Duration::from_millis(milliseconds);
+        let begin = |queue: &mut JobQueue, now| {
+            queue.wake(now);
+            std::iter::from_fn(|| queue.next(now)).count()
+        };
+        (0..9).for_each(|_| queue.push(1, close(1)));
+        (0..3).for_each(|_| queue.push(2, close(1)));
+        assert_eq!(begin(&mut queue, began), 2 + 3);
+        assert_eq!((queue.to_watch(), queue.wanted()), (Some(at(10)), 1));
+        queue.watched_until = queue.to_watch();
+        assert_eq!(queue.wanted(), 0);
+        queue.push(0, close(1));
+        assert_eq!(begin(&mut queue, at(4)), 1, "what confirms");
+        queue.end(2, DiskKey::Device(1), began, false);
+        assert_eq!(begin(&mut queue, at(5)), 0, "not of their kind");
+        queue.end(1, DiskKey::Device(1), began, false);
+        assert_eq!(begin(&mut queue, at(6)), 1);
+        // The other that began first has not ended.
+        assert_eq!(begin(&mut queue, at(9)), 0);
+        queue.watched_until = None;
+        assert_eq!(begin(&mut queue, at(10)), 1);
+        assert_eq!(queue.to_watch(), Some(at(16)));
+        queue.end(1, DiskKey::Device(1), began, false);
+        assert_eq!(begin(&mut queue, at(15)), 0, "it counted no more");
+        assert_eq!(begin(&mut queue, at(30)), 2);
+    }
+
+    #[test]
+    fn more_loads_begin_where_those_before_waited() {
+        let mut queue = JobQueue::new(64, 100, false, 2);
+        let now = Instant::now();
+        (0..40).for_each(|_| queue.push(1, close(1)));
+        let begin = |queue: &mut JobQueue| std::iter::from_fn(|| queue.next(now)).count();
+        let end = |queue: &mut JobQueue, count, has_waited| {
+            (0..count).for_each(|_| queue.end(1, DiskKey::Device(1), now, has_waited));
+            begin(queue)
+        };
+        assert_eq!(begin(&mut queue), 2);
+        assert_eq!(end(&mut queue, 2, true), 4);
+        assert_eq!(
+            end(&mut queue, 1, true),
+            2,
+            "one for its place, and one more"
+        );
+        assert_eq!(end(&mut queue, 1, false), 0, "one less");
+        assert_eq!(end(&mut queue, 4, false), 2, "never fewer than at first");
     }
 
     #[test]
     fn what_rests_has_its_turn_when_it_is_due_and_takes_a_place_until_then() {
-        let mut queue = JobQueue::new(8, 4, true);
+        let mut queue = JobQueue::new(8, 4, true, 8);
         let now = Instant::now();
         let second = |number| now + Duration::from_secs(number);
-        assert_eq!((queue.due(), queue.wanted()), (None, 0));
+        assert_eq!((queue.to_watch(), queue.wanted()), (None, 0));
         for (at, device) in [(3, 1), (1, 2), (3, 3)] {
             queue.rest(second(at), close(device));
         }
-        assert_eq!((queue.due(), queue.wanted()), (Some(second(1)), 1));
+        assert_eq!((queue.to_watch(), queue.wanted()), (Some(second(1)), 1));
         assert!(!queue.has_place(DiskKey::Device(1)));
         assert!(queue.has_place(DiskKey::Device(9)));
-        queue.is_watched = true;
+        queue.watched_until = queue.to_watch();
         queue.wake(second(0));
         queue.rest(second(4), close(4));
-        assert_eq!((queue.wanted(), queue.next().is_none()), (0, true));
+        assert_eq!((queue.wanted(), queue.next(now).is_none()), (0, true));
         queue.wake(second(2));
-        assert_eq!(queue.next().unwrap().1.disk(), DiskKey::Device(2));
+        assert_eq!(queue.next(now).unwrap().1.disk(), DiskKey::Device(2));
         queue.wake(second(4));
-        assert_eq!((queue.due(), queue.wanted()), (None, 3));
+        assert_eq!((queue.to_watch(), queue.wanted()), (None, 3));
         queue.rest(second(9), close(1));
-        queue.is_watched = true;
+        queue.watched_until = queue.to_watch();
         queue.rest(second(8), close(1));
-        assert!(!queue.is_watched, "for the first");
+        assert_eq!(queue.to_watch(), Some(second(8)), "for the first");
     }
 
     #[test]
     fn a_disk_leaves_threads_to_others_and_waits_for_its_turn() {
+        let now = Instant::now();
         let mut queue = JobQueue {
             most: 8,
             has_several: true,
@@ -285,7 +402,7 @@ mod tests {
         };
         queue.lanes[0].share = 8;
         let run = |queue: &mut JobQueue| {
-            std::iter::from_fn(|| queue.next().map(|(_, job)| job.disk())).collect::<Vec<_>>()
+            std::iter::from_fn(|| queue.next(now).map(|(_, job)| job.disk())).collect::<Vec<_>>()
         };
         (0..20).for_each(|_| queue.push(0, close(1)));
         let hung = run(&mut queue);
@@ -298,7 +415,7 @@ mod tests {
         queue.push(0, close(4));
         assert_eq!(run(&mut queue), [DiskKey::Device(4)]);
         assert_eq!(queue.runnable(), 0);
-        queue.end(0, DiskKey::Device(4));
+        queue.end(0, DiskKey::Device(4), now, false);
         queue.push(0, close(4));
         assert_eq!(queue.runnable(), 1);
         // Disks that are well take turns.

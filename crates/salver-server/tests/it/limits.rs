@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::client::{Client, get, is_served, request};
 use crate::common::stuck::{Stuck, occupy};
 use crate::common::{Running, Site, bind_to, settings, trusting, until};
+use crate::quic::{run, within};
 use salver_assets::Config;
 use salver_server::Settings;
 use salver_test::machine::judge;
@@ -292,4 +293,51 @@ fn what_is_cached_is_confirmed_however_many_wait_for_what_is_not() {
     assert_eq!(known.answer().content, b"cold");
     assert_eq!(first.answer().content, b"cold");
     assert_eq!(second.answer().content, b"cold");
+}
+
+#[test]
+fn streams_that_wait_for_the_disk_take_no_more_memory_than_their_connection_is_lent() {
+    const STREAMS: usize = 100;
+    let source = Stuck::with_cold(STREAMS);
+    let gate = Arc::clone(&source.gate);
+    let settings = Settings {
+        max_connections: 4,
+        // An eighth of three quarters of it is lent, and 16 KiB are its own.
+        connection_memory: 1 << 20,
+        ..settings()
+    };
+    let server = Running::start(bind_to(Arc::new(source), settings, Config::default()));
+    run(async {
+        let stream = tokio::net::TcpStream::connect(server.address).await;
+        let (mut requests, connection) = h2::client::handshake(stream.unwrap()).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let mut answers = Vec::new();
+        for number in 0..STREAMS {
+            let request = http::Request::get(format!("http://a/cold{number}"));
+            let request = request.body(()).unwrap();
+            requests = requests.ready().await.unwrap();
+            answers.push(requests.send_request(request, true).unwrap().0);
+        }
+        // Behind all of them, so that each has been refused by then or waits.
+        let last = requests
+            .ready()
+            .await
+            .unwrap()
+            .send_request(http::Request::get("http://a/a").body(()).unwrap(), true);
+        let _ = within(last.unwrap().0).await;
+        gate.open();
+        let mut served = 0;
+        for answer in answers {
+            match within(answer).await {
+                Ok(answer) => {
+                    assert_eq!(answer.status(), 200);
+                    served += 1;
+                }
+                Err(error) => assert_eq!(error.reason(), Some(h2::Reason::REFUSED_STREAM)),
+            }
+        }
+        // Each takes between 2 and 3 KiB.
+        assert!((4..=60).contains(&served), "{served} of {STREAMS} waited");
+        driver.abort();
+    });
 }

@@ -194,7 +194,7 @@ pub(super) fn in_words(report: &Report) -> String {
     let _ = writeln!(
         text,
         "\nFigures are those of the trial in the middle; ratios are of all, {ORDER}.\n{}.\nPlain: each request looks at the disk and reads the \
-         file. Cached: by the default settings, so that\nfiles beyond 64 KiB are not held in memory \
+         file. Cached: by the default settings, so that\nfiles beyond 32 KiB are not held in memory \
          but open, and leave the page cache.",
         interval::METHOD
     );

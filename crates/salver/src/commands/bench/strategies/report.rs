@@ -244,7 +244,7 @@ mod tests {
             assert_eq!(text.matches(row).count(), 2, "{row}: {text}");
         }
         assert!(text.contains("busy: beside 1 threads that stream through 64MiB"));
-        for setting in ["  --cache-max-file 64KiB ", "  --sendfile-from 32KiB "] {
+        for setting in ["  --cache-max-file 32KiB ", "  --sendfile-from 32KiB "] {
             assert_eq!(text.matches(setting).count(), 1, "{text}");
         }
     }

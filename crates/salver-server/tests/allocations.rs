@@ -89,6 +89,7 @@ fn check(access_log: Option<AccessLog>, others: usize, most: u64) {
     let config = Config {
         // A look at the disk once an hour is no hit.
         revalidate: Duration::from_secs(3600),
+        cache_max_file: 64 * 1024,
         ..Config::default()
     };
     let settings = Settings {

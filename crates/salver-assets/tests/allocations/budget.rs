@@ -221,7 +221,7 @@ fn prewarming_fills_nine_tenths_and_says_so() {
     let names: Vec<String> = (0..100)
         .map(|number| format!("d{}/f{number}", number % 7))
         .collect();
-    let content = vec![b'x'; 60_000];
+    let content = vec![b'x'; 30_000];
     let files: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &*content)).collect();
     let check = |cache_size: usize, full: bool| {
         let site = site(memory(&files), cache_size);
@@ -246,7 +246,7 @@ fn prewarming_fills_nine_tenths_and_says_so() {
         site
     };
     check(MIB, true);
-    check(5 * MIB, true);
+    check(2 * MIB, true);
     let site = check(20 * MIB, false);
     let before = site.engine.statistics();
     for name in &names {

@@ -32,8 +32,8 @@ fn what_will_surprise_is_noted() {
         &["--spa"],
         &["index.html is not in", "/ is answered 404"],
     );
-    check(index, &["--cache-size", "512KiB"], &["files beyond 32 KiB"]);
-    check(index, &["--no-cache", "--cache-size", "512KiB"], &[]);
+    check(index, &["--cache-size", "256KiB"], &["files beyond 16 KiB"]);
+    check(index, &["--no-cache", "--cache-size", "256KiB"], &[]);
     check(index, &["--cache-size", "1PiB"], &["more than the memory"]);
     check(
         index,

@@ -8,8 +8,8 @@ BUILD := $(CARGO) build --locked --workspace --bins --examples
 FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
-STEPS := msrv bench-test lint tests-build tests-run doc-tests
-MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges ] worst apart
+STEPS := msrv bench-test format tests-build tests-run
+MORE_STEPS := lint docs doc-tests [ features public-types package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -33,7 +33,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -52,10 +52,10 @@ dist: ## Build the program for others: target/dist/out/salver, and salver.debug,
 	$(CARGO) build --profile dist --locked -p salver
 	scripts/split.sh target/dist/salver target/dist/out
 
-test: test-deps ## What a change waits for: lints and tests
+test: test-deps ## What a change waits for: formatting and tests
 	@scripts/steps.py "$(MAKE)" $(STEPS)
 
-test-all: deps test ## All that can be tested: besides, a browser, other clients, every interleaving, a moment of fuzzing
+test-all: deps test ## All that can be tested: besides, lints, a browser, other clients, every interleaving, a moment of fuzzing
 	@scripts/steps.py "$(MAKE)" $(MORE_STEPS)
 
 # Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
@@ -92,8 +92,10 @@ ui-test: ui-deps ## The pages of `salver bench ui` and of the admin listener in 
 ui-screenshot: ui-deps build ## Measure with the page, and make docs/ui.png of it (2 minutes)
 	cd $(UI_TESTS) && CHROMIUM="$$(command -v chromium)" npm run screenshot
 
-lint: ## Formatting and lints, as errors
+format: ## Formatting, as an error
 	$(CARGO) fmt --all --check
+
+lint: format ## Formatting and lints, as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 unit: tests-build tests-run doc-tests ## Unit, property, integration and documentation tests, but for those that measure
@@ -105,8 +107,13 @@ tests-build: # Compiles the programs and these tests.
 tests-run: # Runs what was compiled.
 	RUST_TEST_THREADS=$(TEST_THREADS) scripts/tests.py run 3 units $(TOGETHER)
 
-doc-tests:
+doc-tests: ## Blocks of code of the documents
 	$(CARGO) test --locked --workspace --doc
+
+every-mode: ## The exchange table in every mode over TLS, too
+	$(BUILD)
+	CARGO="$(CARGO)" scripts/tests.py build it
+	scripts/tests.py run 1 it -- in_every_mode --include-ignored
 
 apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator, ways to send
 	$(BUILD)

@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test lint tests-build tests-run doc-tests
-MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges ] worst apart
+MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges moving-judges ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -33,7 +33,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges site site-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -199,6 +199,20 @@ admin-judges: ## Metrics by promtool and prometheus-client, alert rules and the 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
 	crates/salver-rules/judges/run.sh
 
+moving-judges: ## What docs/from-*.md say, as root: each command of theirs and of ours is run, and both are asked the same
+	$(call need,nginx:nginx caddy:caddy node:nodejs npm:npm openssl:openssl ip:iproute2 python3:python3)
+	cd scripts/moving && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	$(BUILD)
+	scripts/moving/run.py target/debug/salver
+
+site: ## The documents as a site, by mdbook: target/site, for `salver serve target/site --listing`
+	scripts/site/build.py
+
+site-test: ui-deps site ## Links of the site by linkchecker, its pages in Chromium, its conventions by Salver
+	$(call need,linkchecker:linkchecker curl:curl)
+	$(BUILD)
+	scripts/site/check.sh target/debug/salver
+
 fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)
 
@@ -224,8 +238,9 @@ bench-cost: ## What libraries and features of ours add to a program: packages an
 bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite its results
 	bench/run.py protocols --write $(BENCH)
 
-bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, without measuring
+bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, and the charts of the site, without measuring
 	python3 -m unittest discover -s bench
+	python3 -m unittest discover -s scripts/site
 
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py

@@ -15,7 +15,7 @@ const { chromium } = require("playwright-core");
 
 const url = process.env.SITE;
 const pictures = process.env.SCREENSHOTS;
-const SHOWN = ["/", "/docs/from-nginx.html", "/docs/settings.html", "/BENCHMARKS.html"];
+const SHOWN = ["/index.html", "/docs/from-nginx.html", "/docs/settings.html", "/BENCHMARKS.html"];
 const summary = readFileSync(join(REPOSITORY, "docs/site/SUMMARY.md"), "utf8");
 const pages = [...summary.matchAll(/\]\(([^)]+)\.md\)/g)].map(([, page]) => `/${page.replace(/README$/, "index")}.html`);
 

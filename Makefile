@@ -17,6 +17,8 @@ APART := cold descriptors huge idle_memory reloads soak strategies truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
+# The program that packages are made of: `make dist` builds it.
+PROGRAM ?= target/dist/out/salver
 # Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
@@ -33,7 +35,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges site site-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges site site-test npm-package wheel action-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -204,6 +206,26 @@ moving-judges: ## What docs/from-*.md say, as root: each command of theirs and o
 	cd scripts/moving && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 	$(BUILD)
 	scripts/moving/run.py target/debug/salver
+
+npm-package: ## The packages for npm of the program PROGRAM, installed from their files and tried
+	$(call need,node:nodejs npm:npm python3:python3)
+	packaging/npm/test.sh $(PROGRAM)
+
+wheel: ## The wheel for PyPI of the program PROGRAM, installed from its file and tried
+	$(call need,python3:python3-venv)
+	packaging/pypi/test.sh $(PROGRAM)
+
+action-test: ## The action for GitHub, by its schema and over sites, with the program PROGRAM
+	packaging/action/test.sh $(PROGRAM)
+
+trust: ## Licences, sources and bans of dependencies by cargo-deny; licences and components of the program, judged
+	@command -v cargo-deny > /dev/null || { echo "make: cargo-deny is not there: cargo install --locked cargo-deny" >&2; exit 2; }
+	$(CARGO) deny --locked --all-features check bans licenses sources
+	CARGO="$(CARGO)" packaging/licences.sh
+	CARGO="$(CARGO)" packaging/sbom.sh
+
+install-test: ## `cargo install salver` from the packed crates and vendored dependencies, offline (minutes)
+	CARGO="$(CARGO)" packaging/install-test.sh
 
 site: ## The documents as a site, by mdbook: target/site, for `salver serve target/site --listing`
 	scripts/site/build.py

@@ -80,7 +80,8 @@ def compressed(vary):
 def secure(status):
     """The site over TLS, and the redirect to it, for which theirs has this status."""
     leads = {"Location": r"https://example\.org/about\.html\?a=1"}
-    return site(443, tls=True, host="example.org") + [Ask("/about.html?a=1", Differ(status, 308), fields=leads, host="example.org")]
+    led = Ask("/about.html?a=1", Differ(status, 308), fields=leads, host="example.org")
+    return site(443, tls=True, host="example.org") + [led]
 
 
 CASES = {

@@ -85,7 +85,7 @@ def put_in(text):
     def one(match):
         study, inner = match.group(1), match.group(2)
         if study not in STUDIES:
-            raise ValueError(f"BENCHMARKS.md has a study {study}, and scripts/site/charts.py no chart for it: add it to STUDIES")
+            raise ValueError(f"BENCHMARKS.md has a study {study} without a chart: add it to STUDIES of scripts/site/charts.py")
         found = tables(inner)
         if len(found) != 1:
             raise ValueError(f"BENCHMARKS.md has {len(found)} tables for {study}, not one")

@@ -48,13 +48,23 @@ for (const width of [360, 1600]) {
             width: document.documentElement.scrollWidth,
             background: getComputedStyle(document.documentElement).backgroundColor,
             letters: document.querySelector("main").innerText.length,
+            cut: [...document.querySelectorAll(".charts text")].filter((text) => {
+              const [box, most] = [text.getBBox(), text.ownerSVGElement.viewBox.baseVal.width];
+              return box.x < 0 || box.x + box.width > most;
+            }).map((text) => text.textContent),
           }));
           assert.ok(seen.width <= width, `${path} is ${seen.width} px wide`);
           assert.equal(dark(seen.background), colorScheme === "dark", `${path}: ${seen.background}`);
+          assert.deepEqual(seen.cut, [], `${path}: texts of charts that are cut off`);
           assert.ok(seen.letters > 100, `${path} shows ${seen.letters} letters`);
           if (pictures && SHOWN.includes(path)) {
             const name = path.replaceAll(/[^a-z]+/gi, "-").replace(/^-|-html$/g, "") || "index";
             await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
+            const more = page.locator(".charts, main table").first();
+            if (await more.count()) {
+              await more.evaluate((element) => element.scrollIntoView());
+              await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}-below.png`) });
+            }
           }
         }
         assert.deepEqual(faults, []);

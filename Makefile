@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test lint tests-build tests-run doc-tests
-MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges moving-judges ] worst apart
+MORE_STEPS := docs [ features public-types package-list loom fuzz-smoke / ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -35,7 +35,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges site site-test npm-package wheel action-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -206,6 +206,11 @@ moving-judges: ## What docs/from-*.md say, as root: each command of theirs and o
 	cd scripts/moving && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 	$(BUILD)
 	scripts/moving/run.py target/debug/salver
+
+recipes: ## What docs/deploy.md and docs/operate.md have for the ports of the web, as root: rights, keys, renewal, a proxy
+	$(call need,nginx:nginx openssl:openssl ip:iproute2 setpriv:util-linux python3:python3)
+	$(BUILD)
+	scripts/recipes/run.py target/debug/salver
 
 npm-package: ## The packages for npm of the program PROGRAM, installed from their files and tried
 	$(call need,node:nodejs npm:npm python3:python3)

@@ -84,9 +84,9 @@ def main(pack, usage):
     if len(sys.argv) < 3:
         print(f"usage: {usage}", file=sys.stderr)
         return 2
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[-1])
     try:
-        programs = [read(path) for path in sys.argv[2:]]
+        programs = [read(path) for path in sys.argv[1:-1]]
         folder.mkdir(parents=True, exist_ok=True)
         for made in pack(programs, folder):
             print(f"{made}: {made.stat().st_size} bytes")

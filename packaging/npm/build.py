@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packages for npm: build.py FOLDER PROGRAM..., a program for each platform.
+"""Packages for npm: build.py PROGRAM... FOLDER, a program for each platform.
 
 Makes `salver`, whose command looks for the package of its platform, and for each program that package, such as
 `salver-linux-x64`: npm installs the one that fits. A test is packaging/npm/test.sh.
@@ -91,4 +91,4 @@ def pack(programs, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(program.main(pack, "packaging/npm/build.py FOLDER PROGRAM..."))
+    sys.exit(program.main(pack, "packaging/npm/build.py PROGRAM... FOLDER"))

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-packaging/npm/build.py "$work/packages" "$1"
-packaging/npm/build.py "$work/again" "$1" > "$work/said"
+packaging/npm/build.py "$1" "$work/packages"
+packaging/npm/build.py "$1" "$work/again" > "$work/said"
 diff -r "$work/packages" "$work/again" || { echo "npm: two builds differ" >&2; exit 1; }
 version=$(python3 -c 'import sys; sys.path.insert(0, "packaging"); import program; print(program.version())')
 

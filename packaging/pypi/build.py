@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wheels that carry the program: build.py FOLDER PROGRAM..., one for each program.
+"""Wheels that carry the program: build.py PROGRAM... FOLDER, one for each program.
 
 `pipx run salver`, `uvx salver` and `pip install salver` put it beside Python's own scripts; no Python runs between.
 A test is packaging/pypi/test.sh.
@@ -98,4 +98,4 @@ def pack(programs, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(program.main(pack, "packaging/pypi/build.py FOLDER PROGRAM..."))
+    sys.exit(program.main(pack, "packaging/pypi/build.py PROGRAM... FOLDER"))

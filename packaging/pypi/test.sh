@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-packaging/pypi/build.py "$work/wheels" "$1"
-packaging/pypi/build.py "$work/again" "$1" > "$work/said"
+packaging/pypi/build.py "$1" "$work/wheels"
+packaging/pypi/build.py "$1" "$work/again" > "$work/said"
 diff -r "$work/wheels" "$work/again" || { echo "pypi: two builds differ" >&2; exit 1; }
 version=$(python3 -c 'import sys; sys.path.insert(0, "packaging"); import program; print(program.version())')
 

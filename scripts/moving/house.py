@@ -60,7 +60,16 @@ def tree(folder):
         os.utime(path, (1_700_000_000, 1_700_000_000), follow_symlinks=False)
 
 
-def build(node_modules):
+def certificate():
+    """A certificate and its key where certbot has them, in folders that are root's alone."""
+    LIVE.mkdir(parents=True, exist_ok=True)
+    LIVE.parent.chmod(0o700)
+    command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-subj", "/CN=example.org", "-addext", "subjectAltName=DNS:example.org,DNS:localhost,IP:127.0.0.1",
+            "-keyout", str(LIVE / "privkey.pem"), "-out", str(LIVE / "fullchain.pem"))
+
+
+def build(node_modules=None):
     """Everything that the pages name."""
     command("ip", "link", "set", "lo", "up")
     command("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(SRV))
@@ -75,11 +84,9 @@ def build(node_modules):
     (SRV / "files/list.txt").write_text("a list")
     (SRV / "log").mkdir()
     (SRV / "serve.json").write_text(SERVE_JSON)
-    (SRV / "node_modules").symlink_to(node_modules)
-    LIVE.mkdir(parents=True, exist_ok=True)
-    command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-            "-subj", "/CN=example.org", "-addext", "subjectAltName=DNS:example.org,DNS:localhost,IP:127.0.0.1",
-            "-keyout", str(LIVE / "privkey.pem"), "-out", str(LIVE / "fullchain.pem"))
+    if node_modules:
+        (SRV / "node_modules").symlink_to(node_modules)
+    certificate()
     for name, other in [("cert.pem", "fullchain.pem"), ("key.pem", "privkey.pem")]:
         (SRV / name).write_bytes((LIVE / other).read_bytes())
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "sesame"], check=True, capture_output=True, text=True).stdout

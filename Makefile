@@ -27,7 +27,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential $(UI_TOOLS)
+MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
 UI_TESTS := crates/salver-bench/ui-tests
 # Where `make install` puts the program: into bin/ of it.
 PREFIX ?= /usr/local

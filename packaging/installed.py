@@ -7,6 +7,7 @@ Exit code: 0, or 1 with what is not so.
 """
 
 import os
+import pty
 import re
 import signal
 import socket
@@ -95,6 +96,34 @@ def rest(connection):
     return b"".join(pieces)
 
 
+def ends_by_ctrl_c(command, folder):
+    """At a terminal Ctrl-C reaches the program once: a second signal would cut the answer that is under way."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp(command[0], [*command, "serve", folder, "--port", "0"])
+    try:
+        said = b""
+        while not (found := re.search(rb"http://127\.0\.0\.1:(\d+)", said)):
+            said += os.read(terminal, 1000)
+        connection = socket.create_connection(("127.0.0.1", int(found.group(1))), timeout=PATIENCE)
+        connection.sendall(b"GET /large.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        begin = connection.recv(1000)
+        os.write(terminal, b"\x03")
+        # It says that it ends: then the signal is there, and a second one would be.
+        while b"\n" not in said.partition(b"^C")[2]:
+            said += os.read(terminal, 1000)
+        _, _, content = (begin + rest(connection)).partition(b"\r\n\r\n")
+        check(len(content) == LARGE, f"Ctrl-C cut an answer short: {len(content)} bytes")
+        _, status = os.waitpid(pid, 0)
+        pid = 0
+        check(os.waitstatus_to_exitcode(status) == 0, f"Ctrl-C: exit code {os.waitstatus_to_exitcode(status)}: {said}")
+    finally:
+        os.close(terminal)
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
 def serves(command, folder):
     for number in [signal.SIGTERM, signal.SIGINT]:
         server = Server(command, folder)
@@ -140,10 +169,11 @@ def main():
         try:
             says(command, version)
             serves(command, folder)
+            ends_by_ctrl_c(command, folder)
         except (Fault, OSError, subprocess.TimeoutExpired) as fault:
             print(f"{' '.join(command)}: {fault}", file=sys.stderr)
             return 1
-    print(f"{' '.join(command)}: version, arguments, exit codes, a site, SIGTERM, SIGINT, SIGHUP")
+    print(f"{' '.join(command)}: version, arguments, exit codes, a site, SIGTERM, SIGINT, SIGHUP, Ctrl-C")
     return 0
 
 

@@ -35,7 +35,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot lint unit tests-build tests-run doc-tests docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -222,6 +222,10 @@ wheel: ## The wheel for PyPI of the program PROGRAM, installed from its file and
 
 action-test: ## The action for GitHub, by its schema and over sites, with the program PROGRAM
 	packaging/action/test.sh $(PROGRAM)
+
+nix-test: ## The flake for Nix: read, and evaluated over stand-ins for Nixpkgs
+	$(call need,nix-instantiate:nix-bin python3:python3)
+	packaging/nix/test.sh $(PROGRAM)
 
 trust: ## Licences, sources and bans of dependencies by cargo-deny; licences and components of the program, judged
 	@command -v cargo-deny > /dev/null || { echo "make: cargo-deny is not there: cargo install --locked cargo-deny" >&2; exit 2; }

@@ -9,7 +9,7 @@ command -v cargo-about > /dev/null || { echo "licences: cargo-about is not there
 mkdir -p packaging/out
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$cargo" about generate --fail --locked --config packaging/about.toml --manifest-path crates/salver/Cargo.toml \
+"$cargo" about generate --fail --offline --locked --config packaging/about.toml --manifest-path crates/salver/Cargo.toml \
 	--output-file "$work/licences.txt" packaging/licences.hbs
 
 # What the program is made of, by cargo itself; proc macros and build scripts are no part of it, but may be named.

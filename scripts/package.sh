@@ -41,7 +41,7 @@ for crate in "${crates[@]}"; do
     tar -xzOf "$file" "$name/LICENSE-MIT" | cmp -s - LICENSE-MIT || wrong "$name/LICENSE-MIT is not the licence"
     manifest=$(tar -xzOf "$file" "$name/Cargo.toml")
     for key in description keywords categories documentation license rust-version readme; do
-        grep -Eq "^$key = .{5}" <<< "$manifest" || wrong "$name says no $key"
+        grep -q "^$key = " <<< "$manifest" || wrong "$name says no $key"
     done
     grep -E '/(node_modules|ui-tests|target|dist)/' <<< "$files" >&2 && wrong "$name has what no one builds it from"
     tar -xzOf "$file" "$name/Cargo.toml" | grep -E 'salver-(conformance|test|system-tests)|^path = "\.\.' >&2 && \

@@ -17,7 +17,7 @@ STUDIES = {
     "profile": ("Per request", None),
 }
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-WIDTH, ROW, NAMES, VALUES = 320, 20, 112, 48
+WIDTH, ROW, NAMES, VALUES = 320, 20, 124, 48
 
 
 def cells(line):
@@ -62,7 +62,7 @@ def bars(names, values, labels, equal):
 
 def chart(rows, column, title, equal):
     """A figure of one column; None if it has no figures."""
-    names = [row[0] for row in rows[1:]]
+    names = [row[0].replace("`", "") for row in rows[1:]]
     raw = [row[column] for row in rows[1:]]
     values = [figure(cell) for cell in raw]
     if all(value is None for value in values):

@@ -60,7 +60,7 @@ def bars(names, values, labels, equal):
     return "".join(parts) + "</svg>"
 
 
-def chart(rows, column, title, equal):
+def chart(rows, column, equal):
     """A figure of one column; None if it has no figures."""
     names = [row[0].replace("`", "") for row in rows[1:]]
     raw = [row[column] for row in rows[1:]]
@@ -69,15 +69,16 @@ def chart(rows, column, title, equal):
         return None
     labels = [NUMBER.match(cell).group() + (" ~" if "~" in cell else "") if value is not None else cell
               for cell, value in zip(raw, values)]
-    caption = html.escape(f"{title}: {rows[0][column].strip('`')}")
+    caption = html.escape(rows[0][column].replace("`", ""))
     return f"<figure><figcaption>{caption}</figcaption>{bars(names, values, labels, equal)}</figure>"
 
 
 def charts(study, table):
     """All charts of a study's table, in one block of HTML without an empty line."""
     title, equal = STUDIES[study]
-    found = [chart(table, column, title, equal) for column in range(1, len(table[0]))]
-    return '<div class="charts">\n' + "\n".join(one for one in found if one) + "\n</div>"
+    found = [chart(table, column, equal) for column in range(1, len(table[0]))]
+    title = f"{title}; the dotted line is at {equal:g}" if equal else title
+    return f'<p class="charts-title">{html.escape(title)}</p>\n<div class="charts">\n' + "\n".join(one for one in found if one) + "\n</div>"
 
 
 def put_in(text):

@@ -1,6 +1,6 @@
 # Salver for Nix, built from this repository:
-#   nix run '.?dir=packaging/nix' -- dist          in a clone
-#   nix profile install '.?dir=packaging/nix'
+#   nix run ./packaging/nix -- dist          in a clone
+#   nix profile install ./packaging/nix
 #
 # The module has one service: { services.salver = { enable = true; settings = { root = "/srv/site"; }; }; }
 {

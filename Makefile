@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges ] worst apart
+MORE_STEPS := lint docs doc-tests [ features public-types package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
 # measure, which have the machine for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -17,6 +17,8 @@ APART := cold descriptors huge idle_memory reloads soak strategies truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
+# The program that packages are made of: `make dist` builds it.
+PROGRAM ?= target/dist/out/salver
 # Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
@@ -25,7 +27,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential $(UI_TOOLS)
+MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
 UI_TESTS := crates/salver-bench/ui-tests
 # Where `make install` puts the program: into bin/ of it.
 PREFIX ?= /usr/local
@@ -33,7 +35,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -206,6 +208,49 @@ admin-judges: ## Metrics by promtool and prometheus-client, alert rules and the 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
 	crates/salver-rules/judges/run.sh
 
+moving-judges: ## What docs/from-*.md say, as root: each command of theirs and of ours is run, and both are asked the same
+	$(call need,nginx:nginx caddy:caddy node:nodejs npm:npm openssl:openssl ip:iproute2 python3:python3)
+	cd scripts/moving && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	$(BUILD)
+	scripts/moving/run.py target/debug/salver
+
+recipes: ## What docs/deploy.md and docs/operate.md have for the ports of the web, as root: rights, keys, renewal, a proxy
+	$(call need,nginx:nginx openssl:openssl ip:iproute2 setpriv:util-linux python3:python3)
+	$(BUILD)
+	scripts/recipes/run.py target/debug/salver
+
+npm-package: ## The packages for npm of the program PROGRAM, installed from their files and tried
+	$(call need,node:nodejs npm:npm python3:python3)
+	packaging/npm/test.sh $(PROGRAM)
+
+wheel: ## The wheel for PyPI of the program PROGRAM, installed from its file and tried
+	$(call need,python3:python3-venv)
+	packaging/pypi/test.sh $(PROGRAM)
+
+action-test: ## The action for GitHub, by its schema and over sites, with the program PROGRAM
+	packaging/action/test.sh $(PROGRAM)
+
+nix-test: ## The flake for Nix: read, and evaluated over stand-ins for Nixpkgs
+	$(call need,nix-instantiate:nix-bin python3:python3)
+	packaging/nix/test.sh $(PROGRAM)
+
+trust: ## Licences, sources and bans of dependencies by cargo-deny; licences and components of the program, judged
+	@command -v cargo-deny > /dev/null || { echo "make: cargo-deny is not there: cargo install --locked cargo-deny" >&2; exit 2; }
+	$(CARGO) deny --locked --all-features check bans licenses sources
+	CARGO="$(CARGO)" packaging/licences.sh
+	CARGO="$(CARGO)" packaging/sbom.sh
+
+install-test: ## `cargo install salver` from the packed crates and vendored dependencies, offline (minutes)
+	CARGO="$(CARGO)" packaging/install-test.sh
+
+site: ## The documents as a site, by mdbook: target/site, for `salver serve target/site --listing`
+	scripts/site/build.py
+
+site-test: ui-deps site ## Links of the site by linkchecker, its pages in Chromium, its conventions by Salver
+	$(call need,linkchecker:linkchecker curl:curl)
+	$(BUILD)
+	scripts/site/check.sh target/debug/salver
+
 fuzz: ## Fuzz each target for FUZZ_SECONDS (30)
 	fuzz/run.sh $(FUZZ_SECONDS)
 
@@ -231,8 +276,9 @@ bench-cost: ## What libraries and features of ours add to a program: packages an
 bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2 and HTTP/3 (15 minutes); rewrite its results
 	bench/run.py protocols --write $(BENCH)
 
-bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, without measuring
+bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, and the charts of the site, without measuring
 	python3 -m unittest discover -s bench
+	python3 -m unittest discover -s scripts/site
 
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py

@@ -35,10 +35,14 @@ for crate in "${crates[@]}"; do
     name=${crate/ /-}
     file=${CARGO_TARGET_DIR:-target}/package/$name.crate
     files=$(tar -tzf "$file")
-    for needed in README.md LICENSE-MIT LICENSE-APACHE Cargo.toml; do
+    for needed in README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE Cargo.toml; do
         grep -qx "$name/$needed" <<< "$files" || wrong "$name has no $needed"
     done
     tar -xzOf "$file" "$name/LICENSE-MIT" | cmp -s - LICENSE-MIT || wrong "$name/LICENSE-MIT is not the licence"
+    manifest=$(tar -xzOf "$file" "$name/Cargo.toml")
+    for key in description keywords categories documentation license rust-version readme; do
+        grep -q "^$key = " <<< "$manifest" || wrong "$name says no $key"
+    done
     grep -E '/(node_modules|ui-tests|target|dist)/' <<< "$files" >&2 && wrong "$name has what no one builds it from"
     tar -xzOf "$file" "$name/Cargo.toml" | grep -E 'salver-(conformance|test|system-tests)|^path = "\.\.' >&2 && \
         wrong "$name names what is in this repository only"

@@ -49,6 +49,7 @@ mod process;
 mod recipes;
 mod rules;
 mod said;
+mod security;
 mod sites;
 mod tls;
 mod variables;

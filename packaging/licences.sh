@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Collects the licences of all that is compiled into the program in one text, packaging/out/licences.txt, by cargo-about;
+# packages carry it. Each crate of the dependency tree has to be named in it.
+#   packaging/licences.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+command -v cargo-about > /dev/null || { echo "licences: cargo-about is not there: cargo install --locked cargo-about --features cli" >&2; exit 2; }
+mkdir -p packaging/out
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$cargo" about generate --fail --offline --locked --config packaging/about.toml --manifest-path crates/salver/Cargo.toml \
+	--output-file "$work/licences.txt" packaging/licences.hbs
+
+# What the program is made of, by cargo itself; proc macros and build scripts are no part of it, but may be named.
+missing=0
+while read -r name version; do
+	grep -qF "  $name ${version#v}" "$work/licences.txt" || { echo "licences: $name $version has none" >&2; missing=1; }
+done < <("$cargo" tree --locked -p salver -e normal,no-proc-macro --target x86_64-unknown-linux-gnu --prefix none \
+	| awk '{ print $1, $2 }' | grep -v '^salver' | sort -u)
+[ "$missing" = 0 ] || exit 1
+mv "$work/licences.txt" packaging/out/licences.txt
+echo "packaging/out/licences.txt: $(grep -c '^=====' packaging/out/licences.txt) texts, $(grep -c '^  [a-z].* [0-9]' packaging/out/licences.txt) crates, $(stat -c %s packaging/out/licences.txt) bytes"

@@ -52,3 +52,4 @@ mod said;
 mod sites;
 mod tls;
 mod variables;
+mod version;

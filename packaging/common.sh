@@ -2,9 +2,8 @@
 
 packaging=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_folder=${packaging%/*}
-me=$(basename "$(dirname "$0")")/$(basename "$0")
 
-fail() { echo "packaging/$me: $*" >&2; exit 1; }
+fail() { echo "${0##*/}: $*" >&2; exit 1; }
 
 # need PROGRAM PACKAGE...: says which Debian package has a program that is not there.
 need() { command -v "$1" > /dev/null || fail "there is no $1 here: apt-get install ${*:2}"; }
@@ -13,6 +12,8 @@ need() { command -v "$1" > /dev/null || fail "there is no $1 here: apt-get insta
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source_folder" log -1 --format=%ct 2> /dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 export LC_ALL=C
+# How hard xz tries, 0 to 9: packages that only a test looks at need not be small.
+XZ_LEVEL=${XZ_LEVEL:-9}
 
 # read_program BINARY: sets program, version, machine (as uname -m calls it) and is_static.
 read_program() {

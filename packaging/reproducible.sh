@@ -29,7 +29,7 @@ for file in salver salver.debug; do
     sha256sum "${paths[@]}"
     cmp "${paths[@]}" || failed=1
     # No folder of this machine is told.
-    for name in "$work" "$HOME/"; do
+    for name in "$work" "${CARGO_HOME:-$HOME/.cargo}" "$(rustc --print sysroot)"; do
         if grep -aq "$name" "${paths[0]}"; then
             echo "reproducible: $file names $name" >&2
             failed=1

@@ -53,5 +53,5 @@ for script in postinst prerm postrm; do
     install -m 755 "$here/$script" "$control/$script"
 done
 set_times "$root"
-dpkg-deb --root-owner-group -Zxz --build "$root" "$out/salver_${full_version}_$architecture.deb" > /dev/null
+dpkg-deb --root-owner-group -Zxz "-z$XZ_LEVEL" --build "$root" "$out/salver_${full_version}_$architecture.deb" > /dev/null
 echo "$out/salver_${full_version}_$architecture.deb"

@@ -29,7 +29,7 @@ if ! rpmbuild -bb --quiet --target "$machine" \
     --define "use_source_date_epoch_as_buildtime 1" \
     --define "clamp_mtime_to_source_date_epoch 1" \
     --define "source_date_epoch_from_changelog 0" \
-    --define "_binary_payload w9.xzdio" \
+    --define "_binary_payload w$XZ_LEVEL.xzdio" \
     --define "_build_id_links none" \
     --define "__os_install_post %{nil}" \
     --define "debug_package %{nil}" \

@@ -17,8 +17,8 @@ if [ "$is_static" = no ]; then
     done
 fi
 mapfile -t images < <("$packaging/oci/build.sh" "$program" "$work/one" "$more")
-again=$("$packaging/oci/build.sh" "$program" "$work/two" "$more" | head -n 1)
-check "the image is the same bytes again" cmp "${images[0]}" "$again"
+mapfile -t again < <("$packaging/oci/build.sh" "$program" "$work/two" "$more")
+check "the image is the same bytes again" cmp "${images[0]}" "${again[0]}"
 
 # Judged by a tool of other make.
 mkdir "$work/layout"

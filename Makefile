@@ -27,7 +27,7 @@ UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
 MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential $(UI_TOOLS)
 # What packages are made of a program with, and tried with.
-PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian jq:jq curl:curl python3:python3
+PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 # The program of `make packages-test`: make packages-test PROGRAM=target/dist/out/salver
 PROGRAM ?= target/debug/salver
 UI_TESTS := crates/salver-bench/ui-tests

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # who sources it uses what it sets
 # Sourced by the scripts that make packages: what they ask of the program that is packed, and of this machine.
 
 packaging=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the tests of packages, each of which is called with BINARY FOLDER ROOT.TAR in namespaces of its own.
 
 . "$(dirname "$0")/../common.sh"
@@ -30,6 +31,7 @@ make_root() {
     tar -xf "$empty" -C "$root"
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/run"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
     printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
 }
@@ -59,6 +61,18 @@ list() {
 # from_unit KEY: its value in the unit that is installed.
 from_unit() { sed -n "s/^$1=//p" "$root/usr/lib/systemd/system/salver.service"; }
 
+# The units as they are installed, judged by systemd, with a program that is there.
+judge_units() {
+    local unit
+    command -v systemd-analyze > /dev/null || fail "there is no systemd-analyze here: apt-get install systemd"
+    mkdir "$work/units"
+    for unit in salver.service salver.socket; do
+        sed 's:/usr/bin/salver:/bin/true:' "$root/usr/lib/systemd/system/$unit" > "$work/units/$unit"
+    done
+    (cd "$work/units" && systemd-analyze verify --man=no ./salver.service ./salver.socket > "$work/units/said" 2>&1) || true
+    check "systemd finds no fault in the units" [ -z "$(grep 'salver\.s' "$work/units/said")" ]
+}
+
 # Starts what systemd would: what the unit says, as the user that it names, with the folder and variable that it gives.
 start_unit() {
     local user folder
@@ -66,7 +80,7 @@ start_unit() {
     folder=/run/$(from_unit RuntimeDirectory)
     quietly_in_root install -d -o "$user" -g "$user" "$folder"
     echo "# $(from_unit ExecStart)     (as $user)"
-    # shellcheck disable=SC2046 -- words of a command
+    # shellcheck disable=SC2046 # words of a command
     env -i PATH="$PATH" $(from_unit Environment) chroot --userspec="$user:$user" "$root" $(from_unit ExecStart) 2> "$work/said" &
     unit=$!
     wait_for_url
@@ -142,7 +156,7 @@ write_site() {
 # What is the same for all packages of distributions: `upgrade` is a function that installs the next one.
 serve_and_upgrade() {
     start_unit
-    check "its process is seen" eval '! none_runs'
+    ! none_runs || fail "its process is not seen"
     check "the page of the package is served" grep -q 'Salver runs' <(curl -fsS "$url/")
     write_site
     # Another root is beyond what it may open: as `systemctl restart` does.

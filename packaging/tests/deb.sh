@@ -20,6 +20,7 @@ cp "$first" "$next" "$root/tmp/"
 name() { echo "/tmp/${1##*/}"; }
 in_root apt-get install -y -qq "$(name "$first")" > "$work/apt" 2>&1 || { cat "$work/apt" >&2; fail "apt does not install it"; }
 in_root salver --version
+judge_units
 upgrade() { in_root dpkg --install "$(name "$next")"; }
 serve_and_upgrade
 check "dpkg finds its files as they were" [ "$(quietly_in_root dpkg --verify salver | grep -v ' c ' || true)" = "" ]

@@ -20,6 +20,7 @@ rpm_in_root() { in_root rpm --nodeps --force-debian "$@"; }
 in_root rpm --initdb
 rpm_in_root --install "$(name "$first")"
 in_root salver --version
+judge_units
 upgrade() { rpm_in_root --upgrade "$(name "$next")"; }
 serve_and_upgrade
 check "rpm finds its files as they were" [ "$(quietly_in_root rpm --verify --nodeps salver | grep -v ' [cg] ' || true)" = "" ]

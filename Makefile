@@ -28,6 +28,8 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
 MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
+# What packages are made of a program with, and tried with.
+PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 UI_TESTS := crates/salver-bench/ui-tests
 # Where `make install` puts the program: into bin/ of it.
 PREFIX ?= /usr/local
@@ -50,9 +52,23 @@ install: ## Copy the program that was built to PREFIX/bin (PREFIX: /usr/local)
 	@test -x target/release/salver || { echo "make: nothing is built yet: make build" >&2; exit 1; }
 	install -D -m 755 target/release/salver "$(DESTDIR)$(PREFIX)/bin/salver"
 
-dist: ## Build the program for others: target/dist/out/salver, and salver.debug, which gives backtraces their names
-	$(CARGO) build --profile dist --locked -p salver
-	scripts/split.sh target/dist/salver target/dist/out
+dist: ## Build the program for others, static: target/dist/out/salver, and salver.debug, which gives backtraces their names
+	CARGO="$(CARGO)" packaging/binary.sh
+
+reproducible: ## Build the last commit in two new folders, and compare the bytes (twice the time of make dist)
+	packaging/reproducible.sh
+
+packages-deps: # What packages are made and tried with.
+	$(call need,$(PACKAGE_TOOLS))
+
+packages: packages-deps dist ## Make the Debian package, the RPM and the image: target/packages
+	@for kind in deb rpm oci; do packaging/$$kind/build.sh target/dist/out/salver target/packages || exit 1; done
+
+# Another one: make packages-test PROGRAM=target/dist/out/salver
+packages-test: PROGRAM = target/debug/salver
+packages-test: packages-deps ## Install, upgrade under load and remove each package in an empty system, as root; PROGRAM=…
+	@test -x "$(PROGRAM)" || $(BUILD)
+	packaging/test.sh $(PROGRAM)
 
 test: test-deps ## What a change waits for: formatting and tests
 	@scripts/steps.py "$(MAKE)" $(STEPS)

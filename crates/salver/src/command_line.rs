@@ -9,12 +9,15 @@ use salver_config::nearest::nearest;
 
 use crate::failure::{Failure, one_line};
 use crate::flags::{Cli, command};
+use crate::version;
 
 /// What there is besides commands that are carried out.
 #[derive(Debug)]
 pub enum Unread {
     /// Somebody asks for help or the version: the text, for standard output.
     Asked(clap::Error),
+    /// Somebody asks for the version with the facts of the build: these, for standard output.
+    Facts(String),
     /// What is wrong.
     Wrong(Failure),
 }
@@ -44,10 +47,27 @@ impl Cli {
     pub fn read<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Self, Unread> {
         let mut arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let command = command();
+        if is_verbose_version(&arguments)? {
+            return Err(Unread::Facts(version::verbose()));
+        }
         add_serve(&mut arguments, &command)?;
         check_values(&arguments, &command)?;
         let matches = command.try_get_matches_from(&arguments)?;
         Ok(Cli::from_arg_matches(&matches)?)
+    }
+}
+
+/// True if the version is asked for with the facts of the build. The parser ends at `--version`, whatever follows.
+fn is_verbose_version(arguments: &[OsString]) -> Result<bool, Failure> {
+    let is_version = |word: &OsString| word == "--version" || word == "-V";
+    let is_verbose = |word: &OsString| word == "--verbose";
+    match arguments.get(1..).unwrap_or_default() {
+        [one, other] if is_version(one) && is_verbose(other) => Ok(true),
+        [one, other] if is_verbose(one) && is_version(other) => Ok(true),
+        [one, ..] if is_verbose(one) => Err(Failure::Misused(
+            "--verbose says more of the version alone: `salver --version --verbose`".to_owned(),
+        )),
+        _ => Ok(false),
     }
 }
 
@@ -117,6 +137,7 @@ mod tests {
         let arguments = ["salver"].iter().chain(arguments);
         Cli::read(arguments).map_err(|unread| match unread {
             Unread::Asked(error) => error.to_string(),
+            Unread::Facts(text) => text,
             Unread::Wrong(failure) => failure.to_string(),
         })
     }

@@ -28,6 +28,9 @@ use crate::serve_flags::ServeFlags;
     after_help = "`salver DIR` is short for `salver serve DIR`; `salver serve --help` has all its flags."
 )]
 pub struct Cli {
+    /// With --version: also commit, target, features and libraries
+    #[arg(long)]
+    pub verbose: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -37,6 +37,7 @@ mod statistics;
 #[cfg(feature = "tls")]
 mod tls_settings;
 pub mod values;
+mod version;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -60,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         // What was asked for goes to standard output.
         Err(Unread::Asked(text)) => return show(&text),
+        Err(Unread::Facts(text)) => return print(&text),
         Err(Unread::Wrong(failure)) => {
             say(&format!("salver: {failure}"));
             return failure.exit_code();
@@ -102,12 +104,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Prints help or the version. Without arguments it is help that is asked for.
 fn show(text: &clap::Error) -> ExitCode {
+    if text.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return print(&text.render().to_string());
+    }
     // Nobody is left to tell if that fails.
-    let _ = match text.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            write!(std::io::stdout(), "{}", text.render())
-        }
-        _ => text.print(),
-    };
+    let _ = text.print();
+    ExitCode::SUCCESS
+}
+
+fn print(text: &str) -> ExitCode {
+    let _ = write!(std::io::stdout(), "{text}");
     ExitCode::SUCCESS
 }

@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::server_cost::{ServerWatch, of_ticks};
 
+/// The commit that this program was built from, as far as its build script knows. Changes that were not committed do not
+/// show in it.
+pub const COMMIT: Option<&str> = option_env!("SALVER_COMMIT");
+
+/// The target that this program was built for, as Rust calls it.
+pub const TARGET: &str = env!("SALVER_TARGET");
+
 /// Where and with what a run was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -77,8 +84,8 @@ impl Environment {
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             command: without_secrets(command),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("SALVER_COMMIT").map(str::to_owned),
-            target: env!("SALVER_TARGET").to_owned(),
+            commit: COMMIT.map(str::to_owned),
+            target: TARGET.to_owned(),
             debug_build: cfg!(debug_assertions),
             cpu: processor.as_deref().and_then(processor_name),
             cores: available_parallelism().ok().map(usize::from),

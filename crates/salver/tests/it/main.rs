@@ -53,3 +53,4 @@ mod security;
 mod sites;
 mod tls;
 mod variables;
+mod version;

@@ -261,13 +261,32 @@ fn the_container_starts_the_server_and_takes_nothing_that_was_built() {
     let flags = ["--spa".to_owned()];
     let read = Cli::read(entry.into_iter().chain(flags));
     assert!(read.is_ok(), "{read:?}");
+    // The image is the same as the one that is made without Docker.
+    let settings = |text: &str| {
+        let begins = ["FROM scratch", "COPY"];
+        let of_image = text.lines().skip_while(|line| *line != "FROM scratch");
+        let others = of_image.filter(|line| !begins.iter().any(|begin| line.starts_with(begin)));
+        others.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let packed = settings(&file("packaging/oci/Containerfile"));
+    assert_eq!(settings(&dockerfile), packed);
+    assert!(packed.iter().any(|line| line.starts_with("HEALTHCHECK ")));
+    assert!(dockerfile.contains("packaging/binary.sh"), "{dockerfile}");
     let ignored = file(".dockerignore");
     let ignored: Vec<&str> = ignored.lines().collect();
     for name in [".git", "**/target", "**/node_modules"] {
         assert!(ignored.contains(&name), "{name}");
     }
     // Of the server's build nothing is left out.
-    for needed in ["crates", "Cargo.toml", "Cargo.lock", "docs", "examples"] {
+    for needed in [
+        "crates",
+        "Cargo.toml",
+        "Cargo.lock",
+        "docs",
+        "examples",
+        "packaging",
+        "scripts",
+    ] {
         assert!(!ignored.contains(&needed), "{needed}");
     }
 }

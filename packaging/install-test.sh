@@ -20,8 +20,9 @@ for crate in "$built"/package/*-"$version".crate; do
 	printf '{"files":{},"package":"%s"}\n' "$(sha256sum "$crate" | cut -d' ' -f1)" > "$vendor/$name/.cargo-checksum.json"
 done
 
-mkdir -p "$work/home" "$work/elsewhere/.cargo"
-cat > "$work/elsewhere/.cargo/config.toml" <<-END
+# `cargo install` reads the configuration of its home alone, wherever it is called.
+mkdir -p "$work/home"
+cat > "$work/home/config.toml" <<-END
 	[source.crates-io]
 	replace-with = "vendored"
 	[source.vendored]
@@ -30,7 +31,7 @@ END
 began=$SECONDS
 # Where rustup keeps what it has is not cargo's matter.
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}
-(cd "$work/elsewhere" && CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target \
+(cd "$work" && CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target \
 	"$cargo" install salver --version "$version" --locked --offline --quiet --root "$work/installed")
 echo "install-test: built in $(((SECONDS - began) / 60)) min $(((SECONDS - began) % 60)) s," \
 	"$(du -sm "$work/target" | cut -f1) MB of target, $(du -sm "$vendor" | cut -f1) MB of vendored sources"

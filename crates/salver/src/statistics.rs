@@ -2,16 +2,15 @@
 
 use std::io::{self, Write};
 
-use salver_access_log::Statistics as LogStatistics;
 use salver_assets::Statistics;
 
-/// Prints the counters as one line of JSON.
+/// Prints the counters as one line of JSON; behind them those of the access log by their names.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub(crate) fn print_statistics(
     statistics: Statistics,
-    logged: Option<LogStatistics>,
+    logged: &[(&str, u64)],
 ) -> io::Result<()> {
     let Statistics {
         hits,
@@ -39,9 +38,9 @@ pub(crate) fn print_statistics(
         "bytes": bytes,
         "open_files": open_files,
     });
-    if let (Some(logged), Some(line)) = (logged, line.as_object_mut()) {
-        line.insert("log_lines".to_owned(), logged.lines.into());
-        line.insert("log_dropped".to_owned(), logged.dropped.into());
+    if let Some(line) = line.as_object_mut() {
+        let more = logged.iter();
+        line.extend(more.map(|(name, count)| ((*name).to_owned(), (*count).into())));
     }
     writeln!(io::stdout(), "{line}")
 }

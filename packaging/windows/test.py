@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The tests of salver.exe under wine: test.py EXE JUDGE. JUDGE is the example `judge` of salver-conformance for this
-machine; wine shares its loopback. Prints each row that differs, and fails if one does that `differs.txt` has not."""
+machine; wine shares its loopback. Fails if a row of the exchange table differs that `differs.txt` has not."""
 
 import os
 import pathlib
@@ -25,7 +25,6 @@ SETUPS = {
     "GzipOnly": ["--precompressed", "gzip"],
     "Index": ["--index", "home.html"],
 }
-PROTOCOLS = ["h1", "h2c"]
 # What a start under wine may take on a busy machine, in seconds.
 START = 300
 
@@ -154,25 +153,33 @@ def conformance(program, judge, folder):
     known = {}
     for line in (HERE / "differs.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            name, _, why = line.partition(" | ")
-            known[name.strip()] = why
-    unknown, seen, played = [], set(), []
+            pattern, _, why = line.partition(" | ")
+            known[pattern.strip()] = why
+    unknown, seen = [], set()
     for setup, flags in SETUPS.items():
-        for protocol in PROTOCOLS:
-            tree = folder / f"{setup}-{protocol}"
-            (tree / "site").mkdir(parents=True)
-            flags_here = [flag.format(f"Z:{tree}") for flag in flags]
-            with Served(program, tree / "site", flags_here) as server:
-                command = [judge, protocol, f"127.0.0.1:{server.port}", str(tree), setup]
-                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            played.append(done.stdout.splitlines()[0] if done.stdout else f"{setup} {protocol}: no report")
-            print(done.stdout if "-v" in sys.argv else played[-1], flush=True)
-            for line in done.stdout.splitlines()[1:]:
-                name = next((name for name in known if name in line), None)
-                if name:
-                    seen.add(name)
-                elif re.match(r"\S", line):
-                    unknown.append(f"{setup} {protocol}: {line}")
+        tree = folder / setup
+        (tree / "site").mkdir(parents=True)
+        if setup == "Mount":
+            # What is mounted has to be there at the start: the judge makes it anew.
+            for name in ["mounted", "over"]:
+                (tree / name).mkdir()
+            (tree / "one-file.txt").write_text("")
+        flags = [flag.format(f"Z:{tree}") for flag in flags]
+        with Served(program, tree / "site", flags) as server:
+            command = [judge, "semantic", f"127.0.0.1:{server.port}", str(tree), setup]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if not done.stdout:
+            raise SystemExit(f"{setup}: {done.stderr}")
+        rows = [line for line in done.stdout.splitlines() if re.match(r"- (?!skipped)", line)]
+        for row in rows:
+            known_as = next((name for name in known if re.match(name, row[2:])), None)
+            if known_as is None:
+                unknown.append(f"{setup}: {row}")
+            else:
+                seen.add(known_as)
+        print(done.stdout.splitlines()[0] + f" ({len(rows)} rows)", flush=True)
+        if "-v" in sys.argv:
+            print(done.stdout)
     for name in sorted(set(known) - seen):
         print(f"note: {name!r} does not differ any more: take it out of differs.txt")
     if unknown:

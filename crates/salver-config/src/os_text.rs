@@ -8,7 +8,9 @@ pub(crate) fn split(text: &OsStr, separator: u8, most: usize) -> Vec<OsString> {
     {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
         let parts = text.as_bytes().splitn(most, |byte| *byte == separator);
-        parts.map(|part| OsString::from_vec(part.to_vec())).collect()
+        parts
+            .map(|part| OsString::from_vec(part.to_vec()))
+            .collect()
     }
     #[cfg(windows)]
     {

@@ -3,11 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-use crate::os_text;
 use crate::document::{Node, Table, tables};
 use crate::fault::{Fault, Place};
 use crate::kind::{Kind, SWITCH, Shape};
 use crate::layers::Layers;
+use crate::os_text;
 use crate::row::{Check, Entry, Form, Row, Scope, variable};
 use crate::setting::{Origin, Setting};
 use crate::written::{Words, Written, words};

@@ -40,7 +40,12 @@ pub(crate) fn details<B>(request: &http::Request<B>) -> RequestDetails {
         Some(authority) => authority.as_str().as_bytes(),
         None => host.unwrap_or_default(),
     };
-    RequestDetails::new(scheme, authority, request.method().as_str().as_bytes(), lines)
+    RequestDetails::new(
+        scheme,
+        authority,
+        request.method().as_str().as_bytes(),
+        lines,
+    )
 }
 
 fn fields(headers: &HeaderMap) -> RequestFields<'_> {

@@ -8,10 +8,7 @@ use salver_assets::Statistics;
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(crate) fn print_statistics(
-    statistics: Statistics,
-    logged: &[(&str, u64)],
-) -> io::Result<()> {
+pub(crate) fn print_statistics(statistics: Statistics, logged: &[(&str, u64)]) -> io::Result<()> {
     let Statistics {
         hits,
         misses,

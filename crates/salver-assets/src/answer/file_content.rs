@@ -340,7 +340,7 @@ impl io::Read for RangeReader<'_> {
         let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());
         let buffer = buffer.get_mut(..most).unwrap_or_default();
-        let count = salver_os::read_at(&self.file, buffer, self.range.start)?;
+        let count = salver_os::read_at(self.file, buffer, self.range.start)?;
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         // What of the window lies in what was read.
         let (from, at) = (self.range.start, self.start);

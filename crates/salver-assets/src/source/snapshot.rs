@@ -194,7 +194,8 @@ pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     if !same_content(before, &now) {
         return Ok(false);
     }
-    Ok(before.changed == now.changed || Metadata::with_attributes(file, Patience::MayWait)?.1.links == 0)
+    Ok(before.changed == now.changed
+        || Metadata::with_attributes(file, Patience::MayWait)?.1.links == 0)
 }
 
 /// A reader of an opened file from its start to the length it had when it was opened.

@@ -34,10 +34,7 @@ impl Metadata {
     ///
     /// # Errors
     /// What the system gives.
-    pub fn with_attributes(
-        file: impl AsHandle,
-        _: Patience,
-    ) -> io::Result<(Self, Attributes)> {
+    pub fn with_attributes(file: impl AsHandle, _: Patience) -> io::Result<(Self, Attributes)> {
         let (metadata, attributes, _) = look(&file)?;
         Ok((metadata, attributes))
     }
@@ -66,9 +63,8 @@ fn look(file: &impl AsHandle) -> io::Result<(Metadata, Attributes, bool)> {
     let standard: FILE_STANDARD_INFO = information(file, FileStandardInfo)?;
     let mut handle = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the pointer is to a live value of the type that the call writes.
-    let result = unsafe {
-        GetFileInformationByHandle(file.as_handle().as_raw_handle(), &raw mut handle)
-    };
+    let result =
+        unsafe { GetFileInformationByHandle(file.as_handle().as_raw_handle(), &raw mut handle) };
     if result == 0 {
         return Err(io::Error::last_os_error());
     }
@@ -162,7 +158,10 @@ mod tests {
         let metadata = Metadata::of(&file).unwrap();
         assert_eq!(Metadata::at(&path).unwrap(), metadata);
         assert_eq!((metadata.kind, metadata.identity.length), (Kind::File, 7));
-        assert_eq!(Metadata::at(directory.path()).unwrap().kind, Kind::Directory);
+        assert_eq!(
+            Metadata::at(directory.path()).unwrap().kind,
+            Kind::Directory
+        );
         let missing = Metadata::at(&directory.path().join("c")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

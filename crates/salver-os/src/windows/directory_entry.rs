@@ -78,7 +78,10 @@ mod tests {
         bytes.resize(80, 0);
         bytes.extend(written(0, REPARSE_POINT, "\u{fc}.txt"));
         let all = entries(&bytes);
-        let names: Vec<String> = all.iter().map(|entry| String::from_utf16_lossy(&entry.name)).collect();
+        let names: Vec<String> = all
+            .iter()
+            .map(|entry| String::from_utf16_lossy(&entry.name))
+            .collect();
         assert_eq!(names, ["ab", "\u{fc}.txt"]);
         assert!(all[0].is_directory() && !all[0].is_reparse_point());
         assert!(!all[1].is_directory() && all[1].is_reparse_point());
@@ -86,6 +89,10 @@ mod tests {
             let expected = if length < 72 { 0 } else { 1 };
             assert_eq!(entries(&bytes[..length]).len(), expected, "{length}");
         }
-        assert_eq!(entries(&written(7, 0, "a")).len(), 1, "an offset into itself");
+        assert_eq!(
+            entries(&written(7, 0, "a")).len(),
+            1,
+            "an offset into itself"
+        );
     }
 }

@@ -24,7 +24,10 @@ pub(crate) fn entry(units: &[u16]) -> Option<Vec<u8>> {
 
 fn is_servable(name: &str) -> bool {
     let is_special = |c: char| c < ' ' || r#"<>:"/\|?*"#.contains(c);
-    !name.is_empty() && !name.contains(is_special) && !name.ends_with(['.', ' ']) && !is_device(name)
+    !name.is_empty()
+        && !name.contains(is_special)
+        && !name.ends_with(['.', ' '])
+        && !is_device(name)
 }
 
 /// True if the system takes the name for a device, wherever it stands and whatever follows a dot in it.
@@ -34,7 +37,9 @@ fn is_device(name: &str) -> bool {
     if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"].contains(&&*stem) {
         return true;
     }
-    let number = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    let number = stem
+        .strip_prefix("COM")
+        .or_else(|| stem.strip_prefix("LPT"));
     let mut number = number.unwrap_or_default().chars();
     // Superscripts count, as ISO 8859-1 has them.
     let is_number = |c: char| c.is_ascii_digit() || ['\u{b9}', '\u{b2}', '\u{b3}'].contains(&c);
@@ -58,18 +63,77 @@ mod tests {
             }
         }
         let right: [&[u8]; 22] = [
-            b"a", b"index.html", b".htaccess", b"..a", b"a..b", b"a b", b" a", b"CONSOLE", b"con1", b"com", b"COM10",
-            b"lpt", b"com1a", b"nul-", b"nullable.js", b"auxiliary", b"a~1", b"PROGRA~1", b"$MFT", b"a%b",
-            "\u{fc}.txt".as_bytes(), "\u{1f600}".as_bytes(),
+            b"a",
+            b"index.html",
+            b".htaccess",
+            b"..a",
+            b"a..b",
+            b"a b",
+            b" a",
+            b"CONSOLE",
+            b"con1",
+            b"com",
+            b"COM10",
+            b"lpt",
+            b"com1a",
+            b"nul-",
+            b"nullable.js",
+            b"auxiliary",
+            b"a~1",
+            b"PROGRA~1",
+            b"$MFT",
+            b"a%b",
+            "\u{fc}.txt".as_bytes(),
+            "\u{1f600}".as_bytes(),
         ];
         let devices: [&[u8]; 20] = [
-            b"CON", b"con", b"Prn", b"aux", b"NUL", b"nul.txt", b"NUL.tar.gz", b"nul .txt", b"COM1", b"com9.html",
-            b"com0", b"LPT1", b"lpt0.x", b"CONIN$", b"conout$", b"clock$", "COM\u{b9}".as_bytes(),
-            "lpt\u{b3}.txt".as_bytes(), b"aux.", b"con:",
+            b"CON",
+            b"con",
+            b"Prn",
+            b"aux",
+            b"NUL",
+            b"nul.txt",
+            b"NUL.tar.gz",
+            b"nul .txt",
+            b"COM1",
+            b"com9.html",
+            b"com0",
+            b"LPT1",
+            b"lpt0.x",
+            b"CONIN$",
+            b"conout$",
+            b"clock$",
+            "COM\u{b9}".as_bytes(),
+            "lpt\u{b3}.txt".as_bytes(),
+            b"aux.",
+            b"con:",
         ];
         let others: [&[u8]; 26] = [
-            b"", b".", b"..", b"...", b"a.", b"a ", b"a. .", b"a.txt:", b"a.txt:s", b"a.txt::$DATA", b":", b"C:",
-            b"c:a", b"a\\b", b"..\\a", b"\\", b"a/b", b"a*", b"?", b"a<", b"a>b", b"\"", b"a|b", b"a\nb", b"a\0b",
+            b"",
+            b".",
+            b"..",
+            b"...",
+            b"a.",
+            b"a ",
+            b"a. .",
+            b"a.txt:",
+            b"a.txt:s",
+            b"a.txt::$DATA",
+            b":",
+            b"C:",
+            b"c:a",
+            b"a\\b",
+            b"..\\a",
+            b"\\",
+            b"a/b",
+            b"a*",
+            b"?",
+            b"a<",
+            b"a>b",
+            b"\"",
+            b"a|b",
+            b"a\nb",
+            b"a\0b",
             b"a\xff",
         ];
         for (names, expected) in [(&right[..], true), (&devices, false), (&others, false)] {

@@ -36,7 +36,12 @@ fn relative(bytes: &[u8]) -> Option<Vec<String>> {
         return None;
     }
     let parts = name.split(['\\', '/']);
-    Some(parts.filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect())
+    Some(
+        parts
+            .filter(|part| !matches!(*part, "" | "."))
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<u16> {
@@ -77,8 +82,16 @@ mod tests {
                 Target::Relative(parts.iter().map(|part| (*part).to_owned()).collect())
             });
             assert_eq!(found, expected, "{name:?}");
-            for (tag, flags) in [(SYMLINK, 0), (MOUNT_POINT, RELATIVE), (0x8000_0013, RELATIVE)] {
-                assert_eq!(target(&written(tag, flags, name)), Target::Elsewhere, "{name:?}");
+            for (tag, flags) in [
+                (SYMLINK, 0),
+                (MOUNT_POINT, RELATIVE),
+                (0x8000_0013, RELATIVE),
+            ] {
+                assert_eq!(
+                    target(&written(tag, flags, name)),
+                    Target::Elsewhere,
+                    "{name:?}"
+                );
             }
         }
         check("a.txt", Some(&["a.txt"]));
@@ -97,7 +110,10 @@ mod tests {
     #[test]
     fn what_is_cut_off_leads_elsewhere() {
         let bytes = written(SYMLINK, RELATIVE, r"a\b");
-        assert_eq!(target(&bytes), Target::Relative(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(
+            target(&bytes),
+            Target::Relative(vec!["a".to_owned(), "b".to_owned()])
+        );
         for length in 0..bytes.len() {
             assert_eq!(target(&bytes[..length]), Target::Elsewhere, "{length}");
         }

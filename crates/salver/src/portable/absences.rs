@@ -86,7 +86,10 @@ fn of_site(site: &Site) -> Vec<String> {
         name(&site.live_reload),
     ];
     // Nobody here verifies a password. Those of `_headers` are refused request by request.
-    let wants_password = site.rules.iter().any(|rule| rule.get("basic-auth").is_some());
+    let wants_password = site
+        .rules
+        .iter()
+        .any(|rule| rule.get("basic-auth").is_some());
     let password = wants_password.then(|| format!("basic-auth in {}", site.rules.name()));
     all.into_iter().flatten().chain(password).collect()
 }

@@ -21,7 +21,9 @@ pub(crate) fn banner(
     };
     for address in addresses {
         let (ip, reach) = match address.ip() {
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => (Ipv4Addr::LOCALHOST.into(), " (every interface, IPv4)"),
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => {
+                (Ipv4Addr::LOCALHOST.into(), " (every interface, IPv4)")
+            }
             IpAddr::V6(Ipv6Addr::UNSPECIFIED) => (Ipv6Addr::LOCALHOST.into(), " (every interface)"),
             ip => (ip, ""),
         };

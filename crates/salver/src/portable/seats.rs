@@ -85,7 +85,8 @@ mod tests {
     #[tokio::test]
     async fn a_client_has_no_more_than_its_share() {
         let seats = Seats::new(3, 2);
-        let (one, other): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        let (one, other): (IpAddr, IpAddr) =
+            ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
         let first = seats.take(one, seats.place().await.unwrap()).unwrap();
         let second = seats.take(one, seats.place().await.unwrap()).unwrap();
         assert!(seats.take(one, seats.place().await.unwrap()).is_none());

@@ -30,7 +30,9 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
     let sites = Arc::new(Sites::new(&settings)?);
     let listeners = server::bind(&settings.addresses).map_err(|(address, error)| {
         let what = match error.kind() {
-            io::ErrorKind::AddrInUse => "is taken: choose another --port, or end what listens there",
+            io::ErrorKind::AddrInUse => {
+                "is taken: choose another --port, or end what listens there"
+            }
             io::ErrorKind::PermissionDenied => "may not be listened on by this user",
             io::ErrorKind::AddrNotAvailable => "is no address of this machine",
             _ => return Failure::Failed(format!("{address} cannot be listened on: {error}")),
@@ -45,7 +47,10 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
     if let Some(workers) = settings.workers {
         runtime.worker_threads(workers.max(1));
     }
-    let runtime = runtime.enable_all().build().map_err(failed("the runtime"))?;
+    let runtime = runtime
+        .enable_all()
+        .build()
+        .map_err(failed("the runtime"))?;
     let end = Arc::new(Notify::new());
     let (ended, quiet, drain) = (Arc::clone(&end), settings.quiet, settings.limits.drain);
     signal::listen(move || {

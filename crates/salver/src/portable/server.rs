@@ -45,10 +45,14 @@ struct Shared {
 ///
 /// # Errors
 /// The first that cannot be had.
-pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<std::net::TcpListener>, (SocketAddr, io::Error)> {
+pub(crate) fn bind(
+    addresses: &[SocketAddr],
+) -> Result<Vec<std::net::TcpListener>, (SocketAddr, io::Error)> {
     let bind = |address: &SocketAddr| {
         let listener = std::net::TcpListener::bind(address).map_err(|error| (*address, error))?;
-        listener.set_nonblocking(true).map_err(|error| (*address, error))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| (*address, error))?;
         Ok(listener)
     };
     addresses.iter().map(bind).collect()
@@ -133,7 +137,12 @@ fn connect(stream: TcpStream, seat: Seat, shared: &Arc<Shared>, graceful: &Grace
     let _ = stream.set_nodelay(true);
     let answers = Arc::new(());
     let limits = &shared.limits;
-    let stream = TimedStream::new(stream, limits.idle_timeout, limits.send_timeout, Arc::clone(&answers));
+    let stream = TimedStream::new(
+        stream,
+        limits.idle_timeout,
+        limits.send_timeout,
+        Arc::clone(&answers),
+    );
     let service = {
         let shared = Arc::clone(shared);
         service_fn(move |request| {
@@ -145,7 +154,9 @@ fn connect(stream: TcpStream, seat: Seat, shared: &Arc<Shared>, graceful: &Grace
             }
         })
     };
-    let connection = shared.builder.serve_connection(TokioIo::new(stream), service);
+    let connection = shared
+        .builder
+        .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection.into_owned());
     tokio::spawn(async move {
         // What a client does wrong ends its connection, and is no news.
@@ -154,7 +165,10 @@ fn connect(stream: TcpStream, seat: Seat, shared: &Arc<Shared>, graceful: &Grace
     });
 }
 
-async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Either<Body, Full<Bytes>>> {
+async fn respond(
+    shared: &Shared,
+    request: Request<Incoming>,
+) -> Response<Either<Body, Full<Bytes>>> {
     let Some(mut assets) = shared.sites.find(&request) else {
         return text(StatusCode::NOT_FOUND, "Not Found");
     };
@@ -163,7 +177,9 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Response<Either
         Err(_) => {
             let late = "Service Unavailable: the disk did not answer in time";
             let mut response = text(StatusCode::SERVICE_UNAVAILABLE, late);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             response
         }
     }

@@ -75,7 +75,11 @@ impl Settings {
                 1 => String::new(),
                 _ => format!("{}: ", site.label()),
             };
-            warnings.extend(site.warnings.iter().map(|warning| format!("{label}{warning}")));
+            warnings.extend(
+                site.warnings
+                    .iter()
+                    .map(|warning| format!("{label}{warning}")),
+            );
         }
         Ok(Settings {
             prewarm: *server.prewarm && sites.iter().any(|site| site.engine.cache),

@@ -28,7 +28,9 @@ impl Tree {
 fn read(directory: &Directory, path: &[u8]) -> String {
     let stat = directory.stat(path, Patience::MayWait);
     match directory.open_file(path, Patience::MayWait) {
-        Ok(OpenedFile { mut file, metadata, .. }) => {
+        Ok(OpenedFile {
+            mut file, metadata, ..
+        }) => {
             let mut text = String::new();
             file.read_to_string(&mut text).unwrap();
             assert_eq!(metadata.identity.length, text.len() as u64);
@@ -63,11 +65,40 @@ fn a_file_has_one_name_and_nothing_else_leads_to_it() {
         check(b"a.txt/b", "NotADirectory");
         check(b"../secret", "escapes");
         let others: [&[u8]; 34] = [
-            b"A.txt", b"a.TXT", b".ENV", b"sub/b.txt", b"SUB/b.txt", b"Sub/B.txt", b"ALONGN~1.HTM", b"A long name.htm",
-            b"a.txt.", b"a.txt ", b"a.txt. .", b"a.txt::$DATA", b"a.txt:s", b"Sub::$INDEX_ALLOCATION/b.txt",
-            b"Sub./b.txt", b"Sub /b.txt", b"Sub\\b.txt", b"..\\secret", b"Sub\\..\\..\\secret", b"C:", b"C:\\windows",
-            b"\\\\?\\C:", b"CON", b"nul", b"NUL.txt", b"COM1", b"aux.html", b"Sub/PRN", b"a?txt", b"a*", b"<", b"*",
-            b"nothing", b"a.txt\xff",
+            b"A.txt",
+            b"a.TXT",
+            b".ENV",
+            b"sub/b.txt",
+            b"SUB/b.txt",
+            b"Sub/B.txt",
+            b"ALONGN~1.HTM",
+            b"A long name.htm",
+            b"a.txt.",
+            b"a.txt ",
+            b"a.txt. .",
+            b"a.txt::$DATA",
+            b"a.txt:s",
+            b"Sub::$INDEX_ALLOCATION/b.txt",
+            b"Sub./b.txt",
+            b"Sub /b.txt",
+            b"Sub\\b.txt",
+            b"..\\secret",
+            b"Sub\\..\\..\\secret",
+            b"C:",
+            b"C:\\windows",
+            b"\\\\?\\C:",
+            b"CON",
+            b"nul",
+            b"NUL.txt",
+            b"COM1",
+            b"aux.html",
+            b"Sub/PRN",
+            b"a?txt",
+            b"a*",
+            b"<",
+            b"*",
+            b"nothing",
+            b"a.txt\xff",
         ];
         for path in others {
             check(path, "NotFound");
@@ -85,12 +116,17 @@ fn a_directory_lists_its_names() {
     for most in 0..2 {
         assert_eq!(directory.names(b"Sub", most).unwrap().len(), most);
     }
-    let more: Vec<String> = (0..3000).map(|n| format!("a name of some length {n}")).collect();
+    let more: Vec<String> = (0..3000)
+        .map(|n| format!("a name of some length {n}"))
+        .collect();
     for name in &more {
         std::fs::write(tree.temp.path().join("root/Sub/deep").join(name), "").unwrap();
     }
     assert_eq!(directory.list(b"Sub/deep").unwrap().len(), more.len());
-    assert_eq!(directory.list(b"sub").unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(
+        directory.list(b"sub").unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
     let error = directory.list(b"a.txt").unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
 }
@@ -141,11 +177,17 @@ fn links_lead_nowhere_but_beneath() {
             && std::fs::symlink_metadata(root.join(name)).is_ok_and(|m| m.is_symlink())
     };
     if !link(r"Sub\b.txt", "inside") || !link(r"..\secret", "outside") {
-        println!("this system makes no symbolic links: what was shown is that of their bytes alone");
+        println!(
+            "this system makes no symbolic links: what was shown is that of their bytes alone"
+        );
         return;
     }
     let check = |symlinks, path: &[u8], expected: &str| {
-        assert_eq!(read(&tree.directory(symlinks), path), expected, "{symlinks:?}");
+        assert_eq!(
+            read(&tree.directory(symlinks), path),
+            expected,
+            "{symlinks:?}"
+        );
     };
     check(Symlinks::None, b"inside", "escapes");
     check(Symlinks::Beneath, b"inside", "b");

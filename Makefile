@@ -37,7 +37,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -301,6 +301,18 @@ httparena: build ## What HttpArena checks and loads, over every protocol, withou
 
 bench-profile: dist ## System calls and instructions per request; rewrite its results
 	bench/run.py profile --salver target/dist/out/salver --write $(BENCH)
+
+windows: ## The program for Windows as a zip in target/windows, cross-compiled
+	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 zip:zip)
+	CARGO="$(CARGO)" packaging/windows/build.sh
+
+windows-check: ## Whether the program and salver-tower still compile for Windows
+	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64)
+	$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver
+
+windows-test: ## The tests of Windows under wine, the exchange table among them
+	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 wine:wine python3:python3)
+	CARGO="$(CARGO)" packaging/windows/test.sh
 
 clean: ## Remove what was built
 	$(CARGO) clean

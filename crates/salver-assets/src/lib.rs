@@ -68,7 +68,7 @@ pub use resource::representation::{Field, OwnField, Protocol, RenderedHeads};
 pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
-pub use salver_semantics::{CacheState, ContentCoding, HttpDate, Method, RequestFields};
+pub use salver_semantics::{CacheState, ContentCoding, HostTable, HttpDate, Method, RequestFields};
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;

@@ -13,7 +13,6 @@ pub(crate) mod snapshot;
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -138,7 +137,7 @@ impl Reader {
     pub fn read_at(&self, buffer: &mut [u8], offset: u64, patience: Patience) -> io::Result<usize> {
         match self {
             Reader::File(file) => match patience {
-                Patience::MayWait => file.read_at(buffer, offset),
+                Patience::MayWait => salver_os::read_at(file, buffer, offset),
                 Patience::MustNotWait => salver_os::read_resident(file, buffer, offset),
             },
             Reader::Memory(bytes) => Ok(copy(bytes, offset, buffer)),

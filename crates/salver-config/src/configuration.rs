@@ -1,7 +1,6 @@
 //! A whole configuration: the server and its sites, from everything that was said.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use crate::document::Table;
@@ -125,7 +124,7 @@ impl Configuration {
             for value in &met.values {
                 let path = match met.entry.shape {
                     Shape::Path => PathBuf::from(value),
-                    Shape::Mount { .. } => match mount(value.as_bytes()) {
+                    Shape::Mount { .. } => match mount(value) {
                         Ok(mount) => mount.path,
                         Err(_) => continue,
                     },

@@ -1,7 +1,6 @@
 //! The kinds of values: how each is written, and what it becomes.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -185,7 +184,7 @@ pub const ERROR_PAGE: Kind<values::ErrorPage> = Kind {
 pub const fn mount(is_cached: bool) -> Kind<values::Mount> {
     Kind {
         shape: Shape::Mount { is_cached },
-        read: |_, text| values::mount(text.as_bytes()),
+        read: |_, text| values::mount(text),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod kind;
 mod layers;
 mod man;
 pub mod nearest;
+mod os_text;
 mod print;
 mod reference;
 mod resolver;

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::configuration::Configuration;
@@ -50,7 +49,7 @@ fn absolute(met: &Met, directory: &Path) -> Met {
         match met.entry.shape {
             Shape::Path => *value = from_top(value),
             Shape::Mount { .. } => {
-                if let Ok(mount) = crate::values::mount(value.as_bytes()) {
+                if let Ok(mount) = crate::values::mount(value) {
                     *value = OsString::from(format!("{}=", mount.prefix));
                     value.push(from_top(mount.path.as_os_str()));
                 }

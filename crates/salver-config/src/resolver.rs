@@ -1,13 +1,13 @@
 //! Values by precedence: command line, environment, file, default.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
 use crate::document::{Node, Table, tables};
 use crate::fault::{Fault, Place};
 use crate::kind::{Kind, SWITCH, Shape};
 use crate::layers::Layers;
+use crate::os_text;
 use crate::row::{Check, Entry, Form, Row, Scope, variable};
 use crate::setting::{Origin, Setting};
 use crate::written::{Words, Written, words};
@@ -302,7 +302,6 @@ fn of_variable(variable: &str, value: &OsStr, wrong: &str) -> Fault {
 
 /// The values of a list that a variable or a default has.
 fn split(all: &OsStr) -> Vec<Written> {
-    let parts = all.as_bytes().split(|byte| *byte == b',');
-    let text = |part: &[u8]| Written::new(OsString::from_vec(part.to_vec()));
-    parts.map(text).collect()
+    let parts = os_text::split(all, b',', usize::MAX);
+    parts.into_iter().map(Written::new).collect()
 }

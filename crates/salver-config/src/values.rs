@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::net::Ipv6Addr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+
+use crate::os_text::split;
 
 /// Longer times are mistakes; deadlines beyond could not be computed.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -327,23 +328,24 @@ pub struct Mount {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn mount(value: &[u8]) -> Result<Mount, String> {
-    let mut halves = value.splitn(2, |byte| *byte == b'=');
+pub fn mount(value: &OsStr) -> Result<Mount, String> {
+    let mut halves = split(value, b'=', 2).into_iter();
     let (Some(prefix), Some(path)) = (halves.next(), halves.next()) else {
         return Err("there is no '=': give PREFIX=DIR, such as /images=/srv/images".to_owned());
     };
     if path.is_empty() {
         return Err("there is nothing behind '=': give PREFIX=DIR".to_owned());
     }
-    let prefix = std::str::from_utf8(prefix)
+    let prefix = prefix
+        .into_string()
         .ok()
         .filter(|prefix| prefix.starts_with('/'));
     let Some(prefix) = prefix else {
         return Err("the prefix must begin with a slash, such as /images=/srv/images".to_owned());
     };
     Ok(Mount {
-        prefix: prefix.to_owned(),
-        path: PathBuf::from(OsStr::from_bytes(path)),
+        prefix,
+        path: PathBuf::from(path),
     })
 }
 

@@ -18,29 +18,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::locality::is_local;
+use crate::opening::{OpenedFile, Resolver, Symlinks};
 use crate::{Kind, Metadata, Patience};
-
-/// The symbolic links that a walk may follow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Symlinks {
-    /// None, wherever in the path.
-    None,
-    /// Links whose target, at every step, stays beneath the directory. Absolute targets do not.
-    #[default]
-    Beneath,
-    /// All. The directory is then not a confinement.
-    Any,
-}
-
-/// The resolver of paths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Resolver {
-    /// The kernel where it can, else [`Resolver::Walk`].
-    #[default]
-    Kernel,
-    /// Component by component in this process; cannot promise not to wait.
-    Walk,
-}
 
 /// An open directory beneath which files are opened.
 #[derive(Debug)]
@@ -50,18 +29,6 @@ pub struct Directory {
     resolver: Resolver,
     /// True if its file system needs nobody outside of this machine; if not, every call waits.
     local: bool,
-}
-
-/// A regular file that was opened for reading.
-#[derive(Debug)]
-pub struct OpenedFile {
-    /// The handle.
-    pub file: File,
-    /// The metadata of the handle, by `fstat`.
-    pub metadata: Metadata,
-    /// True if its file system is known to need nobody outside of this machine: only then what is
-    /// in the page cache can be read without waiting.
-    pub local: bool,
 }
 
 /// A handle that names a directory without the right to list it, where the system has such.

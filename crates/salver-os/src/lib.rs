@@ -6,29 +6,50 @@
 //! [`send_file`] sends without a copy; [`listen`] makes a listening socket. [`Patience`] says whether a
 //! call may wait. Errors are those of the system, as [`std::io::Error`].
 
+#[cfg(unix)]
 mod beneath;
+#[cfg(target_os = "linux")]
 mod given_sockets;
+#[cfg(unix)]
 mod locality;
 mod memory;
 mod metadata;
+mod opening;
+#[cfg(target_os = "linux")]
 mod privileges;
+mod read_at;
 mod residency;
+#[cfg(unix)]
 mod socket;
 mod thread_waits;
+#[cfg(unix)]
 mod transfer;
+#[cfg(unix)]
 mod unix_socket;
+#[cfg(any(windows, test))]
+mod windows;
 mod writers;
 
-pub use beneath::{Directory, OpenedFile, Resolver, Symlinks};
+#[cfg(unix)]
+pub use beneath::Directory;
+#[cfg(target_os = "linux")]
 pub use given_sockets::{GivenSockets, take_given_sockets};
 pub use memory::use_small_pages;
 pub use metadata::{Attributes, Identity, Kind, Metadata, Timestamp};
+pub use opening::{OpenedFile, Resolver, Symlinks};
+#[cfg(target_os = "linux")]
 pub use privileges::{ProcessUser, forbid_new_privileges};
+pub use read_at::{has_blocks, read_at, read_exact_at};
 pub use residency::{Residency, read_resident, residency};
+#[cfg(unix)]
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};
 pub use thread_waits::thread_waits;
+#[cfg(unix)]
 pub use transfer::{acknowledged, send_file, send_more};
+#[cfg(unix)]
 pub use unix_socket::{is_abandoned, listen_unix};
+#[cfg(windows)]
+pub use windows::beneath::Directory;
 pub use writers::{Writers, writers};
 
 /// The patience of a caller: whether a call may wait for a disk, a network file system or a lock.

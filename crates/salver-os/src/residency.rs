@@ -143,6 +143,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_was_just_written_is_resident_and_a_hole_is_not() {
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();

@@ -30,6 +30,14 @@ impl Assets {
         Builder::new(Root::Directory(directory.as_ref().to_owned()))
     }
 
+    /// The files of an engine that is there already: of several mounts, with rules, or beside another whose cache it
+    /// shares. Whole files are read through its cache, and its [events](Assets::events) go to the observer that it was
+    /// made with. Files for which rules want a password are answered 500: nobody here verifies one.
+    pub fn from_engine(engine: Engine) -> Self {
+        let whole = engine.clone();
+        Assets::from_engines(Engines::new(engine, &whole, Arc::default()))
+    }
+
     /// The files of any source: in memory for tests, say.
     pub fn from_source(source: Arc<dyn Source>) -> Builder {
         Builder::new(Root::Source(source))

@@ -65,7 +65,7 @@ impl Assets {
     ) -> ResponseFuture {
         let request = translate::request(asked.method(), path, query, asked.headers());
         let serving = &self.engines().serving;
-        let details = || translate::details(asked.method(), asked.headers());
+        let details = || translate::details(asked);
         let mut reply = serving.ask(&request);
         if let EngineReply::NeedDetails = reply {
             let details = details();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 use salver_assets::rules::Scheme;
 use salver_assets::{Method, Protocol, Request, RequestDetails, RequestFields, ResponsePlan};
@@ -26,11 +26,26 @@ pub(crate) fn request<'a>(
     }
 }
 
-/// The details of a request, for listings: they read its fields.
-pub(crate) fn details(method: &http::Method, headers: &HeaderMap) -> RequestDetails {
+/// The details of a request, for listings and rules. Without an authority in its target the host is that of the field.
+pub(crate) fn details<B>(request: &http::Request<B>) -> RequestDetails {
+    let headers = request.headers();
     let lines = headers.iter();
     let lines = lines.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
-    RequestDetails::new(Scheme::Http, b"", method.as_str().as_bytes(), lines)
+    let scheme = match request.uri().scheme_str() {
+        Some("https") => Scheme::Https,
+        _ => Scheme::Http,
+    };
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    let authority = match request.uri().authority() {
+        Some(authority) => authority.as_str().as_bytes(),
+        None => host.unwrap_or_default(),
+    };
+    RequestDetails::new(
+        scheme,
+        authority,
+        request.method().as_str().as_bytes(),
+        lines,
+    )
 }
 
 fn fields(headers: &HeaderMap) -> RequestFields<'_> {

@@ -82,7 +82,12 @@ fn add_serve(arguments: &mut Vec<OsString>, command: &clap::Command) -> Result<(
     if top.contains(&&*text) || commands().any(|name| name == text) {
         return Ok(());
     }
-    if text.starts_with('-') || text.contains('/') || Path::new(first).exists() {
+    #[cfg(not(target_os = "linux"))]
+    if let Some(refusal) = crate::portable::absences::command(&text) {
+        return Err(refusal);
+    }
+    let is_path = text.contains(std::path::is_separator);
+    if text.starts_with('-') || is_path || Path::new(first).exists() {
         arguments.insert(1, "serve".into());
         return Ok(());
     }

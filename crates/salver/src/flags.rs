@@ -1,20 +1,31 @@
 //! The commands of `salver`, typed. The comments on the fields are what `--help` says.
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+#[cfg(target_os = "linux")]
+use clap::Args;
+use clap::{CommandFactory, Parser, Subcommand};
 use salver_config::Shell;
 
+#[cfg(target_os = "linux")]
 use crate::commands::admin::{HealthFlags, PurgeFlags, StatusFlags};
+#[cfg(target_os = "linux")]
 use crate::commands::bench::cache::CacheFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::coalesce::CoalesceFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::compare::CompareFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::load::LoadFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::staleness::StalenessFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::strategies::StrategiesFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::bench::ui::UiFlags;
 use crate::commands::check::CheckFlags;
-#[cfg(feature = "basic-auth")]
+#[cfg(all(feature = "basic-auth", target_os = "linux"))]
 use crate::commands::hash_password::HashPasswordFlags;
 use crate::commands::import::ImportFlags;
+#[cfg(target_os = "linux")]
 use crate::commands::running_server::RunningServerFlags;
 use crate::serve_flags::ServeFlags;
 
@@ -47,24 +58,29 @@ pub enum Command {
     /// Say what is wrong with a configuration, and serve nothing
     Check(CheckFlags),
     /// Say what a running server is doing
+    #[cfg(target_os = "linux")]
     Status(StatusFlags),
     /// Have a running server look at files anew, whatever is cached of them
+    #[cfg(target_os = "linux")]
     Purge(PurgeFlags),
     /// Say if a running server accepts requests, by the exit code
+    #[cfg(target_os = "linux")]
     Health(HealthFlags),
     /// Turn what a site has for another host into salver.toml
     Import(ImportFlags),
     /// Hash a password, for who may see a site
-    #[cfg(feature = "basic-auth")]
+    #[cfg(all(feature = "basic-auth", target_os = "linux"))]
     HashPassword(HashPasswordFlags),
     /// Have a running server read its configuration again
     ///
     /// It serves by the new one, or goes on by the old one and says why. With --pid-file this waits for that; with --pid
     /// the server's log says it.
+    #[cfg(target_os = "linux")]
     Reload(RunningServerFlags),
     /// Have a running server replaced by the program that is installed now
     ///
     /// No connection is refused meanwhile. If the new program does not start, the old one serves on and says why.
+    #[cfg(target_os = "linux")]
     Upgrade(RunningServerFlags),
     /// Print the manual page, in roff
     Man {
@@ -77,9 +93,11 @@ pub enum Command {
         shell: Shell,
     },
     /// Measure on this machine
+    #[cfg(target_os = "linux")]
     Bench(BenchFlags),
 }
 
+#[cfg(target_os = "linux")]
 /// Measure on this machine.
 #[derive(Args, Clone, Debug)]
 #[command(arg_required_else_help = true)]
@@ -89,6 +107,7 @@ pub struct BenchFlags {
     pub what: Bench,
 }
 
+#[cfg(target_os = "linux")]
 /// What `salver bench` can measure.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Bench {

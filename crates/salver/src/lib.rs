@@ -7,9 +7,14 @@
 //! engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
 mod access_log;
+#[cfg(target_os = "linux")]
 pub(crate) mod admin;
+#[cfg(target_os = "linux")]
 pub mod banner;
+mod bounds;
+#[cfg(target_os = "linux")]
 mod browser;
 pub mod command_line;
 pub mod commands;
@@ -17,25 +22,37 @@ mod conventions;
 pub mod failure;
 pub mod flags;
 mod hosts;
+#[cfg(target_os = "linux")]
 mod listening;
 #[cfg_attr(not(feature = "listing-template"), path = "listing_template/absent.rs")]
 mod listing_template;
-#[cfg_attr(not(feature = "live-reload"), path = "live_reload/absent.rs")]
+#[cfg_attr(
+    all(target_os = "linux", not(feature = "live-reload")),
+    path = "live_reload/absent.rs"
+)]
+#[cfg_attr(not(target_os = "linux"), path = "portable/live_reload.rs")]
 mod live_reload;
 pub mod log;
 mod page_variables;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+#[cfg(target_os = "linux")]
 mod process;
 mod roots;
 mod rules;
+#[cfg(target_os = "linux")]
 mod running;
 pub mod serve_flags;
+#[cfg_attr(not(target_os = "linux"), path = "portable/settings.rs")]
 pub mod settings;
+#[cfg_attr(not(target_os = "linux"), path = "portable/signal.rs")]
 pub mod signal;
 mod site_settings;
 mod size;
 mod statistics;
-#[cfg(feature = "tls")]
+#[cfg(all(feature = "tls", target_os = "linux"))]
 mod tls_settings;
+#[cfg(target_os = "linux")]
 pub mod values;
 mod version;
 
@@ -46,8 +63,11 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use command_line::Unread;
+#[cfg(target_os = "linux")]
 use commands::bench;
-use flags::{Bench, Cli, Command};
+#[cfg(target_os = "linux")]
+use flags::Bench;
+use flags::{Cli, Command};
 use log::say;
 use salver_config::Environment;
 
@@ -70,16 +90,22 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match cli.command {
         Command::Serve(flags) => commands::serve::run(&flags, &environment),
         Command::Check(flags) => commands::check::run(&flags, &environment),
+        #[cfg(target_os = "linux")]
         Command::Status(flags) => commands::admin::status(&flags, &environment),
+        #[cfg(target_os = "linux")]
         Command::Purge(flags) => commands::admin::purge(&flags, &environment),
+        #[cfg(target_os = "linux")]
         Command::Health(flags) => commands::admin::health(&flags, &environment),
         Command::Import(flags) => commands::import::run(&flags),
-        #[cfg(feature = "basic-auth")]
+        #[cfg(all(feature = "basic-auth", target_os = "linux"))]
         Command::HashPassword(flags) => commands::hash_password::run(&flags),
+        #[cfg(target_os = "linux")]
         Command::Reload(flags) => commands::running_server::reload(&flags),
+        #[cfg(target_os = "linux")]
         Command::Upgrade(flags) => commands::running_server::upgrade(&flags),
         Command::Man { command } => commands::written::man(flags::command(), &command),
         Command::Completions { shell } => commands::written::completions(flags::command(), shell),
+        #[cfg(target_os = "linux")]
         Command::Bench(measured) => match measured.what {
             Bench::Compare(flags) => bench::compare::run(&flags),
             Bench::Staleness(flags) => bench::staleness::run(&flags),

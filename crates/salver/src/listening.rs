@@ -1,7 +1,8 @@
 //! Settings to the addresses that are listened on.
 
-use salver_config::{Configuration, Server};
+use salver_config::Configuration;
 
+use crate::bounds::check_ports;
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
 
@@ -37,30 +38,4 @@ pub(crate) fn listen(
     }
     settings.addresses.splice(..0, at_ports);
     Ok(Listening::default())
-}
-
-/// A port cannot be had twice, whatever is spoken there.
-fn check_ports(server: &Server) -> Result<(), Failure> {
-    let named = |name: String, ports: &[u16]| {
-        let each = ports.iter().map(|&port| (name.clone(), port));
-        each.collect::<Vec<_>>()
-    };
-    let redirect = &server.https_redirect;
-    let all = [
-        named(server.port.name(), &server.port),
-        named(server.http_port.name(), &server.http_port),
-        named(redirect.name(), redirect.as_slice()),
-    ]
-    .concat();
-    for (number, (flag, port)) in all.iter().enumerate() {
-        let before = all.iter().take(number);
-        // Each 0 is another free one.
-        let mut taken = before.filter(|(_, other)| port == other && *port != 0);
-        if let Some((other, _)) = taken.next() {
-            return Err(Failure::Misused(format!(
-                "{other} {port} and {flag} {port} are one port: choose another for one of them"
-            )));
-        }
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@ use salver_server::Sites;
 
 use crate::access_log::{log_settings, proxies};
 use crate::admin::{AdminSettings, admin_settings};
+use crate::bounds::check_memory;
 use crate::failure::Failure;
 use crate::listening::{Listening, listen};
 use crate::site_settings::SiteSettings;
@@ -167,33 +168,6 @@ impl Settings {
             ));
         }
     }
-}
-
-/// A cache of fewer bytes holds no page of a site, only bookkeeping.
-const LEAST_CACHE: u64 = 64 * 1024;
-
-/// The least memory that connections can be served with, in bytes.
-const LEAST_MEMORY: u64 = 1024 * 1024;
-
-/// Checks the bounds on memory that all sites share.
-fn check_memory(configuration: &Configuration) -> Result<(), Failure> {
-    let server = &configuration.server;
-    if *server.connection_memory < LEAST_MEMORY {
-        return Err(Failure::Misused(format!(
-            "{} is too little for any connection: give 1MiB or more",
-            server.connection_memory.name()
-        )));
-    }
-    let is_cached = configuration.sites.iter().any(|site| *site.cache);
-    if is_cached && *server.cache_size < LEAST_CACHE {
-        return Err(Failure::Misused(format!(
-            "{} of {} holds next to nothing: give 64KiB or more, or --no-cache to keep \
-             nothing in memory",
-            server.cache_size.name(),
-            size(*server.cache_size)
-        )));
-    }
-    Ok(())
 }
 
 /// The server's settings, and what a person is told of the addresses.

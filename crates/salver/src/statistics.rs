@@ -2,17 +2,13 @@
 
 use std::io::{self, Write};
 
-use salver_access_log::Statistics as LogStatistics;
 use salver_assets::Statistics;
 
-/// Prints the counters as one line of JSON.
+/// Prints the counters as one line of JSON; behind them those of the access log by their names.
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(crate) fn print_statistics(
-    statistics: Statistics,
-    logged: Option<LogStatistics>,
-) -> io::Result<()> {
+pub(crate) fn print_statistics(statistics: Statistics, logged: &[(&str, u64)]) -> io::Result<()> {
     let Statistics {
         hits,
         misses,
@@ -39,9 +35,9 @@ pub(crate) fn print_statistics(
         "bytes": bytes,
         "open_files": open_files,
     });
-    if let (Some(logged), Some(line)) = (logged, line.as_object_mut()) {
-        line.insert("log_lines".to_owned(), logged.lines.into());
-        line.insert("log_dropped".to_owned(), logged.dropped.into());
+    if let Some(line) = line.as_object_mut() {
+        let more = logged.iter();
+        line.extend(more.map(|(name, count)| ((*name).to_owned(), (*count).into())));
     }
     writeln!(io::stdout(), "{line}")
 }

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -243,7 +242,7 @@ impl FileContent {
         let length = usize::try_from(window.end - window.start)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, window.start)?;
+        salver_os::read_exact_at(&self.file, &mut bytes, window.start)?;
         let still = self.look(Patience::MayWait)?;
         match (still, self.transfer.tag_basis) {
             (FileState::Unchanged, _) => self.transfer.passed(window.start, &bytes),
@@ -341,7 +340,7 @@ impl io::Read for RangeReader<'_> {
         let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());
         let buffer = buffer.get_mut(..most).unwrap_or_default();
-        let count = self.file.read_at(buffer, self.range.start)?;
+        let count = salver_os::read_at(self.file, buffer, self.range.start)?;
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         // What of the window lies in what was read.
         let (from, at) = (self.range.start, self.start);

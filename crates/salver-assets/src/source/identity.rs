@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::source::Identity;
 
-/// The coarsest tick of kernels' file times, 10 ms, and a little: of two changes within one, only
-/// the first can be seen.
-const TICK: Duration = Duration::from_millis(11);
+/// The coarsest tick of kernels' file times, 10 ms (of Windows 15.6 ms), and a little: of two changes within one,
+/// only the first can be seen.
+const TICK: Duration = Duration::from_millis(if cfg!(windows) { 17 } else { 11 });
 
 /// The time within which file systems with whole-second times cannot tell two changes apart.
 const COARSE: Duration = Duration::from_secs(2);

@@ -13,10 +13,9 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant, SystemTime};
 
-use salver_os::{Writers, writers};
+use salver_os::{Writers, has_blocks, writers};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Stop;
@@ -177,9 +176,9 @@ fn rest_needed(opened: &Opened, file: &File, context: ReadContext<'_>) -> io::Re
 }
 
 fn empty_for(file: &File) -> io::Result<Duration> {
-    Ok(match file.metadata()?.blocks() {
-        0 => EMPTY_FOR,
-        _ => EMPTY_WITH_BLOCKS_FOR,
+    Ok(match has_blocks(file)? {
+        false => EMPTY_FOR,
+        true => EMPTY_WITH_BLOCKS_FOR,
     })
 }
 
@@ -195,7 +194,8 @@ pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     if !same_content(before, &now) {
         return Ok(false);
     }
-    Ok(before.changed == now.changed || file.metadata()?.nlink() == 0)
+    Ok(before.changed == now.changed
+        || Metadata::with_attributes(file, Patience::MayWait)?.1.links == 0)
 }
 
 /// A reader of an opened file from its start to the length it had when it was opened.

@@ -338,6 +338,10 @@ fn handle_events(
                 drop(next);
                 let logged = running.end(is_replaced);
                 if has_statistics {
+                    let logged = logged.map(|logged| {
+                        [("log_lines", logged.lines), ("log_dropped", logged.dropped)]
+                    });
+                    let logged = logged.as_ref().map_or(&[][..], |logged| logged);
                     let written = print_statistics(counting.statistics(), logged);
                     written.map_err(failed("standard output"))?;
                 }

@@ -15,6 +15,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
             "salver-assets",
             "salver-bench",
             "salver-config",
+            "salver-tower",
         ],
     ),
     ("salver-config", &[]),

@@ -30,6 +30,7 @@ const LIBRARIES: [&str; 12] = [
 fn main() {
     let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     say("SALVER_PROFILE", &variable("PROFILE"));
+    say("SALVER_TARGET", &variable("TARGET"));
     say("SALVER_COMPILER", &compiler());
     say("SALVER_FEATURES", &features());
     say("SALVER_LIBRARIES", &libraries(&package));

@@ -1,6 +1,14 @@
 //! The version, as `salver --version --verbose` tells it: from what, for what and with what it was built.
 
+#[cfg(target_os = "linux")]
 use salver_bench::environment::{COMMIT, TARGET};
+
+/// The commit, which whoever builds for another system names.
+#[cfg(not(target_os = "linux"))]
+const COMMIT: Option<&str> = option_env!("SALVER_COMMIT");
+
+#[cfg(not(target_os = "linux"))]
+const TARGET: &str = env!("SALVER_TARGET");
 
 /// The version and the facts of the build, each in a line.
 pub(crate) fn verbose() -> String {

@@ -142,6 +142,14 @@ fn few_files_open_others() {
         &calls,
         &[
             ("beneath.rs", "from a path to a file"),
+            (
+                "windows/beneath.rs",
+                "the same on Windows: the directory itself",
+            ),
+            (
+                "metadata/windows.rs",
+                "attributes, which Windows tells of handles alone",
+            ),
             ("unix_socket.rs", "if a socket was left behind"),
         ],
     );

@@ -146,6 +146,10 @@ def serves(command, folder):
     (Path(folder) / "site/index.html").write_text("configured")
     server = Server(command, folder, "-c", str(Path(folder) / "salver.toml"), "--pid-file", str(Path(folder) / "pid"))
     try:
+        # It says where it listens before it writes its number.
+        limit = time.monotonic() + PATIENCE
+        while not (Path(folder) / "pid").read_text().strip() and time.monotonic() < limit:
+            time.sleep(0.01)
         told = run(command, "reload", "--pid-file", str(Path(folder) / "pid"))
         check(told.returncode == 0, f"reload: {told}")
         server.process.send_signal(signal.SIGHUP)

@@ -143,7 +143,10 @@ fn few_files_open_others() {
         &[
             ("beneath.rs", "from a path to a file"),
             ("windows/beneath.rs", "the same on Windows"),
-            ("metadata/windows.rs", "what a path names, to ask for its metadata"),
+            (
+                "metadata/windows.rs",
+                "what a path names, to ask for its metadata",
+            ),
             ("unix_socket.rs", "if a socket was left behind"),
         ],
     );

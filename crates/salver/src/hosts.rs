@@ -23,6 +23,10 @@ fn addresses(name: &str, hosts: &[String], port: u16) -> Result<Vec<SocketAddr>,
                 "{name} {host:?} stands for no address: give one such as 127.0.0.1 or 0.0.0.0"
             ))
         };
+        if bare(host).is_empty() {
+            // To Windows that is this machine by its name.
+            return Err(unknown());
+        }
         let found = (bare(host), port).to_socket_addrs();
         let before = all.len();
         all.extend(found.map_err(|_| unknown())?);

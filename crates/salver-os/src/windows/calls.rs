@@ -200,9 +200,11 @@ fn succeeded(status: NTSTATUS) -> io::Result<()> {
         0.. => Ok(()),
         // It has no name any more for those who come now.
         STATUS_DELETE_PENDING => Err(io::ErrorKind::NotFound.into()),
-        // SAFETY: the call takes a number and gives one.
-        failed => Err(match unsafe { RtlNtStatusToDosError(failed) } {
-            code => io::Error::from_raw_os_error(i32::try_from(code).unwrap_or(i32::MAX)),
-        }),
+        failed => {
+            // SAFETY: the call takes a number and gives one.
+            let code = unsafe { RtlNtStatusToDosError(failed) };
+            let code = i32::try_from(code).unwrap_or(i32::MAX);
+            Err(io::Error::from_raw_os_error(code))
+        }
     }
 }

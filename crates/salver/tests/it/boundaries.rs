@@ -142,13 +142,10 @@ fn few_files_open_others() {
         &calls,
         &[
             ("beneath.rs", "from a path to a file"),
-            (
-                "windows/beneath.rs",
-                "the same on Windows: the directory itself",
-            ),
+            ("windows/beneath.rs", "the same on Windows"),
             (
                 "metadata/windows.rs",
-                "attributes, which Windows tells of handles alone",
+                "what a path names, to ask for its metadata",
             ),
             ("unix_socket.rs", "if a socket was left behind"),
         ],

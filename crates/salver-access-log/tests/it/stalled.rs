@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{PATIENCE, log, number, small, writer};
-use salver_access_log::{Destination, LogWriter, Settings};
+use salver_access_log::{AccessLog, Destination, LogWriter, Producer, Settings};
 
 /// A named pipe with a reader, which does not read yet.
 fn named_pipe(folder: &Path) -> (PathBuf, File) {
@@ -25,6 +25,18 @@ fn named_pipe(folder: &Path) -> (PathBuf, File) {
     (path, reader.unwrap())
 }
 
+/// Logs more lines than a pipe holds, which is 64 KiB, and more than may wait behind it; how many.
+fn log_more_than_fits(access_log: &AccessLog, producer: &mut Producer) -> u64 {
+    let (mut logged, mut dropped) = (0, 0);
+    while logged < dropped + 1200 || dropped < 1000 {
+        log(producer, logged);
+        logged += 1;
+        dropped = access_log.statistics().dropped;
+        std::thread::yield_now();
+    }
+    logged
+}
+
 #[test]
 fn a_pipe_that_nobody_reads_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -32,15 +44,7 @@ fn a_pipe_that_nobody_reads_holds_up_nobody() {
     let (writer, notices) = writer();
     let access_log = writer.open(&small(Destination::File(path))).unwrap();
     let mut producer = access_log.producer();
-    let mut logged = 0;
-    let mut dropped = 0;
-    // More lines than the pipe holds, which is 64 KiB, and more than may wait behind it.
-    while logged < dropped + 1200 || dropped < 1000 {
-        log(&mut producer, logged);
-        logged += 1;
-        dropped = access_log.statistics().dropped;
-        std::thread::yield_now();
-    }
+    let logged = log_more_than_fits(&access_log, &mut producer);
     let notice = notices.recv_timeout(PATIENCE).unwrap();
     assert!(notice.contains("were dropped"), "{notice}");
     let first = access_log.statistics();
@@ -84,13 +88,13 @@ fn the_end_does_not_wait_for_a_reader() {
     let (writer, notices) = writer();
     let access_log = writer.open(&small(Destination::File(path))).unwrap();
     let mut producer = access_log.producer();
-    (0..10_000).for_each(|request| log(&mut producer, request));
+    let logged = log_more_than_fits(&access_log, &mut producer);
     let began = Instant::now();
     let most = Duration::from_millis(300);
     assert!(writer.stop(most));
     assert!(began.elapsed() >= most);
     let statistics = access_log.statistics();
-    assert_eq!(statistics.lines + statistics.dropped, 10_000);
+    assert_eq!(statistics.lines + statistics.dropped, logged);
     assert!(statistics.dropped > 0);
     assert!(
         notices

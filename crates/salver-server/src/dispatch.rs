@@ -302,6 +302,7 @@ impl Asked<'_> {
             let request = pending_request.with_details();
             let reply = pending_request.wait(&request, pending).await;
             drop(permit);
+            // In boxes, as room for what few need would be kept for each that waits.
             let plan = match reply {
                 EngineReply::Ready(plan) => plan,
                 reply => Box::pin(pending_request.finish(&request, reply)).await,

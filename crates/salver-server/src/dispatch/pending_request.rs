@@ -48,16 +48,7 @@ impl PendingRequest {
             details.access = access;
         }
         let plan = self.ask_files(&self.with_details()).await;
-        self.or_ask(plan, http_request).await
-    }
-
-    /// The answer of the handler if there is one and the files have none, else `plan`.
-    pub(super) async fn or_ask(
-        self,
-        plan: ResponsePlan,
-        request: Option<HandlerRequest>,
-    ) -> ResponsePlan {
-        match request {
+        match http_request {
             None => plan,
             // What few of those that wait need, and is large.
             Some(http_request) => Box::pin(self.or_ask_handler(plan, http_request)).await,

@@ -170,9 +170,12 @@ impl Line {
     }
 
     fn push(&mut self, which: Text, text: &[u8]) {
-        let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
-        self.text
-            .extend_from_slice(text.get(..most).unwrap_or(text));
+        // Most requests have no query and no Referer.
+        if !text.is_empty() {
+            let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
+            self.text
+                .extend_from_slice(text.get(..most).unwrap_or(text));
+        }
         if let Some(end) = self.ends.get_mut(which as usize) {
             *end = self.text.len();
         }
@@ -427,12 +430,8 @@ impl Drop for LogRecord {
 /// The content coding of an answer; empty for identity.
 fn coding(plan: &ResponsePlan) -> &'static str {
     const KNOWN: [&str; 6] = ["br", "zstd", "gzip", "deflate", "dcb", "dcz"];
-    let mut fields = plan.fields();
-    let coding = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
     let known = |value: &[u8]| KNOWN.into_iter().find(|known| known.as_bytes() == value);
-    coding
-        .and_then(|(_, value)| known(value))
-        .unwrap_or_default()
+    plan.content_coding().and_then(known).unwrap_or_default()
 }
 
 fn length(content: &Content) -> u64 {

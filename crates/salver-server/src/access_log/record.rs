@@ -82,7 +82,7 @@ impl<'a> RequestLine<'a> {
 pub(crate) struct Begun {
     pub(crate) protocol: Protocol,
     pub(crate) method: Method,
-    /// The moment at which it was read, as the loop knows it.
+    /// The moment at which it was read, as the loop knows it: what waits for others in a turn has begun.
     pub(crate) at: Instant,
     /// The length of its content, if that is announced, in bytes.
     pub(crate) content: u64,
@@ -192,19 +192,12 @@ pub(crate) struct LogRecord {
 impl LogRecord {
     /// A blank record of a request that has just come.
     #[inline]
-    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, mut begun: Begun) -> Self {
+    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, begun: Begun) -> Self {
         let of_loop = &*log.log;
         if let Some(metrics) = &of_loop.metrics {
             metrics.begin(begun.method);
         }
-        if of_loop.lines.is_some() {
-            // A line has its own time, exactly.
-            begun.at = Instant::now();
-        }
-        let line = |text: Vec<u8>| {
-            let lines = of_loop.lines.as_ref()?;
-            Some(Line::new(lines, client, begun.at, text))
-        };
+        let lines = of_loop.lines.as_ref();
         let spare = of_loop.spare.borrow_mut().pop();
         let record = match spare {
             Some(mut spare) => {
@@ -214,9 +207,9 @@ impl LogRecord {
                 spare.length = 0;
                 spare.sent = 0;
                 spare.place = (0, 0);
-                if let Some(before) = &mut spare.line {
-                    let text = std::mem::take(&mut before.text);
-                    spare.line = line(text);
+                if let (Some(line), Some(lines)) = (&mut spare.line, lines) {
+                    let text = std::mem::take(&mut line.text);
+                    *line = Line::new(lines, client, begun.at, text);
                 }
                 spare
             }
@@ -227,7 +220,7 @@ impl LogRecord {
                 length: 0,
                 sent: 0,
                 place: (0, 0),
-                line: line(Vec::new()),
+                line: lines.map(|lines| Line::new(lines, client, begun.at, Vec::new())),
             }),
         };
         log.hold(size_of::<Record>());

@@ -23,7 +23,7 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
-use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::representation::Representation;
 use crate::resource::ruling::Ruling;
 use crate::source::Opened;
 
@@ -258,7 +258,7 @@ impl Engine {
                 kept.filter(|_| cached)
             })?;
             let mut situation = self.shared.situation(identity, cached);
-            situation.changes_now |= representation.tag_basis == TagBasis::WeakPrefix;
+            situation.changes_now |= representation.tag_basis.is_weak();
             Some(OpenedContent {
                 opened,
                 checks,

@@ -26,6 +26,12 @@ impl Timestamp {
         let nanoseconds = at(self).abs_diff(other);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
+
+    /// The time since then, by the clock that files get their times from: where that one is late, a file
+    /// that is written now is not taken for one that rests.
+    pub fn age(self) -> Duration {
+        self.distance(system::file_clock())
+    }
 }
 
 /// The identity of one version of a file, told from others without reading it.

@@ -13,8 +13,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::TagBasis;
 use crate::source::digest::{self, Digest};
+use crate::source::growth::Sample;
 use crate::source::identity::{may_change_unseen, same_content};
-use crate::source::{Identity, Metadata, Patience};
+use crate::source::{Identity, Metadata, Patience, Reader};
 use crate::strategy::{Residency, Situation};
 use crate::sync::Lock;
 
@@ -84,8 +85,7 @@ impl TransferCheck {
                 accepted: *identity,
                 attributes: None,
                 // Equal times say nothing for a while where they are whole seconds.
-                doubtful: (tag_basis == TagBasis::WeakPrefix && may_change_unseen(identity))
-                    .then_some(*identity),
+                doubtful: (tag_basis.is_weak() && may_change_unseen(identity)).then_some(*identity),
                 left: None,
             }),
         })
@@ -93,7 +93,7 @@ impl TransferCheck {
 
     /// Notes that these bytes, from this offset, are being sent.
     fn passed(&self, offset: u64, bytes: &[u8]) {
-        if self.tag_basis != TagBasis::WeakPrefix {
+        if !self.tag_basis.is_weak() {
             return;
         }
         let mut seen = self.seen.hold();
@@ -129,7 +129,7 @@ impl FileContent {
     pub fn is_unchanged(&self, patience: Patience) -> io::Result<bool> {
         let transfer = &*self.transfer;
         let known = patience == Patience::MustNotWait
-            && transfer.tag_basis != TagBasis::WeakPrefix
+            && !transfer.tag_basis.is_weak()
             && transfer.recent.is_unchanged(transfer.recent.now());
         Ok(known || self.look(patience)? == FileState::Unchanged)
     }
@@ -157,7 +157,7 @@ impl FileContent {
             let can_be_proved = was.is_same_file(&now)
                 && match self.transfer.tag_basis {
                     TagBasis::Digest(_) => now.length >= was.length,
-                    TagBasis::WeakPrefix => now.length > was.length,
+                    TagBasis::WeakPrefix(_) => now.length > was.length,
                     TagBasis::Identity => false,
                 };
             if !can_be_proved {
@@ -228,7 +228,7 @@ impl FileContent {
         match self.transfer.tag_basis {
             TagBasis::Digest(_) | TagBasis::Identity => true,
             // What is promised is no more than that all is of one moment.
-            TagBasis::WeakPrefix => window.end >= self.range.end,
+            TagBasis::WeakPrefix(_) => window.end >= self.range.end,
         }
     }
 
@@ -249,10 +249,10 @@ impl FileContent {
             (FileState::Doubtful, TagBasis::Digest(digest)) => {
                 self.prove_whole(digest, window.start, &mut bytes)?;
             }
-            (FileState::Doubtful, TagBasis::WeakPrefix) => {
+            (FileState::Doubtful, TagBasis::WeakPrefix(sample)) => {
                 self.transfer.passed(window.start, &bytes);
                 if self.needs_proof(window) {
-                    self.prove_left()?;
+                    self.prove_left(sample)?;
                 }
             }
             (FileState::Changed, _) | (FileState::Doubtful, TagBasis::Identity) => {
@@ -303,8 +303,9 @@ impl FileContent {
         Ok(())
     }
 
-    /// Proves that all bytes that have left are in the file at one moment, by reading them again.
-    fn prove_left(&self) -> io::Result<()> {
+    /// Proves that all bytes that have left are in the file at one moment, by reading them again, and that
+    /// the file has but grown since it had this sample.
+    fn prove_left(&self, sample: Sample) -> io::Result<()> {
         let seen = self.transfer.seen.hold();
         let left = seen.left.as_ref();
         let left = left.filter(|left| left.range.end == self.range.end);
@@ -319,7 +320,10 @@ impl FileContent {
             range,
             window: &mut [],
         };
-        match digest::of_reader(&mut reader)? == expected {
+        let is_there = digest::of_reader(&mut reader)? == expected;
+        let reader = Reader::File(Arc::clone(&self.file));
+        let now = Sample::take(&reader, self.identity.length, Patience::MayWait)?;
+        match is_there && now == Some(sample) {
             true => Ok(()),
             false => Err(io::ErrorKind::InvalidData.into()),
         }

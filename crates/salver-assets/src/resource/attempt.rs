@@ -106,7 +106,7 @@ impl Load {
                     };
                     growth.look(self.known_to_grow(), &file.identity, |length| {
                         let opened = files.open(&file.path, &file.identity, growing)?;
-                        Ok::<_, Stop>(Sample::take(&opened, length, patience)?)
+                        Ok::<_, Stop>(Sample::take(&opened.reader, length, patience)?)
                     })?
                 }
                 None => false,

@@ -13,10 +13,11 @@ use crate::resource::locate::FoundFile;
 use crate::resource::representation::{OwnField, Representation, TagBasis, nosniff, vary};
 use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
-use crate::source::Patience;
 use crate::source::digest::{self, Digest, Hashed};
+use crate::source::growth::Sample;
 use crate::source::identity::{changed_within, may_change_unseen};
-use crate::source::snapshot::ReadContext;
+use crate::source::snapshot::{ReadContext, is_still};
+use crate::source::{Identity, Patience};
 use crate::strategy::{Way, way};
 
 /// An original that was read or looked up: its digest, if it is short enough to be hashed at once, and its
@@ -158,7 +159,7 @@ pub(crate) fn build(
         };
         let tag_basis = match digest {
             Some(digest) => TagBasis::Digest(digest),
-            None if may_change() => TagBasis::WeakPrefix,
+            None if may_change() => TagBasis::WeakPrefix(sample(files, &path, &identity, context)?),
             None => TagBasis::Identity,
         };
         let representation = Representation::new(
@@ -183,8 +184,23 @@ pub(crate) fn build(
             content => representation.with_content(content),
         }));
     }
-    let look_again = look_again || list.iter().any(|r| r.tag_basis == TagBasis::WeakPrefix);
+    let look_again = look_again || list.iter().any(|r| r.tag_basis.is_weak());
     let error_fields = rules.error_fields();
     let built = Representations::new(file, list, look_again, undecided, context.grows);
     Ok(built.with_error_fields(error_fields))
+}
+
+/// The sample of the version of this identity.
+fn sample(
+    files: &Handles<'_>,
+    path: &[u8],
+    identity: &Identity,
+    context: ReadContext<'_>,
+) -> Result<Sample, Stop> {
+    let opened = files.open(path, identity, context)?;
+    let sample = Sample::take(&opened.reader, identity.length, context.patience)?;
+    match sample {
+        Some(sample) if context.grows || is_still(&opened)? => Ok(sample),
+        _ => Err(Stop::Changed),
+    }
 }

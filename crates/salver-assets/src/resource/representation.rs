@@ -11,6 +11,7 @@ use salver_semantics::{EntityTag, HttpDate, NO_CACHE, Validators, content_type};
 use crate::path::file_name;
 use crate::resource::cached_content::CachedContent;
 use crate::source::digest::{self, Digest};
+use crate::source::growth::Sample;
 use crate::source::{Identity, in_memory, new_device};
 
 /// A field name and value, as they go into an answer.
@@ -111,8 +112,16 @@ pub(crate) enum TagBasis {
     /// the file has changed.
     Identity,
     /// The identity of a file that is being written: the tag is weak. The file may grow meanwhile, so that
-    /// what has left is hashed, to be compared with what is in the file at the end.
-    WeakPrefix,
+    /// what has left is hashed, to be compared with what is in the file at the end; and the sample tells the
+    /// grown file from a longer version that has taken its place.
+    WeakPrefix(Sample),
+}
+
+impl TagBasis {
+    /// True if the tag is weak: the file is being written.
+    pub(crate) fn is_weak(self) -> bool {
+        matches!(self, TagBasis::WeakPrefix(_))
+    }
 }
 
 /// A representation (RFC 9110 section 3.2).
@@ -337,7 +346,7 @@ pub(crate) fn vary_field(names: &'static str) -> Field {
 fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
     let core = match tag_basis {
         TagBasis::Digest(digest) => format!("{digest:032x}"),
-        TagBasis::Identity | TagBasis::WeakPrefix => {
+        TagBasis::Identity | TagBasis::WeakPrefix(_) => {
             let Identity {
                 length,
                 modified,
@@ -350,10 +359,7 @@ fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -
             )
         }
     };
-    let weak = match tag_basis {
-        TagBasis::WeakPrefix => "W/",
-        TagBasis::Digest(_) | TagBasis::Identity => "",
-    };
+    let weak = if tag_basis.is_weak() { "W/" } else { "" };
     match coding {
         ContentCoding::Identity => format!("{weak}\"{core}\"").into(),
         coded => format!("{weak}\"{core}-{}\"", coded.name()).into(),
@@ -363,7 +369,7 @@ fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Timestamp;
+    use crate::source::{Patience, Reader, Timestamp};
 
     fn identity(seconds: i64) -> Identity {
         let at = Timestamp {
@@ -421,7 +427,12 @@ mod tests {
         let tag =
             |seconds, tag_basis| entity_tag(ContentCoding::Identity, &identity(seconds), tag_basis);
         assert_ne!(tag(1, TagBasis::Identity), tag(2, TagBasis::Identity));
-        for (tag_basis, weak) in [(TagBasis::Identity, false), (TagBasis::WeakPrefix, true)] {
+        let sample = Sample::take(&Reader::Static(b"12345"), 5, Patience::MayWait);
+        let sample = sample.unwrap().unwrap();
+        for (tag_basis, weak) in [
+            (TagBasis::Identity, false),
+            (TagBasis::WeakPrefix(sample), true),
+        ] {
             assert!(EntityTag::parse(&tag(-5, tag_basis)).is_some_and(|tag| tag.weak() == weak));
         }
     }

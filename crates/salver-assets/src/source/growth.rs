@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::source::identity::{changed_within, has_grown};
-use crate::source::{Identity, Opened, Patience};
+use crate::source::{Identity, Patience, Reader};
 
 /// The time for which a file has to be seen growing, and the number of times.
 const SEEN_FOR: Duration = Duration::from_millis(500);
@@ -47,14 +47,18 @@ impl Sample {
     ///
     /// # Errors
     /// `WouldBlock` if it would wait and must not; else the file's error.
-    pub(crate) fn take(file: &Opened, length: u64, patience: Patience) -> io::Result<Option<Self>> {
+    pub(crate) fn take(
+        reader: &Reader,
+        length: u64,
+        patience: Patience,
+    ) -> io::Result<Option<Self>> {
         let count = usize::try_from(length).unwrap_or(usize::MAX).min(SAMPLED);
         let mut bytes = [0; SAMPLED];
         let bytes = bytes.get_mut(..count).unwrap_or_default();
         let last = length - u64::try_from(count).unwrap_or(length);
         let mut hasher = Xxh3::default();
         for offset in [0, last] {
-            if file.reader.read_at(bytes, offset, patience)? < count {
+            if reader.read_at(bytes, offset, patience)? < count {
                 return Ok(None);
             }
             hasher.update(bytes);
@@ -134,15 +138,8 @@ mod tests {
             let since_first = first.map_or(Duration::ZERO, |first: Instant| first.elapsed());
             let bytes = content(step);
             let length = u64::try_from(bytes.len()).unwrap();
-            let opened = Opened {
-                metadata: crate::source::Metadata {
-                    identity: identity(length, step),
-                    kind: crate::source::Kind::File,
-                },
-                reader: crate::source::Reader::Memory(bytes.into()),
-                local: true,
-            };
-            let sample = |length| Sample::take(&opened, length, Patience::MayWait);
+            let reader = Reader::Memory(bytes.into());
+            let sample = |length| Sample::take(&reader, length, Patience::MayWait);
             let grows = growth.look(None, &identity(length, step), sample).unwrap();
             first.get_or_insert_with(Instant::now);
             if since_first >= SEEN_FOR && step > 2 {

@@ -13,7 +13,7 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use salver_os::{Writers, has_blocks, writers};
 use xxhash_rust::xxh3::Xxh3;
@@ -149,10 +149,9 @@ fn stayed(read: &Cursor<'_>, context: ReadContext<'_>) -> io::Result<bool> {
 /// The rest that an open file still needs before what is read of it is one version.
 fn rest_needed(opened: &Opened, file: &File, context: ReadContext<'_>) -> io::Result<Duration> {
     let identity = &opened.metadata.identity;
-    let now = SystemTime::now();
     let rest = |quiet: Duration, since: Duration| quiet.saturating_sub(since);
-    let since_written = identity.modified.distance(now);
-    let since_changed = identity.changed.distance(now);
+    let since_written = identity.modified.age();
+    let since_changed = identity.changed.age();
     // From here on no change that comes while it is read looks as if it were this one.
     let distinct = rest(resolution(identity), since_changed);
     let is_empty = identity.length == 0;
@@ -252,6 +251,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
     use std::sync::Arc;
+    use std::time::SystemTime;
 
     fn open(path: &std::path::Path) -> Opened {
         let file = File::open(path).unwrap();
@@ -319,12 +319,7 @@ mod tests {
         let result = steady(&opened, context(Patience::MustNotWait, &first_seen), all);
         assert!(matches!(result, Err(Stop::WouldWait)));
         assert_eq!(once_at_rest(&opened, all).unwrap(), b"one");
-        let since = opened
-            .metadata
-            .identity
-            .modified
-            .distance(SystemTime::now());
-        assert!(since >= QUIET);
+        assert!(opened.metadata.identity.modified.age() >= QUIET);
     }
 
     #[test]

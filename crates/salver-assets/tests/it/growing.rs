@@ -43,14 +43,25 @@ fn file(plan: &ResponsePlan) -> &FileContent {
     }
 }
 
-/// Takes the content window by window as a driver does; `between` comes after the first. `None` if the answer
-/// is cut, which the client sees; what it has by then are bytes of `version` all the same, if its tag is strong.
-fn take(file: &FileContent, version: Option<&[u8]>, between: impl FnOnce()) -> Option<Vec<u8>> {
+/// Takes the content window by window as a driver does; `between` comes after so many of them. `None` if the
+/// answer is cut, which the client sees; what it has by then are bytes of `version` all the same, if its tag is strong.
+fn take(
+    file: &FileContent,
+    version: Option<&[u8]>,
+    windows: usize,
+    between: impl FnOnce(),
+) -> Option<Vec<u8>> {
     assert!(file.is_unchanged(Patience::MustNotWait).unwrap());
     let mut body = Vec::new();
     let mut between = Some(between);
     let mut start = file.range.start;
-    while start < file.range.end {
+    for count in 0.. {
+        if count == windows {
+            between.take().into_iter().for_each(|between| between());
+        }
+        if start >= file.range.end {
+            break;
+        }
         let window = start..file.range.end.min(start + 100_000);
         let bytes = match file.read_resident(&window).ok()? {
             Some(bytes) => bytes,
@@ -59,7 +70,6 @@ fn take(file: &FileContent, version: Option<&[u8]>, between: impl FnOnce()) -> O
         body.extend_from_slice(&bytes);
         assert!(version.is_none_or(|version| version.starts_with(&body)));
         start = window.end;
-        between.take().into_iter().for_each(|between| between());
     }
     Some(body)
 }
@@ -76,9 +86,15 @@ fn put_back(path: &Path, modified: SystemTime) {
         .unwrap();
 }
 
-/// What becomes of an answer whose file `change` changes in the midst of it: of a file that is hashed, of one
-/// that is not and rests, and of one that is not and is young.
+/// What becomes of an answer whose file `change` changes before its first byte or in the midst of it: of a file
+/// that is hashed, of one that is not and rests, and of one that is not and is young.
 fn check(what: &str, change: impl Fn(&Path), expected: [bool; 3]) {
+    for windows in [0, 1] {
+        check_after(windows, what, &change, expected);
+    }
+}
+
+fn check_after(windows: usize, what: &str, change: &impl Fn(&Path), expected: [bool; 3]) {
     let kinds = [
         (LENGTH, Duration::ZERO),
         (LENGTH + 1_000_000, Duration::ZERO),
@@ -94,11 +110,11 @@ fn check(what: &str, change: impl Fn(&Path), expected: [bool; 3]) {
         let weak = field(&plan, "ETag").starts_with("W/");
         assert_eq!(weak, !restless.is_zero(), "{what}, {length}");
         let version = Some(&*before).filter(|_| !weak);
-        let got = take(file(&plan), version, || change(&tree.path("f")));
+        let got = take(file(&plan), version, windows, || change(&tree.path("f")));
         let expected = whole.then_some(before);
         assert!(
             got == expected,
-            "{what}, {length}, weak: {weak}: {}",
+            "{what}, {length}, weak: {weak}, after {windows} windows: {}",
             got.is_some()
         );
     }

@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use salver_access_log::{
-    AccessLog, AddressText, CacheState, Destination, Entry, Format, LogWriter, Producer, Protocol,
-    RequestId, RequestIds, Settings,
+    AccessLog, AddressText, CacheState, Destination, Draft, Format, LogWriter, LoggedRequest,
+    LoggedResponse, Producer, Protocol, RequestId, RequestIds, Settings,
 };
 
 /// The nanoseconds that a thread, by its folder in `/proc`, had of a processor.
@@ -48,8 +48,14 @@ fn done(log: &AccessLog) -> u64 {
 
 /// One request, as a browser sends it. Not inlined, so that a profile has its cost.
 #[inline(never)]
-fn log_one(producer: &mut Producer, client: &AddressText, request_id: RequestId, number: u32) {
-    producer.log(black_box(&Entry {
+fn log_one(
+    producer: &mut Producer,
+    draft: &mut Draft,
+    client: &AddressText,
+    request_id: RequestId,
+    number: u32,
+) {
+    let request = &black_box(LoggedRequest {
         client,
         user: b"",
         host: b"www.example.org",
@@ -57,19 +63,25 @@ fn log_one(producer: &mut Producer, client: &AddressText, request_id: RequestId,
         path: b"/assets/index-4f9c2a1b.js",
         query: None,
         protocol: Protocol::Http11,
-        status: 200,
-        sent: 1024,
         started: Duration::from_secs(1_795_355_739) + Duration::from_micros(number.into()),
-        duration: Duration::from_micros(123),
-        coding: "br",
-        cache: Some(CacheState::Hit),
         request_id,
         trace: None,
         referer: b"https://www.example.org/products/overview?from=newsletter",
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
                           Chrome/140.0.0.0 Safari/537.36",
-        site: b"main",
-    }));
+    });
+    producer.draft(request, draft);
+    producer.log(
+        draft,
+        &LoggedResponse {
+            status: 200,
+            sent: 1024,
+            duration: Duration::from_micros(123),
+            coding: "br",
+            cache: Some(CacheState::Hit),
+            site: b"main",
+        },
+    );
 }
 
 fn main() -> ExitCode {
@@ -94,13 +106,14 @@ fn main() -> ExitCode {
         ..Settings::new(Destination::File(file.into()))
     };
     let log = writer.open(&settings).unwrap();
+    let mut draft = Draft::default();
     let mut producer = log.producer();
     let mut ids = RequestIds::new().unwrap();
     let client = AddressText::new([203, 0, 113, 77].into());
     let began = (of_thread("/proc/thread-self"), of_all());
     for number in 0..entries {
         let number = black_box(number);
-        log_one(&mut producer, &client, ids.next_id(), number);
+        log_one(&mut producer, &mut draft, &client, ids.next_id(), number);
         // A loop that serves as well is never so far ahead.
         while number % 256 == 255 && u64::from(number) > done(&log) + 1000 {
             std::thread::yield_now();

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use salver_access_log::{
-    AddressText, CacheState, Destination, Entry, Format, LogWriter, Protocol, RequestIds, Settings,
-    TraceParent,
+    AddressText, CacheState, Destination, Draft, Format, LogWriter, LoggedRequest, LoggedResponse,
+    Protocol, RequestIds, Settings, TraceParent,
 };
 
 /// What strangers send to break a log, or what reads it.
@@ -147,9 +147,10 @@ fn write(requests: &[Request], format: Format, path: &Path, now: Duration) {
         CacheState::Bypass,
     ];
     let trace = TraceParent::new(1 << 100, 7, 1);
+    let mut draft = Draft::default();
     for (number, request) in requests.iter().enumerate() {
         let [user, host, query, referer, user_agent] = &request.texts;
-        producer.log(&Entry {
+        let asked = &LoggedRequest {
             client: &request.client,
             user,
             host,
@@ -157,18 +158,24 @@ fn write(requests: &[Request], format: Format, path: &Path, now: Duration) {
             path: &request.path,
             query: (!query.is_empty()).then_some(query),
             protocol: [Protocol::Http11, Protocol::Http2, Protocol::Http3][number % 3],
-            status: request.status,
-            sent: 1000,
             started: now,
-            duration: Duration::from_micros(1234),
-            coding: if number % 2 == 0 { "br" } else { "" },
-            cache: (number % 7 > 0).then(|| states[number % states.len()]),
             request_id: ids.next_id(),
             trace: trace.filter(|_| number % 4 == 0),
             referer,
             user_agent,
-            site: b"main",
-        });
+        };
+        producer.draft(asked, &mut draft);
+        producer.log(
+            &draft,
+            &LoggedResponse {
+                status: request.status,
+                sent: 1000,
+                duration: Duration::from_micros(1234),
+                coding: if number % 2 == 0 { "br" } else { "" },
+                cache: (number % 7 > 0).then(|| states[number % states.len()]),
+                site: b"main",
+            },
+        );
     }
     assert!(writer.stop(Duration::from_secs(60)));
     assert_eq!(log.statistics().dropped, 0);

@@ -24,10 +24,10 @@ pub(crate) const METHOD_AT_MOST: usize = 32;
 /// The longest line, its end included.
 pub(crate) const LINE_AT_MOST: usize = 8 * 1024;
 
-/// A request that was answered, by reference: nothing is kept but the line that is made of it. Texts are as
-/// they came; an empty one is one that there was not.
+/// A request, by reference: nothing is kept but what a line has of it. Texts are as they came; an empty one is one
+/// that there was not.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct LoggedRequest<'a> {
     /// The client's address.
     pub client: &'a AddressText,
     /// The name of the user that was authenticated.
@@ -42,19 +42,8 @@ pub struct Entry<'a> {
     pub query: Option<&'a [u8]>,
     /// The version of HTTP.
     pub protocol: Protocol,
-    /// The status.
-    pub status: u16,
-    /// The bytes of content that were sent.
-    pub sent: u64,
     /// The time at which the request began to come, since 1970-01-01T00:00:00Z.
     pub started: Duration,
-    /// The time from then until the answer's last byte was given to the system, or the answer ended
-    /// otherwise.
-    pub duration: Duration,
-    /// The content coding of the answer, such as `br`; empty for identity.
-    pub coding: &'a str,
-    /// How the answer was had; `None` if no cache was asked.
-    pub cache: Option<CacheState>,
     /// The request's identifier.
     pub request_id: RequestId,
     /// The trace that the client said the request is part of.
@@ -63,8 +52,62 @@ pub struct Entry<'a> {
     pub referer: &'a [u8],
     /// The value of User-Agent.
     pub user_agent: &'a [u8],
+}
+
+/// The response to a request, whole or as much of it as was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct LoggedResponse<'a> {
+    /// The status.
+    pub status: u16,
+    /// The bytes of content that were sent.
+    pub sent: u64,
+    /// The time from the request's beginning until the answer's last byte was given to the system, or the answer
+    /// ended otherwise.
+    pub duration: Duration,
+    /// The content coding, such as `br`; empty for identity.
+    pub coding: &'a str,
+    /// How the answer was had; `None` if no cache was asked.
+    pub cache: Option<CacheState>,
     /// The name of the site that answered.
     pub site: &'a [u8],
+}
+
+/// The part of a line that a request has, made by [`Producer::draft`](crate::Producer::draft) when it comes: its texts
+/// are read while they are at hand, and need not be kept. It may be used for one request after the other.
+#[derive(Debug, Default)]
+pub struct Draft {
+    pub(crate) text: Vec<u8>,
+    /// Where what the response has goes in between.
+    pub(crate) mark: usize,
+    pub(crate) request_id: RequestId,
+}
+
+impl Draft {
+    /// Empties the draft. Of an empty one no line is made.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.mark = 0;
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// True if nothing was drafted.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The bytes of memory that it keeps.
+    pub fn capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
+    /// The text before and behind the response's.
+    pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
+        self.text.split_at_checked(self.mark).unwrap_or_default()
+    }
 }
 
 /// A version of HTTP, as a log names it.

@@ -3,7 +3,7 @@
 mod json;
 mod text;
 
-use crate::entry::Entry;
+use crate::entry::{Draft, LoggedRequest, LoggedResponse};
 use crate::rendered_second::RenderedSecond;
 
 /// The format of lines. Each line ends with one line feed and has no other; each is at most 8 KiB long: what
@@ -24,13 +24,35 @@ pub enum Format {
 }
 
 impl Format {
-    /// Appends the line of an entry; `second` is that in which it began.
-    pub(crate) fn write(self, entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u8>) {
+    /// Appends what the line has of a request, and says where what it has of the response goes in between; `second`
+    /// is that in which it began.
+    pub(crate) fn draft(
+        self,
+        request: &LoggedRequest<'_>,
+        second: &RenderedSecond,
+        out: &mut Vec<u8>,
+    ) -> usize {
         match self {
-            Format::Common => text::common(entry, second, out),
-            Format::Combined => text::combined(entry, second, out),
-            Format::Extended => text::extended(entry, second, out),
-            Format::Json => json::object(entry, second, out),
+            Format::Common => text::common(request, second, out),
+            Format::Combined => text::combined(request, second, out),
+            Format::Extended => text::extended(request, second, out),
+            Format::Json => json::request(request, second, out),
+        }
+    }
+
+    /// Appends the line of a request, of which this is the draft, and its response.
+    pub(crate) fn write(self, draft: &Draft, response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+        let (before, behind) = draft.parts();
+        out.extend_from_slice(before);
+        match self {
+            Format::Common | Format::Combined | Format::Extended => text::status(response, out),
+            Format::Json => json::response(response, out),
+        }
+        out.extend_from_slice(behind);
+        match self {
+            Format::Common | Format::Combined => {}
+            Format::Extended => text::extension(draft, response, out),
+            Format::Json => json::end(response, out),
         }
         out.push(b'\n');
     }

@@ -3,8 +3,8 @@
 //! # Where to begin
 //!
 //! [`LogWriter::start`] starts the one thread that writes, [`LogWriter::open`] opens a log with its
-//! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Producer::log`] takes an
-//! [`Entry`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
+//! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Producer::draft`] takes a
+//! [`LoggedRequest`], [`Producer::log`] its [`LoggedResponse`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
 //!
 //! Each loop has its [`RequestIds`]; [`TraceParent`] reads and writes `traceparent`.
 #![forbid(unsafe_code)]
@@ -28,7 +28,7 @@ mod trace_context;
 mod writer;
 
 pub use address::AddressText;
-pub use entry::{Entry, Protocol};
+pub use entry::{Draft, LoggedRequest, LoggedResponse, Protocol};
 pub use format::Format;
 pub use log::{AccessLog, Producer, Statistics};
 pub use notice::Notice;

@@ -10,6 +10,8 @@ pub(crate) struct RenderedSecond {
     second: u64,
     /// `[22/Nov/2026:13:55:39 +0000]`.
     pub(crate) bracketed: [u8; 28],
+    /// The same between a client of whom no more is known and a request: ` - - […] "`.
+    pub(crate) of_nobody: [u8; 35],
     /// `2026-11-22T13:55:39`.
     pub(crate) iso: [u8; 19],
     /// `Nov 22 13:55:39`, with a space before a day of one digit, as syslog has it.
@@ -50,12 +52,18 @@ impl RenderedSecond {
         ] = date.format();
         let [n0, n1] = month_number([m0, m1, m2]);
         let tens = if d0 == b'0' { b' ' } else { d0 };
+        let bracketed = [
+            b'[', d0, d1, b'/', m0, m1, m2, b'/', y0, y1, y2, y3, b':', h0, h1, b':', i0, i1, b':',
+            s0, s1, b' ', b'+', b'0', b'0', b'0', b'0', b']',
+        ];
+        let mut of_nobody = *b" - - [00/Jan/1970:00:00:00 +0000] \"";
+        if let Some(date) = of_nobody.get_mut(5..33) {
+            date.copy_from_slice(&bracketed);
+        }
         RenderedSecond {
             second,
-            bracketed: [
-                b'[', d0, d1, b'/', m0, m1, m2, b'/', y0, y1, y2, y3, b':', h0, h1, b':', i0, i1,
-                b':', s0, s1, b' ', b'+', b'0', b'0', b'0', b'0', b']',
-            ],
+            bracketed,
+            of_nobody,
             iso: [
                 y0, y1, y2, y3, b'-', n0, n1, b'-', d0, d1, b'T', h0, h1, b':', i0, i1, b':', s0,
                 s1,
@@ -102,6 +110,8 @@ mod tests {
         let mut check = |second: u64, bracketed: &str, iso: &str, syslog: &str| {
             rendered.turn_to(Duration::new(second, 999_999_999));
             assert_eq!(rendered.bracketed, bracketed.as_bytes());
+            let of_nobody = format!(" - - {bracketed} \"");
+            assert_eq!(rendered.of_nobody, of_nobody.as_bytes());
             assert_eq!(rendered.iso, iso.as_bytes());
             assert_eq!(rendered.syslog, syslog.as_bytes());
         };

@@ -7,7 +7,7 @@ use crate::digits::{from_hex, hex128};
 
 /// The identifier of a request: 128 bits, written as 32 hexadecimal digits. It tells requests apart, in logs
 /// and to who asks for help; it is no secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RequestId(u128);
 
 impl RequestId {

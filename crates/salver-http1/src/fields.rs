@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::ParseError;
+use crate::raw_head::NotedFields;
 use crate::request_line::Version;
 use salver_semantics::field::{list, trim_ows};
 use salver_semantics::request_fields::{add_line, is};
@@ -27,6 +28,7 @@ pub(crate) struct ControlFields<'b> {
 pub(crate) struct KeptFields<'k, 'b> {
     pub(crate) control: &'k mut ControlFields<'b>,
     pub(crate) fields: &'k mut RequestFields<'b>,
+    pub(crate) noted: &'k mut NotedFields<'b>,
 }
 
 impl<'b> KeptFields<'_, 'b> {
@@ -38,6 +40,8 @@ impl<'b> KeptFields<'_, 'b> {
     pub(crate) fn add(&mut self, name: &[u8], value: &'b [u8]) {
         if let Some(slot) = self.slot(name) {
             add_line(slot, trim_ows(value));
+        } else {
+            self.noted.add(name, value);
         }
     }
 
@@ -45,7 +49,9 @@ impl<'b> KeptFields<'_, 'b> {
     /// compared with nothing.
     #[inline]
     fn slot(&mut self, name: &[u8]) -> Option<&mut Value<'b>> {
-        let KeptFields { control, fields } = self;
+        let KeptFields {
+            control, fields, ..
+        } = self;
         Some(match name.len() {
             4 if is(name, b"host") => &mut control.host,
             6 if is(name, b"expect") => &mut control.expect,
@@ -125,6 +131,7 @@ mod tests {
         let mut kept = KeptFields {
             control: &mut control,
             fields: &mut fields,
+            noted: &mut NotedFields::default(),
         };
         for (name, value) in lines {
             kept.add(name.as_bytes(), value.as_bytes());

@@ -105,10 +105,7 @@ impl OwnedRequestHead {
         RequestHead {
             target,
             fields: self.head.fields.reborrow(),
-            raw: RawHead {
-                bytes: &self.raw,
-                host: None,
-            },
+            raw: RawHead::again(&self.raw),
             ..self.head
         }
     }
@@ -172,6 +169,7 @@ pub(crate) fn parse_head<'b>(
     let mut kept = KeptFields {
         control: &mut control,
         fields: &mut head.fields,
+        noted: &mut head.raw.noted,
     };
     let max_fields = limits.max_fields.min(FIELDS_AT_MOST);
     let length = section::parse(section, max_fields, |name, value| kept.add(name, value))?;
@@ -191,12 +189,10 @@ pub(crate) fn parse_head<'b>(
     head.expect_continue = control.expects_continue(version)? && head.body != BodyLength::None;
     head.persistent = control.is_persistent(version);
     let length = window.len() - section.len() + length;
-    head.raw = RawHead {
-        bytes: window.get(..length).unwrap_or_default(),
-        host: match control.host {
-            Some(Cow::Borrowed(host)) => Some(host),
-            _ => None,
-        },
+    head.raw.bytes = window.get(..length).unwrap_or_default();
+    head.raw.host = match control.host {
+        Some(Cow::Borrowed(host)) => Some(host),
+        _ => None,
     };
     Ok(Some(length))
 }
@@ -204,6 +200,7 @@ pub(crate) fn parse_head<'b>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotedFields;
 
     #[track_caller]
     fn head<'b>(input: &'b [u8], limits: &Limits) -> RequestHead<'b> {
@@ -239,10 +236,7 @@ mod tests {
             },
             body: BodyLength::Sized(3),
             expect_continue: true,
-            raw: RawHead {
-                bytes: &input[2..],
-                host: None,
-            },
+            raw: RawHead::again(&input[2..]),
         };
         let head = head(input, &Limits::default());
         assert_eq!(head, expected);
@@ -253,6 +247,41 @@ mod tests {
         let next = [input.as_slice(), b"xyzGET /"].concat();
         let pipelined = parse(&next, &Limits::default());
         assert_eq!(pipelined, Ok(Some((expected, input.len()))));
+    }
+
+    #[test]
+    fn what_a_log_tells_is_noted() {
+        fn check(lines: &str, referer: &str, user_agent: &str, traceparent: Option<&str>) {
+            let input = format!("GET / HTTP/1.0\r\n{lines}\r\n");
+            let head = head(input.as_bytes(), &Limits::default());
+            let expected = NotedFields {
+                referer: Some(referer.as_bytes()).filter(|text| !text.is_empty()),
+                user_agent: Some(user_agent.as_bytes()).filter(|text| !text.is_empty()),
+                traceparent: traceparent.map(str::as_bytes),
+            };
+            assert_eq!(head.raw.noted(), expected);
+            assert_eq!(head.into_owned().borrow().raw.noted(), expected);
+        }
+        check("", "", "", None);
+        check(
+            "REFERER: \ta \r\nUser-Agent: b c\nTraceParent:00-1\n",
+            "a",
+            "b c",
+            Some("00-1"),
+        );
+        check(
+            "Referer: a\r\nUser-Agent: b\r\nReferer: c\r\nUser-Agent: d\r\nReferer: e\r\n",
+            "a",
+            "b",
+            None,
+        );
+        check("Traceparent: 1\r\nTraceparent: 1\r\n", "", "", Some(""));
+        check(
+            "Referers: a\r\nUser-Agents: b\r\nReferent: c\r\n",
+            "",
+            "",
+            None,
+        );
     }
 
     #[test]

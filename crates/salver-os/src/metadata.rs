@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 #[cfg_attr(windows, path = "metadata/windows.rs")]
 mod system;
 
+mod file_clock;
+
 /// A file time: whole seconds since 1970 (negative before it) and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp {
@@ -30,7 +32,7 @@ impl Timestamp {
     /// The time since then, by the clock that files get their times from: where that one is late, a file
     /// that is written now is not taken for one that rests.
     pub fn age(self) -> Duration {
-        self.distance(system::file_clock())
+        self.distance(file_clock::now())
     }
 }
 

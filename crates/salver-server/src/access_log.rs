@@ -19,7 +19,7 @@ use salver_access_log::{AddressText, Producer, Protocol, RequestId, RequestIds};
 use salver_admin::metrics::{LoopMetrics, SiteNames};
 use salver_fields::RequestHead;
 
-use crate::access_log::record::{Begun, LogRecord, Record, RequestLine, Sent};
+use crate::access_log::record::{Asked, Begun, LogRecord, Record, RequestLine, SaidByProxy, Sent};
 use crate::memory_budget::{Account, Charge};
 use crate::settings::Proxies;
 
@@ -187,7 +187,7 @@ impl ConnectionLog {
     /// The record of a request of which no more than this is known yet.
     #[inline]
     pub(crate) fn begin(&self, begun: Begun) -> LogRecord {
-        LogRecord::new(&self.shared, self.client, begun)
+        LogRecord::new(&self.shared, begun)
     }
 
     /// True if lines are made of the records: then they want to [read](Self::read) the request.
@@ -196,16 +196,19 @@ impl ConnectionLog {
         self.shared.log.lines.is_some()
     }
 
-    /// Has a record keep what a line tells of a request, with its field lines; names of pseudo-fields begin with a
-    /// colon.
+    /// Drafts the line of a request. Of its field lines, `lines`, are read those that trusted proxies add.
+    #[inline]
     pub(crate) fn read<'a>(
         &self,
         record: &mut LogRecord,
-        line: &RequestLine<'_>,
+        asked: &Asked<'_>,
         lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     ) {
-        let proxy = (self.peer, &self.shared.log.proxies);
-        record.read(line, lines, self.is_proxy.then_some(proxy));
+        let said = match self.is_proxy {
+            true => SaidByProxy::found(self.peer, &self.shared.log.proxies, lines),
+            false => SaidByProxy::default(),
+        };
+        record.read(asked, &self.client, &said);
     }
 
     /// The record of a request over HTTP/2 or HTTP/3, which was read at this moment.
@@ -229,7 +232,8 @@ impl ConnectionLog {
                 path: &head.path,
                 query: head.query.as_deref(),
             };
-            self.read(&mut record, &line, head.lines.iter());
+            let asked = Asked::found(line, head.lines.iter());
+            self.read(&mut record, &asked, head.lines.iter());
         }
         record
     }
@@ -244,7 +248,8 @@ impl ConnectionLog {
         });
         let line = RequestLine::of(input);
         let mut record = self.begin(Begun::unread(Protocol::Http11, line.method));
-        self.read(&mut record, &line, fields);
+        let asked = Asked::found(line, fields.clone());
+        self.read(&mut record, &asked, fields);
         record
     }
 
@@ -252,7 +257,11 @@ impl ConnectionLog {
     pub(crate) fn unread(&self, protocol: Protocol, input: &[u8]) -> LogRecord {
         let line = RequestLine::of(input);
         let mut record = self.begin(Begun::unread(protocol, line.method));
-        record.read(&line, std::iter::empty(), None);
+        let asked = Asked {
+            line,
+            ..Asked::default()
+        };
+        record.read(&asked, &self.client, &SaidByProxy::default());
         record
     }
 
@@ -335,7 +344,11 @@ mod tests {
         };
         let record = || {
             let mut record = connection.begin(Begun::unread(Protocol::Http11, b"GET"));
-            connection.read(&mut record, &line, std::iter::empty());
+            let asked = Asked {
+                line,
+                ..Asked::default()
+            };
+            connection.read(&mut record, &asked, std::iter::empty());
             record
         };
         let first = record();

@@ -2,48 +2,52 @@
 
 use crate::digits;
 use crate::entry::{
-    AGENT_AT_MOST, Entry, HOST_AT_MOST, METHOD_AT_MOST, PATH_AT_MOST, REFERER_AT_MOST, USER_AT_MOST,
+    AGENT_AT_MOST, HOST_AT_MOST, LoggedRequest, LoggedResponse, METHOD_AT_MOST, PATH_AT_MOST,
+    REFERER_AT_MOST, USER_AT_MOST,
 };
 use crate::escape;
 use crate::rendered_second::RenderedSecond;
 
-pub(super) fn object(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u8>) {
+/// Appends what is told before the response and behind it, and says where that goes.
+pub(super) fn request(
+    request: &LoggedRequest<'_>,
+    second: &RenderedSecond,
+    out: &mut Vec<u8>,
+) -> usize {
     out.extend_from_slice(b"{\"timestamp\":\"");
     out.extend_from_slice(&second.iso);
-    let [a, b, c] = digits::decimal(entry.started.subsec_millis().into());
+    let [a, b, c] = digits::decimal(request.started.subsec_millis().into());
     out.extend_from_slice(&[b'.', a, b, c, b'Z']);
     out.extend_from_slice(b"\",\"client\":{\"address\":\"");
-    out.extend_from_slice(entry.client.as_bytes());
+    out.extend_from_slice(request.client.as_bytes());
     out.extend_from_slice(b"\"}");
-    text(
-        out,
-        b",\"user\":{\"name\":\"",
-        entry.user,
-        USER_AT_MOST,
-        b"\"}",
-    );
+    let user = request.user;
+    text(out, b",\"user\":{\"name\":\"", user, USER_AT_MOST, b"\"}");
     text(
         out,
         b",\"server\":{\"address\":\"",
-        entry.host,
+        request.host,
         HOST_AT_MOST,
         b"\"}",
     );
-    out.extend_from_slice(b",\"http\":{");
-    request(entry, out);
-    response(entry, out);
-    out.extend_from_slice(b",\"server\":{\"request\":{\"duration\":");
-    digits::push_seconds(out, entry.duration);
-    out.extend_from_slice(b"}}}");
-    if !entry.path.is_empty() {
-        text(
-            out,
-            b",\"url\":{\"path\":\"",
-            entry.path,
-            PATH_AT_MOST,
-            b"\"",
-        );
-        if let Some(query) = entry.query {
+    out.extend_from_slice(b",\"http\":{\"request\":{\"id\":\"");
+    out.extend_from_slice(&request.request_id.hex());
+    out.push(b'"');
+    let method = request.method;
+    text(out, b",\"method\":\"", method, METHOD_AT_MOST, b"\"");
+    text(
+        out,
+        b",\"header\":{\"referer\":\"",
+        request.referer,
+        REFERER_AT_MOST,
+        b"\"}",
+    );
+    out.push(b'}');
+    let mark = out.len();
+    if !request.path.is_empty() {
+        let path = request.path;
+        text(out, b",\"url\":{\"path\":\"", path, PATH_AT_MOST, b"\"");
+        if let Some(query) = request.query {
             out.extend_from_slice(b",\"query\":\"");
             escape::json(out, query, PATH_AT_MOST);
             out.push(b'"');
@@ -51,16 +55,49 @@ pub(super) fn object(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u
         out.push(b'}');
     }
     out.extend_from_slice(b",\"network\":{\"protocol\":{\"version\":\"");
-    out.extend_from_slice(entry.protocol.version());
+    out.extend_from_slice(request.protocol.version());
     out.extend_from_slice(b"\"}}");
     text(
         out,
         b",\"user_agent\":{\"original\":\"",
-        entry.user_agent,
+        request.user_agent,
         AGENT_AT_MOST,
         b"\"}",
     );
-    match (entry.cache, entry.site) {
+    if let Some(trace) = &request.trace {
+        out.extend_from_slice(b",\"trace_id\":\"");
+        out.extend_from_slice(&trace.trace_id_hex());
+        out.extend_from_slice(b"\",\"parent_id\":\"");
+        out.extend_from_slice(&trace.parent_id_hex());
+        out.push(b'"');
+    }
+    mark
+}
+
+/// Appends the member `response` of `http`, and all that is behind it there.
+pub(super) fn response(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"response\":{\"status_code\":");
+    // A number of JSON has no zeros before it.
+    digits::push(out, response.status.into());
+    out.extend_from_slice(b",\"body\":{\"size\":");
+    digits::push(out, response.sent);
+    out.push(b'}');
+    let coding = response.coding.as_bytes();
+    text(
+        out,
+        b",\"header\":{\"content-encoding\":\"",
+        coding,
+        METHOD_AT_MOST,
+        b"\"}",
+    );
+    out.extend_from_slice(b"},\"server\":{\"request\":{\"duration\":");
+    digits::push_seconds(out, response.duration);
+    out.extend_from_slice(b"}}}");
+}
+
+/// Appends what is told of the server, and the end of the object.
+pub(super) fn end(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+    match (response.cache, response.site) {
         (None, []) => {}
         (None, site) => text(out, b",\"salver\":{\"site\":\"", site, HOST_AT_MOST, b"\"}"),
         (Some(cache), site) => {
@@ -71,49 +108,6 @@ pub(super) fn object(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u
             out.push(b'}');
         }
     }
-    if let Some(trace) = &entry.trace {
-        out.extend_from_slice(b",\"trace_id\":\"");
-        out.extend_from_slice(&trace.trace_id_hex());
-        out.extend_from_slice(b"\",\"parent_id\":\"");
-        out.extend_from_slice(&trace.parent_id_hex());
-        out.push(b'"');
-    }
-    out.push(b'}');
-}
-
-/// The member `request` of `http`.
-fn request(entry: &Entry<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"request\":{\"id\":\"");
-    out.extend_from_slice(&entry.request_id.hex());
-    out.push(b'"');
-    text(out, b",\"method\":\"", entry.method, METHOD_AT_MOST, b"\"");
-    let referer = entry.referer;
-    text(
-        out,
-        b",\"header\":{\"referer\":\"",
-        referer,
-        REFERER_AT_MOST,
-        b"\"}",
-    );
-    out.push(b'}');
-}
-
-/// The member `response` of `http`.
-fn response(entry: &Entry<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"response\":{\"status_code\":");
-    // A number of JSON has no zeros before it.
-    digits::push(out, entry.status.into());
-    out.extend_from_slice(b",\"body\":{\"size\":");
-    digits::push(out, entry.sent);
-    out.push(b'}');
-    let coding = entry.coding.as_bytes();
-    text(
-        out,
-        b",\"header\":{\"content-encoding\":\"",
-        coding,
-        METHOD_AT_MOST,
-        b"\"}",
-    );
     out.push(b'}');
 }
 

@@ -10,54 +10,72 @@ use std::time::Duration;
 
 const TRACE: &[u8] = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
+/// A request and its response.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    request: LoggedRequest<'a>,
+    response: LoggedResponse<'a>,
+}
+
 /// An entry with all that an entry can have.
 fn full(client: &AddressText) -> Entry<'_> {
     Entry {
-        client,
-        user: b"jane",
-        host: b"example.org",
-        method: b"GET",
-        path: b"/app.js",
-        query: Some(b"v=1"),
-        protocol: Protocol::Http2,
-        status: 200,
-        sent: 1024,
-        started: Duration::new(1_795_355_739, 123_456_789),
-        duration: Duration::from_micros(1_234_567),
-        coding: "br",
-        cache: Some(CacheState::Hit),
-        request_id: RequestId::from_u128(0xabc),
-        trace: TraceParent::parse(TRACE),
-        referer: b"https://example.org/",
-        user_agent: b"curl/8.14.1",
-        site: b"main",
+        request: LoggedRequest {
+            client,
+            user: b"jane",
+            host: b"example.org",
+            method: b"GET",
+            path: b"/app.js",
+            query: Some(b"v=1"),
+            protocol: Protocol::Http2,
+            started: Duration::new(1_795_355_739, 123_456_789),
+            request_id: RequestId::from_u128(0xabc),
+            trace: TraceParent::parse(TRACE),
+            referer: b"https://example.org/",
+            user_agent: b"curl/8.14.1",
+        },
+        response: LoggedResponse {
+            status: 200,
+            sent: 1024,
+            duration: Duration::from_micros(1_234_567),
+            coding: "br",
+            cache: Some(CacheState::Hit),
+            site: b"main",
+        },
     }
 }
 
 fn none(client: &AddressText) -> Entry<'_> {
     Entry {
-        user: b"",
-        host: b"",
-        method: b"",
-        path: b"",
-        query: None,
-        protocol: Protocol::Http11,
-        status: 400,
-        sent: 0,
-        duration: Duration::ZERO,
-        coding: "",
-        cache: None,
-        trace: None,
-        referer: b"",
-        user_agent: b"",
-        site: b"",
-        ..full(client)
+        request: LoggedRequest {
+            user: b"",
+            host: b"",
+            method: b"",
+            path: b"",
+            query: None,
+            protocol: Protocol::Http11,
+            trace: None,
+            referer: b"",
+            user_agent: b"",
+            ..full(client).request
+        },
+        response: LoggedResponse {
+            status: 400,
+            sent: 0,
+            duration: Duration::ZERO,
+            coding: "",
+            cache: None,
+            site: b"",
+        },
     }
 }
 
 fn line(format: Format, entry: &Entry<'_>) -> String {
-    let mut out = Vec::new();
-    format.write(entry, &RenderedSecond::new(entry.started), &mut out);
+    let (mut draft, mut out) = (Draft::default(), Vec::new());
+    let second = RenderedSecond::new(entry.request.started);
+    draft.request_id = entry.request.request_id;
+    draft.mark = format.draft(&entry.request, &second, &mut draft.text);
+    format.write(&draft, &entry.response, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -88,11 +106,14 @@ fn lines_of_text() {
     check(Format::Extended, &none, &extended);
     // An empty query is not none, and a hostile target stays two words and a version.
     let hostile = Entry {
-        method: b"GE T",
-        path: b"/ HTTP/1.1\" 200 1\r\n192.0.2.1 - -",
-        query: Some(b""),
-        user: b"- [01/Jan/2000:00:00:00 +0000]",
-        ..full
+        request: LoggedRequest {
+            method: b"GE T",
+            path: b"/ HTTP/1.1\" 200 1\r\n192.0.2.1 - -",
+            query: Some(b""),
+            user: b"- [01/Jan/2000:00:00:00 +0000]",
+            ..full.request
+        },
+        response: full.response,
     };
     let expected = "2001:db8::1 - -\\x20\\x5B01\\x2FJan\\x2F2000\\x3A00\\x3A00\\x3A00\\x20+0000\\x5D \
                     [22/Nov/2026:13:55:39 +0000] \
@@ -147,9 +168,14 @@ fn objects_of_json() {
     });
     assert_eq!(read(&none(&client)), expected);
     let apart = Entry {
-        cache: None,
-        query: Some(b""),
-        ..full(&client)
+        request: LoggedRequest {
+            query: Some(b""),
+            ..full(&client).request
+        },
+        response: LoggedResponse {
+            cache: None,
+            ..full(&client).response
+        },
     };
     assert_eq!(
         read(&apart)["salver"],
@@ -160,8 +186,11 @@ fn objects_of_json() {
         serde_json::json!({ "path": "/app.js", "query": "" })
     );
     let apart = Entry {
-        site: b"",
-        ..full(&client)
+        request: full(&client).request,
+        response: LoggedResponse {
+            site: b"",
+            ..full(&client).response
+        },
     };
     assert_eq!(
         read(&apart)["salver"],
@@ -205,20 +234,25 @@ fn the_longest_line_has_room() {
     let long = vec![0xff; 10_000];
     let text = "\u{1f600}".repeat(10_000);
     let entry = Entry {
-        user: &long,
-        host: &long,
-        method: &long,
-        path: &long,
-        query: Some(&long),
-        status: u16::MAX,
-        sent: u64::MAX,
-        started: Duration::MAX,
-        duration: Duration::MAX,
-        coding: &text,
-        referer: &long,
-        user_agent: &long,
-        site: &long,
-        ..full(&client)
+        request: LoggedRequest {
+            user: &long,
+            host: &long,
+            method: &long,
+            path: &long,
+            query: Some(&long),
+            started: Duration::MAX,
+            referer: &long,
+            user_agent: &long,
+            ..full(&client).request
+        },
+        response: LoggedResponse {
+            status: u16::MAX,
+            sent: u64::MAX,
+            duration: Duration::MAX,
+            coding: &text,
+            site: &long,
+            ..full(&client).response
+        },
     };
     for format in [
         Format::Common,
@@ -267,17 +301,7 @@ proptest! {
         query in prop::option::of(hostile()),
     ) {
         let client = client();
-        let entry = Entry {
-            user: &texts[0],
-            host: &texts[1],
-            method: &texts[2],
-            path: &texts[3],
-            query: query.as_deref(),
-            referer: &texts[4],
-            user_agent: &texts[5],
-            site: &texts[6],
-            ..full(&client)
-        };
+        let entry = Entry { request: LoggedRequest { user: &texts[0], host: &texts[1], method: &texts[2], path: &texts[3], query: query.as_deref(), referer: &texts[4], user_agent: &texts[5], ..full(&client).request }, response: LoggedResponse { site: &texts[6], ..full(&client).response } };
         for format in [Format::Common, Format::Combined, Format::Extended, Format::Json] {
             let line = line(format, &entry);
             prop_assert!(line.len() <= LINE_AT_MOST && line.is_ascii());
@@ -292,11 +316,11 @@ proptest! {
         prop_assert_eq!((parts[0], parts[3], parts[4]), ("2001:db8::1", "200", "1024"));
         prop_assert!(!parts[1].contains(' '));
         let words = parts[2].split(' ').count();
-        prop_assert_eq!(words, if entry.method.is_empty() { 1 } else { 3 });
+        prop_assert_eq!(words, if entry.request.method.is_empty() { 1 } else { 3 });
         let words = line(Format::Extended, &entry).split(' ').count();
         prop_assert_eq!(words, combined.split(' ').count() + 5);
         let object: Value = serde_json::from_str(&line(Format::Json, &entry)).unwrap();
         let agent = object["user_agent"]["original"].as_str().unwrap_or_default();
-        prop_assert_eq!(agent, String::from_utf8_lossy(entry.user_agent));
+        prop_assert_eq!(agent, String::from_utf8_lossy(entry.request.user_agent));
     }
 }

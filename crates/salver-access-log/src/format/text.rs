@@ -2,63 +2,95 @@
 
 use crate::digits;
 use crate::entry::{
-    AGENT_AT_MOST, Entry, HOST_AT_MOST, METHOD_AT_MOST, PATH_AT_MOST, REFERER_AT_MOST, USER_AT_MOST,
+    AGENT_AT_MOST, Draft, HOST_AT_MOST, LoggedRequest, LoggedResponse, METHOD_AT_MOST,
+    PATH_AT_MOST, REFERER_AT_MOST, USER_AT_MOST,
 };
 use crate::escape;
 use crate::rendered_second::RenderedSecond;
 
-pub(super) fn common(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u8>) {
-    out.extend_from_slice(entry.client.as_bytes());
-    out.extend_from_slice(b" - ");
-    escape::user(out, entry.user, USER_AT_MOST);
-    out.push(b' ');
-    out.extend_from_slice(&second.bracketed);
-    out.extend_from_slice(b" \"");
-    // What was no request is `-`, as other servers have it.
-    if entry.method.is_empty() {
-        out.push(b'-');
+/// Appends what stands before the status, and says where it ends.
+pub(super) fn common(
+    request: &LoggedRequest<'_>,
+    second: &RenderedSecond,
+    out: &mut Vec<u8>,
+) -> usize {
+    out.extend_from_slice(request.client.as_bytes());
+    if request.user.is_empty() {
+        out.extend_from_slice(&second.of_nobody);
     } else {
-        // The parts of a request line are words: a space within one could forge the next.
-        escape::word(out, entry.method, METHOD_AT_MOST);
+        out.extend_from_slice(b" - ");
+        escape::user(out, request.user, USER_AT_MOST);
         out.push(b' ');
-        escape::word(out, entry.path, PATH_AT_MOST);
-        if let Some(query) = entry.query {
-            out.push(b'?');
-            if !query.is_empty() {
-                escape::word(out, query, PATH_AT_MOST);
-            }
-        }
-        out.push(b' ');
-        out.extend_from_slice(entry.protocol.name());
+        out.extend_from_slice(&second.bracketed);
+        out.extend_from_slice(b" \"");
     }
-    out.extend_from_slice(b"\" ");
-    out.extend_from_slice(&digits::decimal::<3>(entry.status.into()));
-    out.push(b' ');
-    digits::push(out, entry.sent);
+    // What was no request is `-`, as other servers have it.
+    if request.method.is_empty() {
+        out.extend_from_slice(b"-\" ");
+        return out.len();
+    }
+    // The parts of a request line are words: a space within one could forge the next.
+    if request.method == b"GET" {
+        out.extend_from_slice(b"GET ");
+    } else {
+        escape::word(out, request.method, METHOD_AT_MOST);
+        out.push(b' ');
+    }
+    escape::word(out, request.path, PATH_AT_MOST);
+    if let Some(query) = request.query {
+        out.push(b'?');
+        if !query.is_empty() {
+            escape::word(out, query, PATH_AT_MOST);
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = *request.protocol.name();
+    out.extend_from_slice(&[b' ', a, b, c, d, e, f, g, h, b'"', b' ']);
+    out.len()
 }
 
-pub(super) fn combined(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u8>) {
-    common(entry, second, out);
+pub(super) fn combined(
+    request: &LoggedRequest<'_>,
+    second: &RenderedSecond,
+    out: &mut Vec<u8>,
+) -> usize {
+    let mark = common(request, second, out);
     out.extend_from_slice(b" \"");
-    quoted_or_dash(out, entry.referer, REFERER_AT_MOST);
+    quoted_or_dash(out, request.referer, REFERER_AT_MOST);
     out.extend_from_slice(b"\" \"");
-    quoted_or_dash(out, entry.user_agent, AGENT_AT_MOST);
+    quoted_or_dash(out, request.user_agent, AGENT_AT_MOST);
     out.push(b'"');
+    mark
 }
 
-pub(super) fn extended(entry: &Entry<'_>, second: &RenderedSecond, out: &mut Vec<u8>) {
-    combined(entry, second, out);
+pub(super) fn extended(
+    request: &LoggedRequest<'_>,
+    second: &RenderedSecond,
+    out: &mut Vec<u8>,
+) -> usize {
+    let mark = combined(request, second, out);
     out.push(b' ');
-    escape::word(out, entry.host, HOST_AT_MOST);
+    escape::word(out, request.host, HOST_AT_MOST);
+    mark
+}
+
+/// Appends the status and the length.
+pub(super) fn status(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+    let [a, b, c] = digits::decimal(response.status.into());
+    out.extend_from_slice(&[a, b, c, b' ']);
+    digits::push(out, response.sent);
+}
+
+/// Appends what Extended has behind the host.
+pub(super) fn extension(draft: &Draft, response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
     out.push(b' ');
-    digits::push_seconds(out, entry.duration);
+    digits::push_seconds(out, response.duration);
     out.push(b' ');
-    escape::word(out, entry.coding.as_bytes(), METHOD_AT_MOST);
+    escape::word(out, response.coding.as_bytes(), METHOD_AT_MOST);
     out.push(b' ');
-    let cache = entry.cache.map_or("-", |cache| cache.word());
+    let cache = response.cache.map_or("-", |cache| cache.word());
     out.extend_from_slice(cache.as_bytes());
     out.push(b' ');
-    out.extend_from_slice(&entry.request_id.hex());
+    out.extend_from_slice(&draft.request_id.hex());
 }
 
 fn quoted_or_dash(out: &mut Vec<u8>, text: &[u8], most: usize) {

@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use salver_access_log::{
-    AddressText, CacheState, Destination, Entry, LogWriter, Producer, Protocol, RequestId, Settings,
+    AddressText, CacheState, Destination, Draft, LogWriter, LoggedRequest, LoggedResponse,
+    Producer, Protocol, RequestId, Settings,
 };
 
 /// How long something that must happen may take on a machine that is busy.
@@ -12,14 +13,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Logs the request with this number; its path is the number.
 pub(crate) fn log(producer: &mut Producer, number: u64) {
-    log_with(producer, number, |_| {});
+    log_with(producer, number, 200);
 }
 
-/// Logs the request with this number, changed.
-pub(crate) fn log_with(producer: &mut Producer, number: u64, change: impl FnOnce(&mut Entry<'_>)) {
+/// Logs the request with this number, answered with this status.
+pub(crate) fn log_with(producer: &mut Producer, number: u64, status: u16) {
     let client = AddressText::new([192, 0, 2, 1].into());
     let path = format!("/{number}");
-    let mut entry = Entry {
+    let request = LoggedRequest {
         client: &client,
         user: b"",
         host: b"example.org",
@@ -27,20 +28,23 @@ pub(crate) fn log_with(producer: &mut Producer, number: u64, change: impl FnOnce
         path: path.as_bytes(),
         query: None,
         protocol: Protocol::Http11,
-        status: 200,
-        sent: 1024,
         started: Duration::from_secs(1_795_355_739),
-        duration: Duration::from_micros(123),
-        coding: "",
-        cache: Some(CacheState::Hit),
         request_id: RequestId::from_u128(number.into()),
         trace: None,
         referer: b"",
         user_agent: b"",
+    };
+    let response = LoggedResponse {
+        status,
+        sent: 1024,
+        duration: Duration::from_micros(123),
+        coding: "",
+        cache: Some(CacheState::Hit),
         site: b"",
     };
-    change(&mut entry);
-    producer.log(&entry);
+    let mut draft = Draft::default();
+    producer.draft(&request, &mut draft);
+    producer.log(&draft, &response);
 }
 
 /// The number of a line in one of the formats of text; it must be whole.

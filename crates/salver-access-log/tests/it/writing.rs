@@ -191,9 +191,8 @@ fn a_sample_has_all_failures_of_the_server() {
     let mut producer = access_log.producer();
     assert_eq!(producer.sampling(), Some(sampling));
     for request in 1..1000 {
-        log_with(&mut producer, request, |entry| {
-            entry.status = if request % 100 == 0 { 503 } else { 404 };
-        });
+        let status = if request % 100 == 0 { 503 } else { 404 };
+        log_with(&mut producer, request, status);
     }
     assert!(writer.stop(PATIENCE));
     let text = std::fs::read_to_string(path).unwrap();

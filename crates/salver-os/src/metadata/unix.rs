@@ -1,7 +1,5 @@
 //! Metadata as `fstat(2)` and `statx(2)` give them.
 
-use std::time::{Duration, SystemTime};
-
 use rustix::fs::{FileType, Stat};
 
 use super::{Attributes, Identity, Kind, Metadata, Timestamp};
@@ -153,20 +151,4 @@ mod tests {
         let missing = Metadata::at(&directory.path().join("c")).unwrap_err();
         assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
     }
-}
-
-/// The clock that files get their times from: that of the last tick, which comes late where the core that
-/// counts ticks is taken away.
-#[cfg(target_os = "linux")]
-pub(super) fn file_clock() -> SystemTime {
-    use rustix::time::{ClockId, clock_gettime};
-    let now = clock_gettime(ClockId::RealtimeCoarse);
-    let since = Duration::try_from(now).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + since
-}
-
-/// The clock that files get their times from.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn file_clock() -> SystemTime {
-    SystemTime::now()
 }

@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsHandle, AsRawHandle};
-use std::time::SystemTime;
 
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_ATTRIBUTE_DEVICE, FILE_ATTRIBUTE_DIRECTORY,
@@ -120,11 +119,6 @@ fn information<T: Default>(
     }
 }
 
-/// The clock that files get their times from.
-pub(super) fn file_clock() -> SystemTime {
-    SystemTime::now()
-}
-
 fn timestamp(ticks: i64) -> Timestamp {
     Timestamp {
         seconds: ticks.div_euclid(TICKS) - TO_1970,
@@ -135,6 +129,7 @@ fn timestamp(ticks: i64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn times_are_those_of_the_clock() {

@@ -5,39 +5,24 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use salver_access_log::{AddressText, CacheState, Entry, Protocol, RequestId, TraceParent};
+use salver_access_log::{
+    AddressText, CacheState, Draft, LoggedRequest, LoggedResponse, Protocol, RequestId, TraceParent,
+};
 use salver_admin::metrics::{Ended, Version};
 use salver_assets::{Content, Method, Piece, ResponsePlan};
 use salver_forwarded::client_address;
 
-use super::{Lines, SPARE, SharedLog, bytes};
+use super::{SPARE, SharedLog, bytes};
 use crate::settings::Proxies;
 
 /// The status of a request whose client went away before there was an answer; other servers log it as well.
 const CLIENT_GONE: u16 = 499;
-
-/// The bytes that are kept of each text: one more than a line has room for, so that it shows that some is missing.
-const AT_MOST: [usize; TEXTS] = [33, 2049, 2049, 256, 1025, 513];
 
 /// The bytes of an input in which a request line is looked for.
 const LINE_AT_MOST: usize = 8 * 1024;
 
 /// The bytes of memory that a record keeps for another request.
 const KEPT: usize = 4 * 1024;
-
-/// The number of texts of a record.
-const TEXTS: usize = 6;
-
-/// The texts of a record, in their order.
-#[derive(Clone, Copy)]
-enum Text {
-    Method,
-    Path,
-    Query,
-    Host,
-    Referer,
-    UserAgent,
-}
 
 /// The bytes of a connection that its socket has taken.
 pub(crate) struct Sent(pub(super) u64);
@@ -74,6 +59,87 @@ impl<'a> RequestLine<'a> {
                 query: target.get(mark + 1..),
             },
         }
+    }
+}
+
+/// What a line of the log tells of a request that has been read.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) line: RequestLine<'a>,
+    /// The authority that it is for.
+    pub(crate) host: Option<&'a [u8]>,
+    pub(crate) referer: Option<&'a [u8]>,
+    pub(crate) user_agent: Option<&'a [u8]>,
+    /// The value of `traceparent`; none if there are several.
+    pub(crate) traceparent: Option<&'a [u8]>,
+}
+
+impl<'a> Asked<'a> {
+    /// What is found among the field lines; names of pseudo-fields begin with a colon.
+    pub(super) fn found(
+        line: RequestLine<'a>,
+        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Self {
+        let mut asked = Asked {
+            line,
+            ..Asked::default()
+        };
+        let (mut authority, mut traces) = (None, 0);
+        for (name, value) in lines {
+            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+            let value = Some(value);
+            match name.len() {
+                4 if is(b"host") => asked.host = asked.host.or(value),
+                7 if is(b"referer") => asked.referer = asked.referer.or(value),
+                10 if is(b":authority") => authority = value,
+                10 if is(b"user-agent") => asked.user_agent = asked.user_agent.or(value),
+                11 if is(b"traceparent") => {
+                    traces += 1;
+                    asked.traceparent = value.filter(|_| traces == 1);
+                }
+                _ => {}
+            }
+        }
+        asked.host = authority.or(asked.host);
+        asked
+    }
+}
+
+/// What trusted proxies say of a request.
+#[derive(Default)]
+pub(super) struct SaidByProxy {
+    client: Option<AddressText>,
+    id: Option<RequestId>,
+}
+
+impl SaidByProxy {
+    /// What the fields of a request from this proxy say.
+    pub(super) fn found<'a>(
+        peer: IpAddr,
+        proxies: &Proxies,
+        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Self {
+        let mut said = SaidByProxy::default();
+        let mut named: Option<Cow<'_, [u8]>> = None;
+        for (name, value) in lines {
+            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+            if is(b"x-request-id") {
+                said.id = RequestId::parse(value).or(said.id);
+            } else if proxies
+                .field
+                .is_some_and(|field| is(field.name().as_bytes()))
+            {
+                named = Some(match named {
+                    None => Cow::Borrowed(value),
+                    // RFC 9110 section 5.3.
+                    Some(before) => Cow::Owned([&*before, b", ", value].concat()),
+                });
+            }
+        }
+        said.client = proxies.field.zip(named).map(|(field, value)| {
+            AddressText::new(client_address(peer, &proxies.trusted, field, &value))
+        });
+        said
     }
 }
 
@@ -116,69 +182,23 @@ pub(super) struct Record {
     line: Option<Line>,
 }
 
-/// What a line of the log tells of a request and its answer.
+/// A line of the log before the answer has ended.
+#[derive(Default)]
 pub(super) struct Line {
-    client: AddressText,
-    id: RequestId,
-    /// The moment at which it began, since 1970.
-    started: Duration,
-    /// The texts one after the other.
-    text: Vec<u8>,
-    /// The end of each.
-    ends: [usize; TEXTS],
-    has_query: bool,
+    draft: Draft,
     coding: &'static str,
     cache: Option<CacheState>,
-    trace: Option<TraceParent>,
 }
 
 impl Record {
     /// The memory that it holds because of what was asked, in bytes.
     fn memory(&self) -> usize {
-        size_of::<Record>() + self.line.as_ref().map_or(0, |line| line.text.len())
+        size_of::<Record>() + self.line.as_ref().map_or(0, |line| line.draft.len())
     }
 
     /// The memory that it keeps for another request, in bytes.
     fn kept(&self) -> usize {
-        self.line.as_ref().map_or(0, |line| line.text.capacity())
-    }
-}
-
-impl Line {
-    /// The line of a request that began at this moment, with the memory of `text`.
-    fn new(lines: &Lines, client: AddressText, began: Instant, mut text: Vec<u8>) -> Self {
-        text.clear();
-        Line {
-            client,
-            id: lines.next_id(),
-            started: lines.unix_time(began),
-            text,
-            ends: [0; TEXTS],
-            has_query: false,
-            coding: "",
-            cache: None,
-            trace: None,
-        }
-    }
-
-    fn text(&self, which: Text) -> &[u8] {
-        let at = which as usize;
-        let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
-        let end = self.ends.get(at).copied().unwrap_or_default();
-        let start = start.copied().unwrap_or_default();
-        self.text.get(start..end).unwrap_or_default()
-    }
-
-    fn push(&mut self, which: Text, text: &[u8]) {
-        // Most requests have no query and no Referer.
-        if !text.is_empty() {
-            let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
-            self.text
-                .extend_from_slice(text.get(..most).unwrap_or(text));
-        }
-        if let Some(end) = self.ends.get_mut(which as usize) {
-            *end = self.text.len();
-        }
+        self.line.as_ref().map_or(0, |line| line.draft.capacity())
     }
 }
 
@@ -192,12 +212,11 @@ pub(crate) struct LogRecord {
 impl LogRecord {
     /// A blank record of a request that has just come.
     #[inline]
-    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, begun: Begun) -> Self {
+    pub(super) fn new(log: &Rc<SharedLog>, begun: Begun) -> Self {
         let of_loop = &*log.log;
         if let Some(metrics) = &of_loop.metrics {
             metrics.begin(begun.method);
         }
-        let lines = of_loop.lines.as_ref();
         let spare = of_loop.spare.borrow_mut().pop();
         let record = match spare {
             Some(mut spare) => {
@@ -207,9 +226,10 @@ impl LogRecord {
                 spare.length = 0;
                 spare.sent = 0;
                 spare.place = (0, 0);
-                if let (Some(line), Some(lines)) = (&mut spare.line, lines) {
-                    let text = std::mem::take(&mut line.text);
-                    *line = Line::new(lines, client, begun.at, text);
+                if let Some(line) = &mut spare.line {
+                    line.draft.clear();
+                    line.coding = "";
+                    line.cache = None;
                 }
                 spare
             }
@@ -220,7 +240,7 @@ impl LogRecord {
                 length: 0,
                 sent: 0,
                 place: (0, 0),
-                line: lines.map(|lines| Line::new(lines, client, begun.at, Vec::new())),
+                line: of_loop.lines.as_ref().map(|_| Line::default()),
             }),
         };
         log.hold(size_of::<Record>());
@@ -230,66 +250,31 @@ impl LogRecord {
         }
     }
 
-    /// Keeps what a line tells of the request. The fields of trusted proxies name its client and its identifier.
-    pub(super) fn read<'a>(
-        &mut self,
-        line: &RequestLine<'_>,
-        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-        proxy: Option<(IpAddr, &Proxies)>,
-    ) {
-        let Some(record) = self.record.as_mut().and_then(|record| record.line.as_mut()) else {
+    /// Drafts the line of the request, of a client with this address. Without that there will be none.
+    pub(super) fn read(&mut self, asked: &Asked<'_>, client: &AddressText, said: &SaidByProxy) {
+        let Some(record) = &mut self.record else {
             return;
         };
-        let (mut authority, mut host, mut referer, mut agent) = (None, None, None, None);
-        let (mut traces, mut trace) = (0, None);
-        let mut named: Option<Cow<'_, [u8]>> = None;
-        for (name, value) in lines {
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            match name.len() {
-                4 if is(b"host") => host = host.or(Some(value)),
-                7 if is(b"referer") => referer = referer.or(Some(value)),
-                10 if is(b":authority") => authority = Some(value),
-                10 if is(b"user-agent") => agent = agent.or(Some(value)),
-                11 if is(b"traceparent") => {
-                    traces += 1;
-                    // Two are none.
-                    trace = TraceParent::parse(value).filter(|_| traces == 1);
-                }
-                12 if proxy.is_some() && is(b"x-request-id") => {
-                    record.id = RequestId::parse(value).unwrap_or(record.id);
-                }
-                _ => {
-                    if let Some((_, proxies)) = proxy
-                        && let Some(field) = proxies.field
-                        && is(field.name().as_bytes())
-                    {
-                        named = Some(match named {
-                            None => Cow::Borrowed(value),
-                            // RFC 9110 section 5.3.
-                            Some(before) => Cow::Owned([&*before, b", ", value].concat()),
-                        });
-                    }
-                }
-            }
-        }
-        if let (Some((peer, proxies)), Some(value)) = (proxy, named)
-            && let Some(field) = proxies.field
-        {
-            record.client = AddressText::new(client_address(peer, &proxies.trusted, field, &value));
-        }
-        record.trace = trace;
-        record.has_query = line.query.is_some();
-        for (which, text) in [
-            (Text::Method, Some(line.method)),
-            (Text::Path, Some(line.path)),
-            (Text::Query, line.query),
-            (Text::Host, authority.or(host)),
-            (Text::Referer, referer),
-            (Text::UserAgent, agent),
-        ] {
-            record.push(which, text.unwrap_or_default());
-        }
-        self.log.hold(record.text.len());
+        let (Some(lines), Some(line)) = (&self.log.log.lines, &mut record.line) else {
+            return;
+        };
+        let begun = &record.begun;
+        let request = LoggedRequest {
+            client: said.client.as_ref().unwrap_or(client),
+            user: b"",
+            host: asked.host.unwrap_or_default(),
+            method: asked.line.method,
+            path: asked.line.path,
+            query: asked.line.query,
+            protocol: begun.protocol,
+            started: lines.unix_time(begun.at),
+            request_id: said.id.unwrap_or_else(|| lines.next_id()),
+            trace: asked.traceparent.and_then(TraceParent::parse),
+            referer: asked.referer.unwrap_or_default(),
+            user_agent: asked.user_agent.unwrap_or_default(),
+        };
+        lines.producer.borrow_mut().draft(&request, &mut line.draft);
+        self.log.hold(line.draft.len());
     }
 
     /// The memory of the record, in bytes.
@@ -381,26 +366,15 @@ impl LogRecord {
             status => status,
         };
         let site = lines.site_name(record.site);
-        lines.producer.borrow_mut().log(&Entry {
-            client: &line.client,
-            user: b"",
-            host: line.text(Text::Host),
-            method: line.text(Text::Method),
-            path: line.text(Text::Path),
-            query: line.has_query.then(|| line.text(Text::Query)),
-            protocol: record.begun.protocol,
+        let response = LoggedResponse {
             status,
             sent: record.sent,
-            started: line.started,
             duration,
             coding: line.coding,
             cache: line.cache,
-            request_id: line.id,
-            trace: line.trace,
-            referer: line.text(Text::Referer),
-            user_agent: line.text(Text::UserAgent),
             site: site.as_bytes(),
-        });
+        };
+        lines.producer.borrow().log(&line.draft, &response);
     }
 }
 

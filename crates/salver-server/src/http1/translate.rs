@@ -10,7 +10,7 @@ use salver_http1::{
 };
 
 use crate::access_log::ConnectionLog;
-use crate::access_log::record::{Begun, LogRecord, RequestLine};
+use crate::access_log::record::{Asked, Begun, LogRecord, RequestLine};
 use crate::dispatch::scheme;
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
@@ -53,12 +53,19 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instan
             RequestTarget::Asterisk => (&b"*"[..], None),
             RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
         };
-        let line = RequestLine {
-            method: head.raw.method_token(),
-            path,
-            query,
+        let noted = head.raw.noted();
+        let asked = Asked {
+            line: RequestLine {
+                method: head.raw.method_token(),
+                path,
+                query,
+            },
+            host: head.raw.authority(),
+            referer: noted.referer,
+            user_agent: noted.user_agent,
+            traceparent: noted.traceparent,
         };
-        log.read(&mut record, &line, head.raw.field_lines());
+        log.read(&mut record, &asked, head.raw.field_lines());
     }
     record
 }

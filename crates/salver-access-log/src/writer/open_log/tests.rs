@@ -1,7 +1,7 @@
 use super::*;
 use crate::address::AddressText;
 use crate::bell::Bell;
-use crate::entry::{Entry, Protocol};
+use crate::entry::{Draft, LoggedRequest, LoggedResponse, Protocol};
 use crate::log::{AccessLog, Producer};
 use crate::request_id::RequestId;
 use crate::settings::{Destination, Settings};
@@ -31,8 +31,9 @@ impl Fixture {
     }
 
     fn log(&mut self, entries: usize) {
+        let mut draft = Draft::default();
         for _ in 0..entries {
-            self.producer.log(&Entry {
+            let request = &LoggedRequest {
                 client: &AddressText::none(),
                 user: b"",
                 host: b"",
@@ -40,18 +41,24 @@ impl Fixture {
                 path: b"/",
                 query: None,
                 protocol: Protocol::Http11,
-                status: 200,
-                sent: 0,
                 started: Duration::ZERO,
-                duration: Duration::ZERO,
-                coding: "",
-                cache: None,
                 request_id: RequestId::from_u128(1),
                 trace: None,
                 referer: b"",
                 user_agent: b"",
-                site: b"",
-            });
+            };
+            self.producer.draft(request, &mut draft);
+            self.producer.log(
+                &draft,
+                &LoggedResponse {
+                    status: 200,
+                    sent: 0,
+                    duration: Duration::ZERO,
+                    coding: "",
+                    cache: None,
+                    site: b"",
+                },
+            );
         }
     }
 

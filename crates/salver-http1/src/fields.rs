@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use crate::error::ParseError;
-use crate::raw_head::NotedFields;
 use crate::request_line::Version;
 use salver_semantics::field::{list, trim_ows};
 use salver_semantics::request_fields::{add_line, is};
-use salver_semantics::{Authority, RequestFields, authority, message};
+use salver_semantics::{Authority, NotedFields, RequestFields, authority, message};
 
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.

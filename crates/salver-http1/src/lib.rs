@@ -28,7 +28,7 @@ pub use connection::{Connection, Event, Phase};
 pub use framing::BodyLength;
 pub use host::authority;
 pub use limits::{FIELDS_AT_MOST, Limits};
-pub use raw_head::{NotedFields, RawHead};
+pub use raw_head::RawHead;
 pub use request::{OwnedRequestHead, RequestHead, parse};
 pub use request_line::{Version, request_method};
 pub use response::{CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase, write_head};

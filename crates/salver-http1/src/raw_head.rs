@@ -1,37 +1,6 @@
 //! A request head as it was received.
 
-use salver_semantics::field::trim_ows;
-use salver_semantics::request_fields::is;
-
-/// The fields that decide nothing, but of which an access log tells. Of several lines of one name the first counts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct NotedFields<'b> {
-    /// Referer (RFC 9110 section 10.1.3).
-    pub referer: Option<&'b [u8]>,
-    /// User-Agent (RFC 9110 section 10.1.5).
-    pub user_agent: Option<&'b [u8]>,
-    /// Traceparent (W3C Trace Context); empty if there are several, which are worth no more than none.
-    pub traceparent: Option<&'b [u8]>,
-}
-
-impl<'b> NotedFields<'b> {
-    /// Takes one field line; `value` may have whitespace around it.
-    #[inline]
-    pub(crate) fn add(&mut self, name: &[u8], value: &'b [u8]) {
-        let value = || Some(trim_ows(value));
-        match name.len() {
-            7 if is(name, b"referer") => self.referer = self.referer.or_else(value),
-            10 if is(name, b"user-agent") => self.user_agent = self.user_agent.or_else(value),
-            11 if is(name, b"traceparent") => {
-                self.traceparent = match self.traceparent {
-                    None => value(),
-                    Some(_) => Some(b""),
-                };
-            }
-            _ => {}
-        }
-    }
-}
+use salver_semantics::NotedFields;
 
 /// A head as it was received, from its request line to its empty line. Its syntax has been checked.
 #[derive(Clone, Copy, Default, Debug)]

@@ -28,6 +28,7 @@ mod flood_guard;
 mod host_table;
 mod least_rate;
 mod method;
+mod noted_fields;
 mod refusal;
 pub mod request_fields;
 mod request_limits;
@@ -44,6 +45,7 @@ pub use host_table::{HostTable, host_of};
 pub use least_rate::{LeastRate, RateCredit};
 pub use media_type::{content_type, has_known_extension};
 pub use method::Method;
+pub use noted_fields::NotedFields;
 pub use precondition::{Preconditions, Verdict, if_range};
 pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,

@@ -6,6 +6,7 @@
 //!                  └──────────── the client goes away: 499 ─────────────────────────────────────▲
 //! ```
 
+pub(crate) mod asked;
 pub(crate) mod record;
 
 use std::cell::{Cell, Ref, RefCell};
@@ -19,7 +20,8 @@ use salver_access_log::{AddressText, Producer, Protocol, RequestId, RequestIds};
 use salver_admin::metrics::{LoopMetrics, SiteNames};
 use salver_fields::RequestHead;
 
-use crate::access_log::record::{Asked, Begun, LogRecord, Record, RequestLine, SaidByProxy, Sent};
+use crate::access_log::asked::{Asked, RequestLine, SaidByProxy};
+use crate::access_log::record::{Begun, LogRecord, Record, Sent};
 use crate::memory_budget::{Account, Charge};
 use crate::settings::Proxies;
 

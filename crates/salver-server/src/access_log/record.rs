@@ -1,147 +1,25 @@
 //! The record of one request, which is counted, and becomes a line of the access log, when it is dropped.
 
-use std::borrow::Cow;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use salver_access_log::{
-    AddressText, CacheState, Draft, LoggedRequest, LoggedResponse, Protocol, RequestId, TraceParent,
+    AddressText, CacheState, Draft, LoggedRequest, LoggedResponse, Protocol, TraceParent,
 };
 use salver_admin::metrics::{Ended, Version};
 use salver_assets::{Content, Method, Piece, ResponsePlan};
-use salver_forwarded::client_address;
 
 use super::{SPARE, SharedLog, bytes};
-use crate::settings::Proxies;
+use crate::access_log::asked::{Asked, SaidByProxy};
 
 /// The status of a request whose client went away before there was an answer; other servers log it as well.
 const CLIENT_GONE: u16 = 499;
-
-/// The bytes of an input in which a request line is looked for.
-const LINE_AT_MOST: usize = 8 * 1024;
 
 /// The bytes of memory that a record keeps for another request.
 const KEPT: usize = 4 * 1024;
 
 /// The bytes of a connection that its socket has taken.
 pub(crate) struct Sent(pub(super) u64);
-
-/// The request line of a request, or what stands for it in later versions.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RequestLine<'a> {
-    pub(crate) method: &'a [u8],
-    pub(crate) path: &'a [u8],
-    pub(crate) query: Option<&'a [u8]>,
-}
-
-impl<'a> RequestLine<'a> {
-    /// What can be read of an input that begins with a request line, valid or not.
-    pub(super) fn of(input: &'a [u8]) -> Self {
-        let input = input
-            .get(..LINE_AT_MOST)
-            .unwrap_or(input)
-            .trim_ascii_start();
-        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        let line = input.split(is_end).next().unwrap_or_default();
-        let mut words = line.split(|byte| *byte == b' ');
-        let (method, target) = (words.next().unwrap_or_default(), words.next());
-        let target = target.unwrap_or_default();
-        match target.iter().position(|byte| *byte == b'?') {
-            None => RequestLine {
-                method,
-                path: target,
-                query: None,
-            },
-            Some(mark) => RequestLine {
-                method,
-                path: target.get(..mark).unwrap_or_default(),
-                query: target.get(mark + 1..),
-            },
-        }
-    }
-}
-
-/// What a line of the log tells of a request that has been read.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Asked<'a> {
-    pub(crate) line: RequestLine<'a>,
-    /// The authority that it is for.
-    pub(crate) host: Option<&'a [u8]>,
-    pub(crate) referer: Option<&'a [u8]>,
-    pub(crate) user_agent: Option<&'a [u8]>,
-    /// The value of `traceparent`; none if there are several.
-    pub(crate) traceparent: Option<&'a [u8]>,
-}
-
-impl<'a> Asked<'a> {
-    /// What is found among the field lines; names of pseudo-fields begin with a colon.
-    pub(super) fn found(
-        line: RequestLine<'a>,
-        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Self {
-        let mut asked = Asked {
-            line,
-            ..Asked::default()
-        };
-        let (mut authority, mut traces) = (None, 0);
-        for (name, value) in lines {
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            let value = Some(value);
-            match name.len() {
-                4 if is(b"host") => asked.host = asked.host.or(value),
-                7 if is(b"referer") => asked.referer = asked.referer.or(value),
-                10 if is(b":authority") => authority = value,
-                10 if is(b"user-agent") => asked.user_agent = asked.user_agent.or(value),
-                11 if is(b"traceparent") => {
-                    traces += 1;
-                    asked.traceparent = value.filter(|_| traces == 1);
-                }
-                _ => {}
-            }
-        }
-        asked.host = authority.or(asked.host);
-        asked
-    }
-}
-
-/// What trusted proxies say of a request.
-#[derive(Default)]
-pub(super) struct SaidByProxy {
-    client: Option<AddressText>,
-    id: Option<RequestId>,
-}
-
-impl SaidByProxy {
-    /// What the fields of a request from this proxy say.
-    pub(super) fn found<'a>(
-        peer: IpAddr,
-        proxies: &Proxies,
-        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Self {
-        let mut said = SaidByProxy::default();
-        let mut named: Option<Cow<'_, [u8]>> = None;
-        for (name, value) in lines {
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            if is(b"x-request-id") {
-                said.id = RequestId::parse(value).or(said.id);
-            } else if proxies
-                .field
-                .is_some_and(|field| is(field.name().as_bytes()))
-            {
-                named = Some(match named {
-                    None => Cow::Borrowed(value),
-                    // RFC 9110 section 5.3.
-                    Some(before) => Cow::Owned([&*before, b", ", value].concat()),
-                });
-            }
-        }
-        said.client = proxies.field.zip(named).map(|(field, value)| {
-            AddressText::new(client_address(peer, &proxies.trusted, field, &value))
-        });
-        said
-    }
-}
 
 /// A request that begins, as far as it is counted.
 #[derive(Clone, Copy)]
@@ -269,9 +147,9 @@ impl LogRecord {
             protocol: begun.protocol,
             started: lines.unix_time(begun.at),
             request_id: said.id.unwrap_or_else(|| lines.next_id()),
-            trace: asked.traceparent.and_then(TraceParent::parse),
-            referer: asked.referer.unwrap_or_default(),
-            user_agent: asked.user_agent.unwrap_or_default(),
+            trace: asked.noted.traceparent.and_then(TraceParent::parse),
+            referer: asked.noted.referer.unwrap_or_default(),
+            user_agent: asked.noted.user_agent.unwrap_or_default(),
         };
         lines.producer.borrow_mut().draft(&request, &mut line.draft);
         self.log.hold(line.draft.len());
@@ -411,26 +289,5 @@ fn length(content: &Content) -> u64 {
         Content::Memory(content) => bytes(content.len()),
         Content::File(file) => file.range.end - file.range.start,
         Content::Parts(pieces) => pieces.iter().map(of_piece).sum(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn request_lines_that_were_refused() {
-        fn check(input: &[u8], method: &str, path: &str, query: Option<&str>) {
-            let line = RequestLine::of(input);
-            assert_eq!(line.method, method.as_bytes());
-            assert_eq!(line.path, path.as_bytes());
-            assert_eq!(line.query, query.map(str::as_bytes));
-        }
-        check(b"", "", "", None);
-        check(b"\r\nGET /a?b HTTP/1.1\r\nX: y", "GET", "/a", Some("b"));
-        check(b"GET /a\r\nX", "GET", "/a", None);
-        check(b"\x16\x03\x01\n", "\x16\x03\x01", "", None);
-        let long = [b"GET /", &*vec![b'a'; 10_000]].concat();
-        assert_eq!(RequestLine::of(&long).path.len(), LINE_AT_MOST - 4);
     }
 }

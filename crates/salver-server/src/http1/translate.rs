@@ -10,7 +10,8 @@ use salver_http1::{
 };
 
 use crate::access_log::ConnectionLog;
-use crate::access_log::record::{Asked, Begun, LogRecord, RequestLine};
+use crate::access_log::asked::{Asked, RequestLine};
+use crate::access_log::record::{Begun, LogRecord};
 use crate::dispatch::scheme;
 use crate::handler::{self, Peer, RequestBody};
 use crate::listener_fields::ListenerFields;
@@ -53,7 +54,6 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instan
             RequestTarget::Asterisk => (&b"*"[..], None),
             RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
         };
-        let noted = head.raw.noted();
         let asked = Asked {
             line: RequestLine {
                 method: head.raw.method_token(),
@@ -61,9 +61,7 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instan
                 query,
             },
             host: head.raw.authority(),
-            referer: noted.referer,
-            user_agent: noted.user_agent,
-            traceparent: noted.traceparent,
+            noted: head.raw.noted(),
         };
         log.read(&mut record, &asked, head.raw.field_lines());
     }

@@ -17,18 +17,23 @@ mod case;
 mod common;
 mod quic;
 
+use std::collections::VecDeque;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use case::{Case, HASHED, LENGTHS, LINES, Seen, WAYS, Way};
+use case::{Case, HASHED, KNOWN, LENGTHS, LINES, Seen, WAYS, Way};
 use common::client::Client;
 use common::{Running, Site, settings};
 use quic::Served;
 use salver_assets::Config;
+use salver_test::allocations::{Counting, held_bytes};
 use salver_test::status_kib;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// Which file is next, and whether a part of it: some of all in turn.
 fn next(cases: &[Arc<Case>], round: u64) -> (&Arc<Case>, Option<std::ops::Range<usize>>) {
@@ -184,7 +189,18 @@ async fn http3(served: &Served, cases: &[Arc<Case>], until: &Until, mut round: u
     }
 }
 
-/// The slope of what is resident over time in KiB per minute, and its standard error.
+/// A line about memory of which these are the KiB at these times: how much there is at the end, and the slope over the
+/// second half, with its standard error.
+fn memory(what: &str, samples: &[(f64, f64)]) -> Option<String> {
+    let last = samples.get(samples.len() / 2..)?;
+    let end = last.last().filter(|_| last.len() > 10)?.1;
+    let (slope, error) = slope(last);
+    Some(format!(
+        "{what}: {end:.0} KiB at the end; over the second half {slope:+.0} KiB a minute, +/- {error:.0}"
+    ))
+}
+
+/// The slope of samples over time, a minute, and its standard error.
 fn slope(samples: &[(f64, f64)]) -> (f64, f64) {
     let count = samples.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).sum::<f64>() / count;
@@ -213,7 +229,8 @@ fn run(answers: u64, time: Duration, clients: u64) {
                 name: format!("{way:?}-{length}"),
                 way,
                 length,
-                complete: Mutex::default(),
+                // As long as they will be: what is known grows for a long time, and counts as memory.
+                complete: Mutex::new(VecDeque::with_capacity(KNOWN)),
                 tags: Mutex::default(),
                 whole: AtomicU64::new(0),
                 parts: AtomicU64::new(0),
@@ -244,7 +261,7 @@ fn run(answers: u64, time: Duration, clients: u64) {
         end: Instant::now() + time,
         stop: AtomicBool::new(false),
     };
-    let mut resident = Vec::new();
+    let (mut resident, mut held) = (Vec::new(), Vec::new());
     std::thread::scope(|scope| {
         for (number, case) in cases.iter().enumerate() {
             let (until, path) = (&until, path(case));
@@ -282,6 +299,7 @@ fn run(answers: u64, time: Duration, clients: u64) {
             std::thread::sleep(Duration::from_millis(100));
             let now = began.elapsed().as_secs_f64();
             resident.push((now, status_kib("self", "VmRSS") as f64));
+            held.push((now, held_bytes() as f64 / 1024.0));
         }
     });
     let sum = |of: fn(&Case) -> &AtomicU64| -> u64 {
@@ -323,13 +341,11 @@ fn run(answers: u64, time: Duration, clients: u64) {
             "BUSY MACHINE, so not judged: {rested} answers whose writers had no core for a second in the midst"
         );
     }
-    let last = &resident[resident.len() / 2..];
-    if last.len() > 10 {
-        let (slope, error) = slope(last);
-        println!(
-            "resident: {:.0} KiB at the end; over the second half {slope:+.0} KiB a minute, +/- {error:.0}",
-            last[last.len() - 1].1
-        );
+    // What is resident has in it what the allocator keeps for the threads of the clients.
+    for (what, samples) in [("resident", &resident), ("allocated", &held)] {
+        if let Some(line) = memory(what, samples) {
+            println!("{line}");
+        }
     }
     assert_eq!(sum(|case| &case.torn), 0, "no answer is of two versions");
     for case in &cases {

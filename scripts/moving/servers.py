@@ -63,16 +63,19 @@ def end(process):
     """Ends a server and what it has started: they are a group of their own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(15)
-    except subprocess.TimeoutExpired:
+    # The first of them may have ended before the others.
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()
 
 
 @contextlib.contextmanager
 def running(command, folder, ports, environment):
     """A server by a command line, once it listens at its ports; whether it still ran at the end is looked at."""
+    if taken := [port for port in ports if listens(port)]:
+        raise DidNotStart(f"somebody else listens at {taken}: answers would not be those of: {command.strip()}")
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(["sh", "-e", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=said, stderr=subprocess.STDOUT, start_new_session=True)

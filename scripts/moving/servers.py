@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 START_SECONDS = 120
+END_SECONDS = 15
 NGINX = """daemon off;
 pid /srv/.nginx.pid;
 error_log stderr;
@@ -59,16 +60,29 @@ def listens(port):
     return False
 
 
+def ended(process):
+    """Whether nobody of a server's group is there any more. This program is process 1 of its machine, so who is left over
+    by a parent becomes its child: the group is gone with the last child of it."""
+    process.poll()
+    try:
+        while os.waitpid(-process.pid, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
 def end(process):
-    """Ends a server and what it has started: they are a group of their own."""
+    """Ends a server and what it has started: they are a group of their own. The first of them may end before the others,
+    who have yet to write what they log."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(15)
-    # The first of them may have ended before the others.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    limit = time.monotonic() + END_SECONDS
+    while not ended(process):
+        if time.monotonic() > limit:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

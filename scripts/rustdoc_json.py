@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
-def write(folder=ROOT):
-    """Writes that of all crates of the workspace in a folder."""
+def write(folder=ROOT, settings=()):
+    """Writes that of all crates of the workspace in a folder; the settings are more for Cargo's configuration."""
     # Only rustdoc gets the variable: build scripts that look at it would all be built anew. Of the whole workspace: the
     # features that one package wants of its dependencies are others, and they would be compiled anew, too.
     environment = {
@@ -20,7 +20,8 @@ def write(folder=ROOT):
         "RUSTDOCFLAGS": "-Z unstable-options --output-format json",
     }
     subprocess.run(
-        [os.environ.get("CARGO", "cargo"), "doc", "--locked", "--quiet", "--lib", "--workspace", "--no-deps"],
+        [os.environ.get("CARGO", "cargo"), "doc", "--locked", "--quiet", "--lib", "--workspace", "--no-deps",
+         *(word for setting in settings for word in ("--config", setting))],
         cwd=folder, check=True, env=environment,
     )
 

@@ -59,12 +59,23 @@ def baseline(given):
     return commits[-1]
 
 
-def published(folder):
-    """The published crates with a library, {name: version}."""
+def packages(folder):
+    """What Cargo says of the crates of a workspace."""
     command = [CARGO, "metadata", "--locked", "--no-deps", "--format-version", "1"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return {one["name"]: one["version"] for one in json.loads(done.stdout)["packages"]
+    return json.loads(done.stdout)["packages"]
+
+
+def published(folder):
+    """The published crates with a library, {name: version}."""
+    return {one["name"]: one["version"] for one in packages(folder)
             if one["publish"] != [] and any("lib" in target["kind"] for target in one["targets"])}
+
+
+def apart(folder):
+    """Settings that keep what is compiled of a workspace apart. To Cargo the crates of two folders are the same if they
+    stand alike in them, and what was compiled of the one would be taken for the other's; another profile is another crate."""
+    return [f"profile.dev.package.{one['name']}.codegen-units=255" for one in packages(folder)]
 
 
 def tool():
@@ -91,9 +102,9 @@ def checked_out(commit):
         git("worktree", "remove", "--force", str(folder))
 
 
-def described(folder, crates, into):
+def described(folder, crates, into, settings=()):
     """The API of each crate of a source as rustdoc writes it, {name: file}."""
-    rustdoc_json.write(folder)
+    rustdoc_json.write(folder, settings)
     found = {}
     for crate in crates:
         found[crate] = Path(into) / f"{crate}.json"
@@ -118,7 +129,7 @@ def main():
         old.mkdir()
         new.mkdir()
         # That of now comes last: it is what others find where rustdoc writes it.
-        files = described(folder, before, old)
+        files = described(folder, before, old, apart(folder))
         current = described(ROOT, now, new)
         for crate, version in sorted(before.items()):
             if crate not in current:

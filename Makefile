@@ -9,15 +9,13 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
+MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
 IN_PAIRS := strategies huge soak reloads
 APART := cold descriptors idle_memory truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
-# Of the workspace, but no crates that are published.
-UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver
 # Passed on to bench/run.py: make bench BENCH='--quick'
@@ -158,11 +156,8 @@ package-list: ## Make the packages, without building them: no warning, and nothi
 package: ## Make the packages, and build each from what is in it (5 minutes)
 	CARGO="$(CARGO)" scripts/package.sh
 
-semver: ## Compare the public API with that of revision SINCE; needs cargo-semver-checks
-	@test -n "$(SINCE)" || { echo "make: name a revision: make semver SINCE=main~10" >&2; exit 2; }
-	@command -v cargo-semver-checks > /dev/null || \
-		{ echo "make: cargo-semver-checks is not there: cargo install --locked cargo-semver-checks" >&2; exit 2; }
-	$(CARGO) semver-checks --workspace $(UNPUBLISHED:%=--exclude %) --baseline-rev $(SINCE)
+semver: ## Compare the public API with that of the newest version in CHANGELOG.md, or of revision SINCE
+	CARGO="$(CARGO)" scripts/semver.py $(SINCE)
 
 docs: ## The documentation, with warnings as errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
@@ -297,6 +292,7 @@ bench-protocols: bench-deps build ## Compare with other servers over TLS, HTTP/2
 bench-test: ## What makes the tables of bench/results and BENCHMARKS.md, and the charts of the site, without measuring
 	python3 -m unittest discover -s bench
 	python3 -m unittest discover -s scripts/site
+	python3 -m unittest discover -s scripts -p 'test_*.py'
 
 httparena: build ## What HttpArena checks and loads, over every protocol, without Docker
 	contrib/httparena/run.py

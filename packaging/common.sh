@@ -13,6 +13,8 @@ need() { command -v "$1" > /dev/null || fail "there is no $1 here: apt-get insta
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source_folder" log -1 --format=%ct 2> /dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 export LC_ALL=C
+# What is packed may be read by everybody, and written by its owner, whoever packs it.
+umask 022
 # How hard xz tries, 0 to 9: packages that only a test looks at need not be small.
 XZ_LEVEL=${XZ_LEVEL:-9}
 
@@ -29,6 +31,9 @@ read_program() {
     is_static=yes
     ! LC_ALL=C readelf -d "$program" | grep -q '(NEEDED)' || is_static=no
 }
+
+# quoted TEXT: as it stands in the replacement of a command s/// of sed.
+quoted() { printf '%s' "$1" | sed 's:[\\/&]:\\&:g'; }
 
 # set_times FOLDER: no file in it tells when it was packed.
 set_times() { find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +; }

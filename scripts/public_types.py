@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Compares the crates whose types stand in the public API of Salver's libraries with the table in
-docs/library.md that says which may, and why. The API is what rustdoc writes as JSON, which is not stable
-yet: RUSTC_BOOTSTRAP has a stable rustdoc do it."""
+docs/library.md that says which may, and why."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+import rustdoc_json
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = ROOT / "docs/library.md"
@@ -17,23 +16,8 @@ LANGUAGE = {"std", "core", "alloc"}
 ROW = re.compile(r"^\| `([\w-]+)` \| ((?:`[\w-]+`(?:, )?)+) \| \S.* \|$", re.MULTILINE)
 
 
-def document():
-    # Only rustdoc gets the variable: build scripts that look at it would all be built anew. Of the whole workspace: the
-    # features that one package wants of its dependencies are others, and they would be compiled anew, too.
-    environment = {
-        **os.environ,
-        "RUSTDOC": str(ROOT / "scripts/rustdoc-unstable.sh"),
-        "RUSTDOCFLAGS": "-Z unstable-options --output-format json",
-    }
-    subprocess.run(
-        ["cargo", "doc", "--locked", "--quiet", "--lib", "--workspace", "--no-deps"],
-        cwd=ROOT, check=True, env=environment,
-    )
-
-
 def api(crate):
-    target = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
-    return json.loads((target / "doc" / f"{crate.replace('-', '_')}.json").read_text())
+    return json.loads(rustdoc_json.path(crate).read_text())
 
 
 def named(value):
@@ -78,7 +62,7 @@ def allowed():
 
 
 def main():
-    document()
+    rustdoc_json.write()
     found = {(of, crate): path for crate in CRATES for of, path in foreign(api(crate)).items()}
     may = allowed()
     wrong = [

@@ -1,3 +1,3 @@
 #!/bin/sh
-# A stable rustdoc that takes unstable options, for public_types.py.
+# A stable rustdoc that takes unstable options, for rustdoc_json.py.
 RUSTC_BOOTSTRAP=1 exec rustdoc "$@"

@@ -20,7 +20,7 @@ serve=()
 if [ -n "$SITE_CONFIG" ]; then serve+=(-c "$SITE_CONFIG"); else serve+=("${SITE_PATH:-.}"); fi
 if [ -n "$SITE_FLAGS" ]; then
 	# As a shell reads words, without running anything: xargs knows quotes.
-	mapfile -d '' -t flags < <(printf '%s' "$SITE_FLAGS" | xargs printf '%s\0')
+	mapfile -d '' -t flags < <(printf '%s' "$SITE_FLAGS" | xargs -r printf '%s\0')
 	serve+=("${flags[@]}")
 fi
 

@@ -20,6 +20,7 @@ aarch64) architecture=arm64 ;;
 esac
 full_version=$version-${REVISION:-1}
 maintainer=${MAINTAINER:-The Salver developers <nobody@salver.invalid>}
+[[ $maintainer != *$'\n'* ]] || fail "MAINTAINER has more than one line"
 
 "$packaging/stage.sh" "$program" "$root"
 # Where Debian has it.
@@ -42,10 +43,12 @@ if [ "$is_static" = no ]; then
     need dpkg-shlibdeps dpkg-dev
     mkdir -p "$work/debian"
     printf 'Source: salver\n\nPackage: salver\nArchitecture: any\n' > "$work/debian/control"
-    found=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/salver" 2> /dev/null)
+    found=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/salver" 2> "$work/said") ||
+        { cat "$work/said" >&2; fail "dpkg-shlibdeps does not know the packages of its libraries"; }
     depends+=", ${found#shlibs:Depends=}"
 fi
-sed -e "s/@VERSION@/$full_version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@DEPENDS@/$depends/" -e "s/@MAINTAINER@/$maintainer/" \
+sed -e "s/@VERSION@/$full_version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@DEPENDS@/$(quoted "$depends")/" \
+    -e "s/@MAINTAINER@/$(quoted "$maintainer")/" \
     -e "s/@SIZE@/$(du -sk --apparent-size "$root/usr" | cut -f1)/" "$here/control" > "$control/control"
 (cd "$root" && find etc -type f -printf '/%p\n' | sort) > "$control/conffiles"
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) > "$control/md5sums"

@@ -153,6 +153,24 @@ write_site() {
     sed -i 's:^root = .*:root = "/srv/site":' "$root/etc/salver/salver.toml"
 }
 
+# The service may write its file: what it says there is done with the rights of its user, and to nobody else.
+misled() {
+    local own other
+    own=$(running)
+    sleep 600 &
+    other=$!
+    echo "$other" > "$root$pid_file"
+    curl -fsS -o /dev/null "$url/"
+    until [ -s "$root/var/log/salver/access.log" ]; do read -r -t 0.1 <> <(:) || true; done
+    if in_root logrotate --force /etc/logrotate.d/salver 2> "$work/said"; then fail "logrotate has told a process of root"; fi
+    if quietly_in_root salver reload --pid-file "$pid_file" 2> "$work/said"; then fail "reload has told a process of root"; fi
+    check "reload says whose the file and the process are: $(cat "$work/said")" grep -q 'names process' "$work/said"
+    check "a process of root lives, whatever the service writes" lives "$other"
+    kill "$other"
+    echo "$own" > "$root$pid_file"
+    kill -USR1 "$own"
+}
+
 # What is the same for all packages of distributions: `upgrade` is a function that installs the next one.
 serve_and_upgrade() {
     start_unit
@@ -183,6 +201,7 @@ serve_and_upgrade() {
         read -r -t 0.1 <> <(:) || true
     done
     check "the log goes on in a new file" [ -s "$root/var/log/salver/access.log.1" ]
+    misled
     check "its pages are there" [ -s "$root/usr/share/man/man1/salver-serve.1.gz" ]
     lines=$(find "$root/usr/share/bash-completion" "$root/usr/share/zsh" "$root/usr/share/fish" -name '*salver*' -size +1k | wc -l)
     check "completions for three shells are there" [ "$lines" = 3 ]

@@ -6,9 +6,9 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 first=$("$packaging/rpm/build.sh" "$program" "$work/one")
-again=$("$packaging/rpm/build.sh" "$program" "$work/two")
+again=$(umask 077; "$packaging/rpm/build.sh" "$program" "$work/two")
 next=$(REVISION=2 "$packaging/rpm/build.sh" "$program" "$work/one")
-check "the package is the same bytes again" cmp "$first" "$again"
+check "the package is the same bytes again, whoever's umask it is" cmp "$first" "$again"
 
 make_root
 # The folders that the package `filesystem` has where rpm is at home.
@@ -25,7 +25,13 @@ upgrade() { rpm_in_root --upgrade "$(name "$next")"; }
 serve_and_upgrade
 check "rpm finds its files as they were" [ "$(quietly_in_root rpm --verify --nodeps salver | grep -v ' [cg] ' || true)" = "" ]
 
+# Where systemd runs, what it is told; the one that tells is no part of this system.
+printf '#!/bin/sh\necho "$@" >> /tmp/systemctl\n' > "$root/usr/bin/systemctl"
+chmod 755 "$root/usr/bin/systemctl"
+mkdir -p "$root/run/systemd/system"
 rpm_in_root --erase salver
+check "systemd is told to end the service and its socket" grep -q 'disable --now salver.socket salver.service' "$root/tmp/systemctl"
+rm -r "$root/usr/bin/systemctl" "$root/tmp/systemctl" "$root/run/systemd"
 check "no process of it is left" none_runs
 rm -r "$root/srv/site"
 list > "$work/after"

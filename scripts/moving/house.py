@@ -1,6 +1,6 @@
 """A machine of its own for the commands of the pages, so that they run as they stand: `/srv` and `/etc/letsencrypt` are
-made for them, and all ports of its loopback are free. It is a namespace of mounts and one of the network: it ends with
-the process, and nothing of it is seen outside."""
+made for them, and all ports of its loopback are free. It is a namespace of mounts, of the network and of processes: it
+ends with this program, however that ends, and nothing of it is seen outside."""
 
 import gzip
 import os
@@ -33,15 +33,23 @@ SERVE_JSON = """{
 """
 
 
+def namespaces():
+    """The names of those that this process is in."""
+    return " ".join(os.readlink(f"/proc/self/ns/{kind}") for kind in ["mnt", "net", "pid"])
+
+
 def enter():
-    """Starts this program anew within the namespaces, unless it is there."""
-    if os.environ.get("MOVING_INSIDE"):
+    """Starts this program anew within the namespaces, unless it is there: a variable alone is not believed, as what
+    follows mounts over /etc and /srv."""
+    outside = os.environ.get("MOVING_OUTSIDE", "").split()
+    if len(outside) == 3 and not set(outside) & set(namespaces().split()):
         return
     if os.geteuid() != 0:
         print("moving: only root may have a machine of its own: run it as root", file=sys.stderr)
         sys.exit(2)
-    environment = dict(os.environ, MOVING_INSIDE="1")
-    os.execvpe("unshare", ["unshare", "--net", "--mount", "--", sys.executable, *sys.argv], environment)
+    environment = dict(os.environ, MOVING_OUTSIDE=namespaces())
+    own = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    os.execvpe("unshare", ["unshare", *own, "--", sys.executable, *sys.argv], environment)
 
 
 def command(*words):

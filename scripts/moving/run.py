@@ -95,6 +95,9 @@ def main():
             print(f"docs/{name}, {section.heading}: {count} answers{', ' * bool(found)}{len(found) or ''}"
                   f"{' faults' * bool(found)}", flush=True)
     print("\n".join(failed), file=sys.stderr)
+    if not asked:
+        print(f"moving: no page of docs/from-*.md has {options.page!r} in its name", file=sys.stderr)
+        return 2
     print(f"{asked} answers to what the pages say, {len(failed)} faults")
     return 1 if failed else 0
 

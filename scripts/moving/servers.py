@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 START_SECONDS = 120
+END_SECONDS = 15
 NGINX = """daemon off;
 pid /srv/.nginx.pid;
 error_log stderr;
@@ -59,20 +60,36 @@ def listens(port):
     return False
 
 
+def ended(process):
+    """Whether nobody of a server's group is there any more. This program is process 1 of its machine, so who is left over
+    by a parent becomes its child: the group is gone with the last child of it."""
+    process.poll()
+    try:
+        while os.waitpid(-process.pid, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
 def end(process):
-    """Ends a server and what it has started: they are a group of their own."""
+    """Ends a server and what it has started: they are a group of their own. The first of them may end before the others,
+    who have yet to write what they log."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(15)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    limit = time.monotonic() + END_SECONDS
+    while not ended(process):
+        if time.monotonic() > limit:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
 def running(command, folder, ports, environment):
     """A server by a command line, once it listens at its ports; whether it still ran at the end is looked at."""
+    if taken := [port for port in ports if listens(port)]:
+        raise DidNotStart(f"somebody else listens at {taken}: answers would not be those of: {command.strip()}")
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(["sh", "-e", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=said, stderr=subprocess.STDOUT, start_new_session=True)

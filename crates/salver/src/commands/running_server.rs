@@ -1,6 +1,5 @@
 //! `salver reload` and `salver upgrade`: what a running server is told, and what it answers.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::failure::Failure;
 use crate::log::say;
-use crate::process::pid_file::{Status, read, status_path};
+use crate::process::pid_file::{Status, read, read_pid, status_path};
 
 /// The time for a server to answer.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -71,13 +70,7 @@ fn tell(flags: &RunningServerFlags, signal: Signal, name: &str) -> Result<(), Fa
 
 /// Sends a signal; who has it read knows of everything that was written before.
 fn tell_and_wait(path: &Path, signal: Signal) -> Result<(), Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Failed(format!("{path:?} cannot be read: {error}")))?;
-    let pid = text.trim().parse().map_err(|_| {
-        Failure::Failed(format!(
-            "{path:?} has no number of a process: is the server running?"
-        ))
-    })?;
+    let pid = read_pid(path)?;
     let status = status_path(path);
     // What is under way has begun before, and may have read what has changed since.
     let wanted = match read(&status) {

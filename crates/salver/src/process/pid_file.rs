@@ -1,13 +1,29 @@
 //! The file with the number of the process, and beside it what came of the last reload or upgrade.
 //!
 //! Both stay open: when the process has become another user it can still write them.
+//!
+//! Their folder may be that user's, who then says what is in it, while root writes them and reads them. So neither is
+//! opened through a link, none is given away that has another name elsewhere, and what a user's file says is believed of
+//! that user's processes alone.
 
 use std::fs::{self, File};
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, fchown};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 use crate::failure::Failure;
+
+/// No link is followed, and nothing is waited for at a FIFO.
+const NO_LINK: i32 = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .bits()
+    .cast_signed();
+
+/// The longest text of a file with the number of a process, in bytes.
+const LONGEST_NUMBER: u64 = 64;
 
 /// The longest reason that is written, in bytes.
 const LONGEST: usize = 4096;
@@ -56,8 +72,14 @@ impl PidFile {
         let open = |path: &Path| {
             let mut options = File::options();
             let options = options.write(true).create(true).truncate(false).mode(0o644);
-            let file = options.open(path)?;
+            let file = options.custom_flags(NO_LINK).open(path)?;
             if let Some((user, group)) = owner {
+                let found = file.metadata()?;
+                if !found.is_file() || found.nlink() != 1 {
+                    return Err(io::Error::other(
+                        "it has another name elsewhere, or is no file",
+                    ));
+                }
                 fchown(&file, Some(user), Some(group))?;
             }
             Ok(file)
@@ -131,6 +153,41 @@ fn write(file: &mut File, text: &str, path: &Path) {
     }
 }
 
+/// The number of the process that a file names.
+///
+/// # Errors
+/// It has none, or one of a process that is not its owner's: whoever may write a file could have root signal any process.
+pub(crate) fn read_pid(path: &Path) -> Result<i32, Failure> {
+    let failed = |error: io::Error| {
+        let why = match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+            true => "it is a link: name the file itself".to_owned(),
+            false => error.to_string(),
+        };
+        Failure::Failed(format!("{path:?} cannot be read: {why}"))
+    };
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(NO_LINK).open(path);
+    let file = file.map_err(failed)?;
+    let owner = file.metadata().map_err(failed)?.uid();
+    let mut text = String::new();
+    let mut file = file.take(LONGEST_NUMBER);
+    file.read_to_string(&mut text).map_err(failed)?;
+    let number = text.trim().parse().ok().filter(|number: &i32| *number > 0);
+    let number = number.ok_or_else(|| {
+        Failure::Failed(format!(
+            "{path:?} has no number of a process: is the server running?"
+        ))
+    })?;
+    // A process that is not there is said by who signals it.
+    let user = fs::metadata(format!("/proc/{number}")).map_or(owner, |found| found.uid());
+    match owner == 0 || owner == user {
+        true => Ok(number),
+        false => Err(Failure::Failed(format!(
+            "{path:?} is a file of user {owner}, and names process {number} of user {user}: give --pid if that is the server"
+        ))),
+    }
+}
+
 /// Reads a status file.
 ///
 /// # Errors
@@ -158,49 +215,4 @@ fn parse(text: &str) -> Option<Status> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("salver.pid");
-        let mut file = PidFile::open(&path, None).unwrap();
-        let status = || read(&status_path(&path));
-        assert!(status().is_err());
-        file.take();
-        let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text, format!("{}\n", std::process::id()));
-        file.begin();
-        assert_eq!(status().unwrap(), Status::UnderWay(1));
-        file.end(&Err("a long\nreason".to_owned()));
-        let ended = |number, is_well, text: &str| Status::Ended {
-            number,
-            is_well,
-            text: text.to_owned(),
-        };
-        assert_eq!(status().unwrap(), ended(1, false, "a long reason"));
-        file.begin();
-        file.end(&Ok("ok".to_owned()));
-        assert_eq!(status().unwrap(), ended(2, true, "ok"));
-        // A process that takes over counts on.
-        let mut next = PidFile::open(&path, None).unwrap();
-        next.begin();
-        assert_eq!(status().unwrap(), Status::UnderWay(3));
-        next.remove();
-        assert!(!path.exists() && status().is_err());
-    }
-
-    #[test]
-    fn a_folder_that_is_not_there_is_said() {
-        let line = PidFile::open(Path::new("/no/such/salver.pid"), None).unwrap_err();
-        assert!(line.to_string().contains("/no/such/salver.pid"), "{line}");
-    }
-
-    #[test]
-    fn nonsense_says_nothing() {
-        for text in ["", "1", "1 done", "x done y\n", "1 odd y\n"] {
-            assert_eq!(parse(text), None, "{text}");
-        }
-    }
-}
+mod tests;

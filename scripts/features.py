@@ -22,11 +22,12 @@ PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 EXTRAS = {"listing-template", "live-reload"}
 # Which features of a crate are combined, and which are left out throughout.
 CRATES = {
+    "salver-coding": (CODINGS | {"encode", "zopfli"}, set()),
     "salver-assets": (CODINGS, {"listing-template"}),
     "salver-tower": (CODINGS, set()),
     "salver-server": (PARTS, CODINGS),
     "salver-config": (PARTS - {"basic-auth"}, CODINGS | EXTRAS),
-    "salver": (PARTS, CODINGS | EXTRAS),
+    "salver": (PARTS, CODINGS | EXTRAS | {"compress"}),
 }
 # Crates that the program gives these features on to.
 WITH_THE_PROGRAM = {"salver-server", "salver-config"}

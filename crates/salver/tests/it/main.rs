@@ -31,6 +31,7 @@ mod bench_transport;
 mod bench_ui;
 mod boundaries;
 mod cli;
+mod compress;
 mod configuration;
 mod conformance;
 mod conformance_program;

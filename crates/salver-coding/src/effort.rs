@@ -9,6 +9,6 @@ pub enum Effort {
     /// 8 MiB at most (RFC 9659), gzip by libdeflate at its best.
     #[default]
     Best,
-    /// The same with gzip by Zopfli, many times slower, if this build has the feature `zopfli`; the shorter one counts.
+    /// The same with gzip by Zopfli, several times slower, if this build has the feature `zopfli`; the shorter one counts.
     Extreme,
 }

@@ -7,7 +7,8 @@ use crate::effort::Effort;
 
 const MIB: u64 = 1 << 20;
 
-/// The bytes that [`encode`](super::encode) takes at most for content of so many, beside the content itself.
+/// An estimate of the bytes that [`encode`](super::encode) takes for content of so many, beside the content itself:
+/// rather too many than too few.
 pub fn peak_memory(coding: ContentCoding, effort: Effort, length: usize) -> u64 {
     let content = u64::try_from(length).unwrap_or(u64::MAX);
     // What comes out is no longer than what went in, but for some bytes; it grows by doubling.

@@ -55,7 +55,7 @@ pub struct CompressFlags {
     #[arg(long)]
     pub watch: bool,
 
-    /// Make gzip by Zopfli: many times slower, a little shorter
+    /// Make gzip by Zopfli: several times slower, a little shorter
     #[arg(long)]
     pub best: bool,
 

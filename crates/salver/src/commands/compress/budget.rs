@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The bytes that contents and encoders take together, but for one encoder, which always may. Encoders of long files
-/// take hundreds of MiB each, and there may be many cores.
+/// take many times what is in them, and there may be many cores.
 const MOST: u64 = 1 << 30;
 
 /// The budget; shares of it are given back when they are dropped.

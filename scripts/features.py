@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CARGO = os.environ.get("CARGO", "cargo")
 CODINGS = {"brotli", "gzip", "zstd"}
 PARTS = {"basic-auth", "http3", "self-signed", "tls"}
-EXTRAS = {"listing-template", "live-reload"}
+EXTRAS = {"compress", "listing-template", "live-reload"}
 # Which features of a crate are combined, and which are left out throughout.
 CRATES = {
     "salver-coding": (CODINGS | {"encode", "zopfli"}, set()),
-    "salver-assets": (CODINGS, {"listing-template"}),
-    "salver-tower": (CODINGS, set()),
-    "salver-server": (PARTS, CODINGS),
+    "salver-assets": (CODINGS | {"compress"}, {"listing-template"}),
+    "salver-tower": (CODINGS, {"compress"}),
+    "salver-server": (PARTS, CODINGS | {"compress"}),
     "salver-config": (PARTS - {"basic-auth"}, CODINGS | EXTRAS),
     "salver": (PARTS, CODINGS | EXTRAS | {"compress"}),
 }

@@ -8,7 +8,7 @@ use salver_rules::BasicAuth;
 use salver_semantics::{HttpDate, Method};
 
 use crate::alternative::Choice;
-use crate::answer::accept::accept_encoding;
+use crate::answer::accept::coding_choice;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer, answer_error};
 use crate::answer::status_responses;
@@ -23,7 +23,9 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
+use crate::resource::made_codings;
 use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::representations::Representations;
 use crate::resource::ruling::Ruling;
 use crate::source::Opened;
 
@@ -267,9 +269,15 @@ impl Engine {
             })
         };
         let mut decision = match &entry.resource {
-            Resource::File(representations) => answer(request, representations, open, now.date),
+            Resource::File(representations) => {
+                self.ask_for_coding(request, entry, representations);
+                answer(request, representations, open, now.date)
+            }
             Resource::Negotiated(original) => match self.choice(request, original, progress.key) {
-                Choice::Original => answer(request, original, open, now.date),
+                Choice::Original => {
+                    self.ask_for_coding(request, entry, original);
+                    answer(request, original, open, now.date)
+                }
                 Choice::Alternative(alternative) => {
                     let chosen = (entry, alternative);
                     return self.look_up_alternative(request, path, chosen, now, progress);
@@ -281,6 +289,7 @@ impl Engine {
                 is_absent,
                 page: Some(page),
             } if !*is_absent || progress.key == AskedKey::Fallback || !self.falls_back(path) => {
+                self.ask_for_coding(request, entry, page);
                 answer_error(request, *status, page, open)
             }
             _ => return self.answer_without_file(request, path, entry, now, progress),
@@ -313,6 +322,19 @@ impl Engine {
             listed: None,
         };
         self.load(request, path, wanted, now, progress)
+    }
+
+    /// Asks for the coding that a request would rather have than what there is: a later answer may have it.
+    #[inline]
+    fn ask_for_coding(
+        &self,
+        request: &Request<'_>,
+        entry: &Arc<CacheEntry>,
+        representations: &Representations,
+    ) {
+        if representations.makeable.is_some() && request.method == Method::Get {
+            made_codings::ask(&self.shared, entry, representations, coding_choice(request));
+        }
     }
 
     /// Begins a load, or joins one that is under way.
@@ -388,7 +410,7 @@ impl Engine {
             AskedKey::Refusal(_) => request.method != Method::Head,
             _ => request.method == Method::Get,
         };
-        let accept = sends.then(|| accept_encoding(request));
+        let choice = sends.then(|| coding_choice(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             leader,
@@ -398,7 +420,7 @@ impl Engine {
             ruling: wanted.ruling,
             previous: wanted.previous,
             listed: wanted.listed,
-            wanted: accept,
+            wanted: choice,
             again: false,
             retry: Box::default(),
             slow_to_check: false,

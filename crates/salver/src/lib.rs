@@ -22,6 +22,7 @@ mod conventions;
 pub mod failure;
 pub mod flags;
 mod hosts;
+mod kept_codings;
 #[cfg(target_os = "linux")]
 mod listening;
 #[cfg_attr(not(feature = "listing-template"), path = "listing_template/absent.rs")]

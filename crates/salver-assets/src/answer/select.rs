@@ -11,12 +11,12 @@ use salver_semantics::{
     content_range_unsatisfied, evaluate_range, if_range,
 };
 
-use crate::answer::accept::accept_encoding;
+use crate::answer::accept::coding_choice;
 use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
 use crate::answer::status_responses;
 use crate::request::Request;
-use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation, vary};
+use crate::resource::representations::Representations;
 
 /// The decision before the content is at hand.
 pub(crate) enum Decision<'a> {
@@ -34,8 +34,8 @@ pub(crate) fn answer<'a>(
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
     now: HttpDate,
 ) -> Decision<'a> {
-    let accept = accept_encoding(request);
-    let Some((_, representation)) = representations.select(&accept) else {
+    let choice = coding_choice(request);
+    let Some((_, representation)) = representations.select(&choice) else {
         // RFC 9110 section 15.5.7.
         let vary = vary(representations.found.is_by_accept(), true);
         let text = "No acceptable content coding";
@@ -113,8 +113,8 @@ pub(crate) fn answer_error<'a>(
     page: &'a Representations,
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
 ) -> Decision<'a> {
-    let accept = accept_encoding(request);
-    let Some((_, representation)) = page.select(&accept) else {
+    let choice = coding_choice(request);
+    let Some((_, representation)) = page.select(&choice) else {
         let plan = status_responses::error(status).with_fields(page.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };

@@ -164,6 +164,9 @@ fn start_up(
     let pid_file = (*configuration.server.pid_file).as_ref();
     let pid_file = pid_file.map(|path| PidFile::open(path, confinement.owner()));
     let pid_file = pid_file.transpose()?;
+    if let Some((kept, owner)) = settings.kept_codings.as_ref().zip(confinement.owner()) {
+        kept.give_to(owner);
+    }
     let sandbox = confinement.enter()?.or(inherited);
     warn_of_unreadable(&configuration);
     log::start().map_err(failed("the log"))?;

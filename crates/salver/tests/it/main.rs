@@ -45,6 +45,8 @@ mod hash_password;
 mod help;
 mod import;
 mod listing;
+#[cfg(feature = "compress")]
+mod made_codings;
 mod page_variables;
 mod process;
 mod recipes;

@@ -367,8 +367,8 @@ fn a_budget_that_is_too_small_for_all_holds() {
         let digits = noise(seed).take(40_000).map(digit);
         digits.collect::<String>().into_bytes()
     };
-    let contents: Vec<Vec<u8>> = (1..=200).map(digits).collect();
-    let names: Vec<String> = (1..=200).map(|number| format!("{number}.txt")).collect();
+    let contents: Vec<Vec<u8>> = (1..=140).map(digits).collect();
+    let names: Vec<String> = (1..=140).map(|number| format!("{number}.txt")).collect();
     let files = names.iter().zip(&contents);
     let files: Vec<(&str, &[u8])> = files.map(|(name, content)| (&**name, &**content)).collect();
     let most = 20 << 20;
@@ -377,10 +377,11 @@ fn a_budget_that_is_too_small_for_all_holds() {
         ..config(Mount::tree("/", memory(&files)))
     });
     let most = u64::try_from(most).unwrap();
-    for round in 0..2 {
-        for (name, content) in &files {
+    // The first of them have left when they are asked for again.
+    for asked in [&files[..], &files[..20]] {
+        for (name, content) in asked {
             let answer = get(&site, &format!("/{name}"), "zstd");
-            assert!(decoded(&answer) == *content, "{round} {name}");
+            assert!(decoded(&answer) == *content, "{name}");
         }
         idle(&site);
         let statistics = site.engine.statistics();

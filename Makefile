@@ -10,10 +10,11 @@ FUZZ_SECONDS ?= 30
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
 MORE_STEPS := lint docs doc-tests [ features public-types package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
-# Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; and those that
-# measure, which have the machine for themselves.
+# Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
+# take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
-APART := cold descriptors huge idle_memory reloads soak strategies truth
+IN_PAIRS := strategies huge soak reloads
+APART := cold descriptors idle_memory truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # Of the workspace, but no crates that are published.
 UNPUBLISHED := salver-conformance salver-test salver-system-tests salver-docs embedded salver-embed-fixture
@@ -133,9 +134,10 @@ every-mode: ## The exchange table in every mode over TLS, too
 	CARGO="$(CARGO)" scripts/tests.py build it
 	scripts/tests.py run 1 it -- in_every_mode --include-ignored
 
-apart: ## Integration tests that measure, one after the other: memory, slow disks, many files, torn answers, the load generator, ways to send
+apart: ## Integration tests that take much or measure, few at a time: memory, slow disks, many files, torn answers, the load generator, ways to send
 	$(BUILD)
-	CARGO="$(CARGO)" scripts/tests.py build $(APART)
+	CARGO="$(CARGO)" scripts/tests.py build $(IN_PAIRS) $(APART)
+	scripts/tests.py run 2 $(IN_PAIRS) -- --test-threads=1
 	scripts/tests.py run 1 $(APART) -- --test-threads=1
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails

@@ -10,34 +10,26 @@ use crate::digits::hex;
 /// The mark behind a text that was cut.
 const CUT: &[u8] = b"...";
 
-/// Bytes that are looked at together, so that the compiler can do so at once.
-const STEP: usize = 16;
-
 /// True if a byte from `LEAST` on stands for itself everywhere.
 const fn is_plain<const LEAST: u8>(byte: u8) -> bool {
     byte >= LEAST && byte < 0x7f && byte != b'"' && byte != b'\\'
 }
 
-/// True if all bytes are plain. Nearly every text is.
+/// True if all bytes are plain. Nearly every text is. Several are looked at together, so that the compiler can do so at
+/// once; the last of them with some that were.
 fn all_plain<const LEAST: u8>(text: &[u8]) -> bool {
-    let (steps, rest) = text.as_chunks::<STEP>();
-    if steps.iter().any(is_odd::<LEAST>) {
-        return false;
+    if let Some(last) = text.last_chunk::<16>() {
+        let (steps, _) = text.as_chunks::<16>();
+        return !steps.iter().chain([last]).any(is_odd::<LEAST, 16>);
     }
-    // What is left over is looked at together as well: with bytes that were, or else that are plain.
-    match text.last_chunk::<STEP>() {
-        Some(last) => rest.is_empty() || !is_odd::<LEAST>(last),
-        None => {
-            let mut step = [b'a'; STEP];
-            let places = step.iter_mut().zip(rest);
-            places.for_each(|(place, byte)| *place = *byte);
-            !is_odd::<LEAST>(&step)
-        }
+    match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(first), Some(last)) => !is_odd::<LEAST, 8>(first) && !is_odd::<LEAST, 8>(last),
+        _ => text.iter().all(|byte| is_plain::<LEAST>(*byte)),
     }
 }
 
 /// True if one of the bytes is not plain; without a way out in the midst, so that all are looked at together.
-fn is_odd<const LEAST: u8>(step: &[u8; STEP]) -> bool {
+fn is_odd<const LEAST: u8, const STEP: usize>(step: &[u8; STEP]) -> bool {
     let odd = step.iter().fold(0, |odd, byte| {
         let byte = *byte;
         odd | u8::from(byte < LEAST)

@@ -36,10 +36,12 @@ impl<'b> RawHead<'b> {
 
     /// Name and value of each field line, in their order, those of unknown fields included.
     pub fn field_lines(self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
-        let lines = self.bytes.split(|byte| *byte == b'\n').skip(1);
-        lines.filter_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            let (name, value) = line.split_at_checked(colon)?;
+        let mut ends = memchr::memchr_iter(b'\n', self.bytes);
+        let mut begin = ends.next().map_or(self.bytes.len(), |end| end + 1);
+        ends.filter_map(move |end| {
+            let line = self.bytes.get(begin..end)?;
+            begin = end + 1;
+            let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
             Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
         })
     }

@@ -220,6 +220,8 @@ fn run(answers: u64, time: Duration, clients: u64) {
                 cut: AtomicU64::new(0),
                 unavailable: AtomicU64::new(0),
                 torn: AtomicU64::new(0),
+                pauses: Mutex::default(),
+                rested: AtomicU64::new(0),
                 stale: AtomicU64::new(0),
             })
         })
@@ -315,6 +317,12 @@ fn run(answers: u64, time: Duration, clients: u64) {
         sum(|case| &case.torn),
         oldest.unwrap() as f64 / 1e6,
     );
+    let rested = sum(|case| &case.rested);
+    if rested > 0 {
+        println!(
+            "BUSY MACHINE, so not judged: {rested} answers whose writers had no core for a second in the midst"
+        );
+    }
     let last = &resident[resident.len() / 2..];
     if last.len() > 10 {
         let (slope, error) = slope(last);

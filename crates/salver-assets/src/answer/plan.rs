@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use salver_semantics::coding::ContentCoding;
 use salver_semantics::{CacheState, Method};
 
 use crate::answer::file_content::{FileContent, TransferCheck};
@@ -215,6 +216,21 @@ impl ResponsePlan {
         let more = self.more.iter().map(|(name, value)| (&**name, value));
         let made = fields.chain(added);
         made.filter(|(name, _)| !self.replaces(name)).chain(more)
+    }
+
+    /// The value of `Content-Encoding` (RFC 9110 section 8.4), as [`fields`](Self::fields) have it; `None` for
+    /// identity. Nothing that is added to the head of a file can change it.
+    pub fn content_coding(&self) -> Option<&[u8]> {
+        match &self.head {
+            PlannedHead::Whole(of) if of.coding == ContentCoding::Identity => None,
+            PlannedHead::Whole(of) => Some(of.coding.name().as_bytes()),
+            PlannedHead::NotModified(_) => None,
+            PlannedHead::Made(_) => {
+                let mut fields = self.fields();
+                let coding = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
+                coding.map(|(_, value)| &**value)
+            }
+        }
     }
 
     /// True if a program replaces this field. `Vary` only becomes longer.

@@ -82,7 +82,7 @@ impl<'a> RequestLine<'a> {
 pub(crate) struct Begun {
     pub(crate) protocol: Protocol,
     pub(crate) method: Method,
-    /// The moment at which it was read, as the loop knows it.
+    /// The moment at which it was read, as the loop knows it: what waits for others in a turn has begun.
     pub(crate) at: Instant,
     /// The length of its content, if that is announced, in bytes.
     pub(crate) content: u64,
@@ -170,9 +170,12 @@ impl Line {
     }
 
     fn push(&mut self, which: Text, text: &[u8]) {
-        let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
-        self.text
-            .extend_from_slice(text.get(..most).unwrap_or(text));
+        // Most requests have no query and no Referer.
+        if !text.is_empty() {
+            let most = AT_MOST.get(which as usize).copied().unwrap_or_default();
+            self.text
+                .extend_from_slice(text.get(..most).unwrap_or(text));
+        }
         if let Some(end) = self.ends.get_mut(which as usize) {
             *end = self.text.len();
         }
@@ -189,19 +192,12 @@ pub(crate) struct LogRecord {
 impl LogRecord {
     /// A blank record of a request that has just come.
     #[inline]
-    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, mut begun: Begun) -> Self {
+    pub(super) fn new(log: &Rc<SharedLog>, client: AddressText, begun: Begun) -> Self {
         let of_loop = &*log.log;
         if let Some(metrics) = &of_loop.metrics {
             metrics.begin(begun.method);
         }
-        if of_loop.lines.is_some() {
-            // A line has its own time, exactly.
-            begun.at = Instant::now();
-        }
-        let line = |text: Vec<u8>| {
-            let lines = of_loop.lines.as_ref()?;
-            Some(Line::new(lines, client, begun.at, text))
-        };
+        let lines = of_loop.lines.as_ref();
         let spare = of_loop.spare.borrow_mut().pop();
         let record = match spare {
             Some(mut spare) => {
@@ -211,9 +207,9 @@ impl LogRecord {
                 spare.length = 0;
                 spare.sent = 0;
                 spare.place = (0, 0);
-                if let Some(before) = &mut spare.line {
-                    let text = std::mem::take(&mut before.text);
-                    spare.line = line(text);
+                if let (Some(line), Some(lines)) = (&mut spare.line, lines) {
+                    let text = std::mem::take(&mut line.text);
+                    *line = Line::new(lines, client, begun.at, text);
                 }
                 spare
             }
@@ -224,7 +220,7 @@ impl LogRecord {
                 length: 0,
                 sent: 0,
                 place: (0, 0),
-                line: line(Vec::new()),
+                line: lines.map(|lines| Line::new(lines, client, begun.at, Vec::new())),
             }),
         };
         log.hold(size_of::<Record>());
@@ -427,12 +423,8 @@ impl Drop for LogRecord {
 /// The content coding of an answer; empty for identity.
 fn coding(plan: &ResponsePlan) -> &'static str {
     const KNOWN: [&str; 6] = ["br", "zstd", "gzip", "deflate", "dcb", "dcz"];
-    let mut fields = plan.fields();
-    let coding = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
     let known = |value: &[u8]| KNOWN.into_iter().find(|known| known.as_bytes() == value);
-    coding
-        .and_then(|(_, value)| known(value))
-        .unwrap_or_default()
+    plan.content_coding().and_then(known).unwrap_or_default()
 }
 
 fn length(content: &Content) -> u64 {

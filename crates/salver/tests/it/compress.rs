@@ -241,7 +241,7 @@ fn what_fails_is_said_and_the_others_go_on() {
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
     let unreadable = root.path().join("secret.css");
     fs::write(&unreadable, text(100)).unwrap();
-    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o000)).unwrap();
     let mut command = salver();
     if rustix::process::geteuid().is_root() {
         // A user without any of root's rights, in a directory that is open to it.
@@ -267,7 +267,7 @@ fn what_fails_is_said_and_the_others_go_on() {
     assert_eq!(lines.len(), 3, "{said}");
     assert!(
         lines[0].starts_with("failed: locked/a.js.")
-            && lines[0].contains("it cannot be written: Permission denied"),
+            && lines[0].contains("it cannot be written: permission denied"),
         "{said}"
     );
     assert!(

@@ -45,11 +45,8 @@ pub(super) fn write(
 
 /// An error without the name of the new file, which nobody knows.
 fn plain(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|inner| inner.source());
-    let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
-    let code = inner.map_or(error.raw_os_error(), io::Error::raw_os_error);
-    match code {
-        Some(code) => io::Error::from_raw_os_error(code),
+    match error.raw_os_error() {
+        Some(_) => error,
         None => io::Error::from(error.kind()),
     }
 }

@@ -30,6 +30,11 @@ impl Codings {
         Codings(Arc::new(SharedCodings::new(settings, contents)))
     }
 
+    /// Takes over what others have made, as far as there is room. What is at work there is not waited for.
+    pub(crate) fn take_over(&self, others: &Codings) {
+        self.0.table.take_over(&others.0.table);
+    }
+
     /// The verdict on a coding.
     pub(crate) fn get(&self, key: &CodingKey) -> Option<Verdict> {
         self.0.table.get(key)

@@ -31,6 +31,13 @@ pub(crate) enum Verdict {
     NotWorthIt,
 }
 
+impl Verdict {
+    /// The codings that it counts as.
+    fn count(&self) -> usize {
+        usize::from(matches!(self, Verdict::Made(_)))
+    }
+}
+
 /// The codings that were made, and those that are not worth it.
 #[derive(Debug)]
 pub(crate) struct CodingTable {
@@ -50,6 +57,8 @@ struct State {
     /// The verdicts by the moment of their last use.
     order: BTreeMap<u64, ContentKey>,
     moment: u64,
+    /// The number of verdicts that are codings, and the bytes of all: counted, as a loop may wait for who asks.
+    made: usize,
     bytes: usize,
 }
 
@@ -88,28 +97,28 @@ impl CodingTable {
     pub(crate) fn put(&self, key: CodingKey, content: ContentKey, verdict: Verdict) {
         let mut state = self.state.hold();
         state.name(key, content, self.budget);
-        state.moment += 1;
-        let moment = state.moment;
-        state.bytes += weight(&verdict);
-        if let Some((old, used)) = state.verdicts.insert(content, (verdict, moment)) {
-            state.bytes -= weight(&old);
-            state.order.remove(&used);
-        }
-        state.order.insert(moment, content);
-        while state.bytes > self.budget
-            && let Some((_, oldest)) = state.order.pop_first()
-        {
-            if let Some((verdict, _)) = state.verdicts.remove(&oldest) {
-                state.bytes -= weight(&verdict);
-            }
+        state.put(content, verdict, self.budget);
+    }
+
+    /// Takes the verdicts of another table, as far as there is room, and no site: who has the content
+    /// [adopts](Self::adopt) them.
+    pub(crate) fn take_over(&self, other: &CodingTable) {
+        let verdicts: Vec<_> = {
+            let other = other.state.hold();
+            let known =
+                |content: &ContentKey| Some((*content, other.verdicts.get(content)?.0.clone()));
+            other.order.values().filter_map(known).collect()
+        };
+        let mut state = self.state.hold();
+        for (content, verdict) in verdicts {
+            state.put(content, verdict, self.budget);
         }
     }
 
     /// The number of codings that can be sent, and the bytes that the table takes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let state = self.state.hold();
-        let made = |(verdict, _): &&(Verdict, u64)| matches!(verdict, Verdict::Made(_));
-        (state.verdicts.values().filter(made).count(), state.bytes)
+        (state.made, state.bytes)
     }
 }
 
@@ -120,6 +129,31 @@ impl State {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, content);
+    }
+
+    fn put(&mut self, content: ContentKey, verdict: Verdict, budget: usize) {
+        self.moment += 1;
+        let moment = self.moment;
+        self.bytes += weight(&verdict);
+        self.made += verdict.count();
+        if let Some((old, used)) = self.verdicts.insert(content, (verdict, moment)) {
+            self.forget(&old);
+            self.order.remove(&used);
+        }
+        self.order.insert(moment, content);
+        while self.bytes > budget
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            if let Some((verdict, _)) = self.verdicts.remove(&oldest) {
+                self.forget(&verdict);
+            }
+        }
+    }
+
+    /// Counts a verdict no more.
+    fn forget(&mut self, verdict: &Verdict) {
+        self.bytes -= weight(verdict);
+        self.made -= verdict.count();
     }
 
     fn verdict(&mut self, content: &ContentKey) -> Option<Verdict> {
@@ -186,6 +220,25 @@ mod tests {
         table.put(key, content, made(9000));
         assert_eq!(table.size(), (0, 0));
         assert!(!is_there(5));
+    }
+
+    #[test]
+    fn what_was_used_last_is_taken_over_first() {
+        let before = CodingTable::within(1 << 20);
+        for number in 0..4 {
+            let (key, content) = keys(number);
+            before.put(key, content, made(1000));
+        }
+        assert!(before.get(&keys(0).0).is_some());
+        let after = CodingTable::within(2 * (1000 + PLACE));
+        after.take_over(&before);
+        assert_eq!(after.size(), (2, 2 * (1000 + PLACE)));
+        for (number, expected) in [(0, true), (1, false), (2, false), (3, true)] {
+            let (key, content) = keys(number);
+            assert!(after.get(&key).is_none());
+            assert_eq!(after.adopt(key, content).is_some(), expected, "{number}");
+        }
+        assert_eq!(before.size().0, 4);
     }
 
     #[test]

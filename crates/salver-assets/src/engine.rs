@@ -80,6 +80,21 @@ impl Engine {
         Engine::in_pool(pool, config)
     }
 
+    /// An engine with other settings in place of one that goes: it begins with nothing in its cache but the codings that
+    /// were made, which belong to a content, wherever it is.
+    ///
+    /// # Errors
+    /// Which setting cannot be used, and why.
+    pub fn in_place_of(&self, config: Config) -> Result<Self, ConfigError> {
+        let engine = Engine::new(config)?;
+        engine
+            .shared
+            .pool
+            .codings
+            .take_over(&self.shared.pool.codings);
+        Ok(engine)
+    }
+
     /// The same engine for asking about files and not on behalf of a browser: unknown paths are 404
     /// also where a mount has a [fallback](crate::Mount::with_fallback).
     pub fn exact(&self) -> Self {
@@ -270,13 +285,13 @@ impl Engine {
         };
         let mut decision = match &entry.resource {
             Resource::File(representations) => {
-                self.ask_for_coding(request, entry, representations);
-                answer(request, representations, open, now.date)
+                let selected = self.select(request, entry, representations);
+                answer(request, representations, selected, open, now.date)
             }
             Resource::Negotiated(original) => match self.choice(request, original, progress.key) {
                 Choice::Original => {
-                    self.ask_for_coding(request, entry, original);
-                    answer(request, original, open, now.date)
+                    let selected = self.select(request, entry, original);
+                    answer(request, original, selected, open, now.date)
                 }
                 Choice::Alternative(alternative) => {
                     let chosen = (entry, alternative);
@@ -289,8 +304,8 @@ impl Engine {
                 is_absent,
                 page: Some(page),
             } if !*is_absent || progress.key == AskedKey::Fallback || !self.falls_back(path) => {
-                self.ask_for_coding(request, entry, page);
-                answer_error(request, *status, page, open)
+                let selected = self.select(request, entry, page);
+                answer_error(request, *status, page, selected, open)
             }
             _ => return self.answer_without_file(request, path, entry, now, progress),
         };
@@ -324,17 +339,22 @@ impl Engine {
         self.load(request, path, wanted, now, progress)
     }
 
-    /// Asks for the coding that a request would rather have than what there is: a later answer may have it.
+    /// The representation that a request gets; `None` if it accepts none. The coding that it would rather have, if that
+    /// can be made, is asked for: a later answer may have it.
     #[inline]
-    fn ask_for_coding(
+    fn select<'a>(
         &self,
         request: &Request<'_>,
-        entry: &Arc<CacheEntry>,
-        representations: &Representations,
-    ) {
+        entry: &CacheEntry,
+        representations: &'a Representations,
+    ) -> Option<&'a Arc<Representation>> {
+        let choice = coding_choice(request);
+        let selected = representations.select(&choice);
+        let selected = selected.map(|(_, representation)| representation);
         if representations.makeable.is_some() && request.method == Method::Get {
-            made_codings::ask(&self.shared, entry, representations, coding_choice(request));
+            made_codings::ask(&self.shared, entry, representations, &choice, selected);
         }
+        selected
     }
 
     /// Begins a load, or joins one that is under way.

@@ -21,11 +21,18 @@ pub(crate) fn coding_choice(request: &Request<'_>) -> CodingChoice {
     let fields = &request.fields;
     let is_for_part = fields.range.is_some()
         && request.method == Method::Get
-        && !fields.if_range.as_deref().is_some_and(is_tag_of_coding);
+        && !fields.if_range.as_deref().is_some_and(is_tag_of_coding)
+        && !fields.if_match.as_deref().is_some_and(has_tag_of_coding);
     CodingChoice {
         accept: accept_encoding(request),
         is_for_part,
     }
+}
+
+/// True if a value of If-Match has a tag that may be that of a coding.
+fn has_tag_of_coding(if_match: &[u8]) -> bool {
+    let mut tags = if_match.split(|&byte| byte == b',');
+    tags.any(|tag| is_tag_of_coding(tag.trim_ascii()))
 }
 
 /// True if a value of If-Range may be the entity tag of a coding: who has the beginning of one wants the rest of it.

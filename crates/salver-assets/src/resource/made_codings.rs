@@ -11,7 +11,7 @@ use crate::resource::coding_place::CodingPlace;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::CacheEntry;
 use crate::resource::makeable::Makeable;
-use crate::resource::representation::Head;
+use crate::resource::representation::{Head, Representation};
 use crate::resource::representations::Representations;
 use crate::source::digest::Digest;
 
@@ -84,15 +84,17 @@ pub(super) fn has_more(shared: &EngineState, representations: &Representations) 
     })
 }
 
-/// Asks for the coding that a request would rather have than what it gets, if nobody has since the last look.
+/// Asks for the coding that a request would rather have than `selected`, which it gets, if nobody has since the last
+/// look.
 pub(crate) fn ask(
     shared: &Arc<EngineState>,
     entry: &CacheEntry,
     representations: &Representations,
-    choice: CodingChoice,
+    choice: &CodingChoice,
+    selected: Option<&Arc<Representation>>,
 ) {
     let Some((coding, makeable)) = representations
-        .makeable_for(&choice)
+        .makeable_for(choice, selected)
         .zip(representations.makeable.as_ref())
     else {
         return;

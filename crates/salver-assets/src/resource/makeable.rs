@@ -1,5 +1,7 @@
 //! The codings of a file that may still be made, and which of them a client would rather have than what there is.
 
+use std::cmp::Ordering;
+
 use salver_semantics::{AcceptEncoding, ContentCoding};
 
 use crate::codings::coder::MADE;
@@ -18,28 +20,42 @@ pub(crate) struct Makeable {
 
 impl Makeable {
     /// The coding that `accept` would rather have than the representation in the coding `selected`, if that can be made.
-    /// `offered` are those that are there.
+    /// `offered` are those that are there. In the steady state nothing is looked at but what can be made.
     pub(crate) fn wanted(
         &self,
         accept: &AcceptEncoding,
         selected: Option<ContentCoding>,
         offered: &[(ContentCoding, u64)],
     ) -> Option<ContentCoding> {
-        let there = offered.iter().map(|(coding, _)| *coding);
-        let mut all = there.chain(self.codings.iter().copied());
-        // As a rule the first of them is the shortest.
-        let rank = |coding: ContentCoding| {
-            let place = MADE.iter().position(|made| *made == coding);
-            u64::try_from(place.unwrap_or(MADE.len())).unwrap_or(u64::MAX)
-        };
-        let best = accept.select(all.clone().map(|coding| (coding, rank(coding))))?;
-        let best = all.nth(best)?;
-        (Some(best) != selected && self.codings.contains(&best)).then_some(best)
+        let is_better = |one, other| is_better(accept, one, other);
+        let better = self.codings.iter().copied().filter(|&coding| {
+            accept.accepts(coding) && selected.is_none_or(|selected| is_better(coding, selected))
+        });
+        let best = better.reduce(|one, other| match is_better(other, one) {
+            true => other,
+            false => one,
+        })?;
+        let mut there = offered.iter();
+        there
+            .all(|&(coding, _)| !is_better(coding, best))
+            .then_some(best)
     }
 
     /// The bytes that it takes.
     pub(crate) fn weight(&self) -> usize {
         std::mem::size_of::<Self>() + self.codings.len()
+    }
+}
+
+/// True if a client would rather have the one coding than the other. Of two that it wants alike the one that is made
+/// first is shorter, as a rule.
+fn is_better(accept: &AcceptEncoding, one: ContentCoding, other: ContentCoding) -> bool {
+    let rank = |coding| MADE.iter().position(|made| *made == coding);
+    let rank = |coding| rank(coding).unwrap_or(MADE.len());
+    match accept.compare(one, other) {
+        Ordering::Less => false,
+        Ordering::Equal => rank(one) < rank(other),
+        Ordering::Greater => true,
     }
 }
 
@@ -81,6 +97,10 @@ mod tests {
         check("gzip", &[Identity, Brotli], &[Zstd, Gzip], Some(Gzip));
         check("br, gzip", &[Identity, Gzip], &[Brotli, Zstd], Some(Brotli));
         check("zstd, gzip", &[Identity, Gzip], &[Brotli], None);
+        // What is there is longer than what could be made, as a rule.
+        check("zstd, gzip", &[Identity, Gzip], &[Brotli, Zstd], Some(Zstd));
+        check("br, gzip", &[Identity, Brotli, Gzip], &[Zstd], None);
+        check("*", &[Identity, Brotli, Gzip], &[Zstd], None);
         // Brotli is not worth it.
         check("br, gzip", &[Identity], &[Gzip], Some(Gzip));
     }

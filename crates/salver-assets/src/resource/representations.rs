@@ -114,13 +114,13 @@ impl Representations {
         Some((number, self.list.get(number)?))
     }
 
-    /// The coding that a request would rather have than what it gets, if that can be made.
-    pub(crate) fn makeable_for(&self, choice: &CodingChoice) -> Option<ContentCoding> {
+    /// The coding that a request would rather have than `selected`, which it gets, if that can be made.
+    pub(crate) fn makeable_for(
+        &self,
+        choice: &CodingChoice,
+        selected: Option<&Arc<Representation>>,
+    ) -> Option<ContentCoding> {
         let makeable = self.makeable.as_ref().filter(|_| !choice.is_for_part)?;
-        let selected = self.select(choice).map(|(_, selected)| selected);
-        if selected.is_some_and(|selected| selected.is_made) {
-            return None;
-        }
         let coding = selected.map(|selected| selected.coding);
         makeable.wanted(&choice.accept, coding, &self.choices)
     }

@@ -87,16 +87,25 @@ impl Settings {
         first.map_or(0, |site| site.engine.cache_size)
     }
 
-    /// The sites that are served. All of them share one cache.
+    /// The sites that are served. All of them share one cache. It begins with the codings that were made of those
+    /// `before`.
     ///
     /// # Errors
     /// What of a site cannot work.
-    pub fn sites(&self) -> Result<Sites, Failure> {
+    pub fn sites(&self, before: Option<&Sites>) -> Result<Sites, Failure> {
+        let compresses = self.sites.iter().any(|site| site.engine.compress);
+        let before = before.filter(|_| compresses).map(Sites::first);
         let mut sites: Vec<salver_server::Site> = Vec::with_capacity(self.sites.len());
         let label = |site: &SiteSettings| self.server.site_names.number(site.name());
         for site in &self.sites {
             let engine = match sites.first() {
-                None => Engine::new(with_kept_codings(site, self.kept_codings.as_ref())),
+                None => {
+                    let config = with_kept_codings(site, self.kept_codings.as_ref());
+                    match before {
+                        Some(before) => before.in_place_of(config),
+                        None => Engine::new(config),
+                    }
+                }
                 Some(first) => first.engine.beside(site.engine.clone()),
             };
             let engine = engine.map_err(|error| site.failure(&error.to_string()))?;

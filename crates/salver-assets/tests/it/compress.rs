@@ -1,6 +1,7 @@
 //! Codings that are made: identity first, the coding later, under a tag of its own, and never other bytes than the
 //! file's.
 
+mod jobs;
 mod kept;
 
 use std::io::Read;
@@ -213,6 +214,15 @@ fn head_conditions_and_ranges_in_both_states() {
         (206, "br", tag)
     );
     assert!(rest.body == made.body[10..]);
+    // RFC 9110 section 13.1.1: If-Match is for that, too.
+    let rest_if = |tags: &str| ask(&[("Range", "bytes=10-"), ("If-Match", tags)]);
+    assert_eq!(rest_if(tag), rest);
+    assert_eq!(rest_if(&format!("\"x\", {tag}")), rest);
+    assert_eq!(
+        (rest_if(&plain).status, coding(&rest_if(&plain))),
+        (206, "")
+    );
+    assert_eq!(rest_if("\"x-br\"").status, 412);
     let whole = ask(&[("Range", "bytes=10-"), ("If-Range", "\"x-br\"")]);
     assert_eq!((whole.status, coding(&whole)), (200, "br"));
 }
@@ -282,6 +292,21 @@ fn what_is_not_coded() {
 }
 
 #[test]
+fn who_wants_more_than_the_first_to_ask_gets_more() {
+    let content = text(7, 20_000);
+    let files: [(&str, &[u8]); 1] = [("a.js", &content)];
+    let site = Site::new(config(Mount::tree("/", memory(&files))));
+    until(&site, "/a.js", "gzip", &content, "gzip");
+    // It gets what there is, and then what it would rather have.
+    assert_eq!(coding(&get(&site, "/a.js", BROWSER)), "gzip");
+    until(&site, "/a.js", BROWSER, &content, "br");
+    assert_eq!(site.engine.statistics().codings_made, 2);
+    idle(&site);
+    get(&site, "/a.js", BROWSER);
+    assert_eq!(site.engine.statistics().codings_waiting, 0);
+}
+
+#[test]
 fn a_sibling_goes_before_a_coding_that_is_made() {
     let content = text(5, 20_000);
     let tree = Tree::new();
@@ -303,29 +328,6 @@ fn a_sibling_goes_before_a_coding_that_is_made() {
     // One that does not fit is as good as none.
     let made = until(&site, "/b.js", "gzip", &content, "gzip");
     assert!(made.body.len() <= sibling.len());
-}
-
-#[test]
-fn one_job_for_a_content_however_many_have_it() {
-    let content = text(6, 30_000);
-    let paths: Vec<String> = (0..30).map(|number| format!("{number}.js")).collect();
-    let files: Vec<(&str, &[u8])> = paths.iter().map(|path| (&**path, &*content)).collect();
-    let one = Site::new(config(Mount::tree("/", memory(&files))));
-    let other = one.beside(config(Mount::tree("/", memory(&files))));
-    for site in [&one, &other] {
-        for path in &paths {
-            assert_eq!(coding(&get(site, &format!("/{path}"), "br")), "");
-        }
-    }
-    idle(&one);
-    for site in [&one, &other] {
-        // One job knows some places; the others find it out when they look.
-        site.advance(Duration::from_secs(1));
-        for path in &paths {
-            until(site, &format!("/{path}"), "br", &content, "br");
-        }
-    }
-    assert_eq!(one.engine.statistics().codings_made, 1);
 }
 
 #[test]
@@ -357,46 +359,6 @@ fn every_byte_is_of_the_file_while_it_changes() {
         site.advance(Duration::from_secs(1));
     }
     until(&site, "/a.js", "gzip", &versions[number], "gzip");
-}
-
-#[test]
-fn a_budget_that_is_too_small_for_all_holds() {
-    // Hexadecimal digits at random get half as long, whatever is done.
-    let digits = |seed: u64| {
-        let digit = |byte: u8| char::from_digit(u32::from(byte % 16), 16).unwrap();
-        let digits = noise(seed).take(40_000).map(digit);
-        digits.collect::<String>().into_bytes()
-    };
-    let contents: Vec<Vec<u8>> = (1..=140).map(digits).collect();
-    let names: Vec<String> = (1..=140).map(|number| format!("{number}.txt")).collect();
-    let files = names.iter().zip(&contents);
-    let files: Vec<(&str, &[u8])> = files.map(|(name, content)| (&**name, &**content)).collect();
-    let most = 20 << 20;
-    let site = Site::new(Config {
-        cache_size: most,
-        ..config(Mount::tree("/", memory(&files)))
-    });
-    let most = u64::try_from(most).unwrap();
-    // The first of them have left when they are asked for again.
-    for asked in [&files[..], &files[..20]] {
-        for (name, content) in asked {
-            let answer = get(&site, &format!("/{name}"), "zstd");
-            assert!(decoded(&answer) == *content, "{name}");
-        }
-        idle(&site);
-        let statistics = site.engine.statistics();
-        assert!(statistics.coding_bytes <= most / 8, "{statistics:?}");
-        assert!(statistics.coding_bytes > most / 10, "{statistics:?}");
-        assert!(statistics.bytes + statistics.coding_bytes <= most);
-    }
-    // What has no room to be coded in is not.
-    let long = text(1, 2_000_000);
-    let site = Site::new(Config {
-        cache_size: 20 << 20,
-        ..config(Mount::tree("/", memory(&[("long.txt", &long)])))
-    });
-    let answer = get(&site, "/long.txt", BROWSER);
-    assert_eq!((coding(&answer), answer.field("Vary")), ("", ""));
 }
 
 #[test]
@@ -440,31 +402,4 @@ fn pages_of_errors_and_fallbacks_are_coded_too() {
     let mount = Mount::tree("/", memory(&files)).with_fallback("app.html");
     let site = Site::new(config(mount));
     until(&site, "/some/route", "br", &app, "br");
-}
-
-#[test]
-fn an_engine_that_goes_leaves_no_work_behind() {
-    let files: Vec<(String, Vec<u8>)> = (0..20)
-        .map(|number| (format!("{number}.js"), text(number, 400_000)))
-        .collect();
-    let source: Vec<(&str, &[u8])> = files
-        .iter()
-        .map(|(name, file)| (&**name, &**file))
-        .collect();
-    let source = memory(&source);
-    let site = Site::new(config(Mount::tree("/", source.clone())));
-    for (name, _) in &files {
-        site.ask(&request(
-            Method::Get,
-            &format!("/{name}"),
-            &[("Accept-Encoding", "br")],
-        ));
-    }
-    drop(site);
-    // Whoever is at work has a part of it.
-    let end = Instant::now() + LONG;
-    while Arc::strong_count(&source) > 1 {
-        assert!(Instant::now() < end, "somebody still has the files");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

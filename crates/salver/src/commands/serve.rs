@@ -146,7 +146,7 @@ fn start_up(
         .as_ref()
         .map(|_| Metrics::new(Arc::clone(names)));
     settings.server.metrics.clone_from(&metrics);
-    let sites = settings.sites()?;
+    let sites = settings.sites(None)?;
     let mut server = Server::bind_with(sites.clone(), settings.server.clone(), sockets)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let current = Arc::<Current>::default();

@@ -67,15 +67,22 @@ impl KeptCodings {
         }
     }
 
-    /// Gives the directory to the user that the process becomes.
+    /// Gives the directory to the user that the process becomes, unless others have files in it.
     #[cfg(target_os = "linux")]
     pub(crate) fn give_to(&self, (user, group): (u32, u32)) {
-        let path = &self.path;
-        if let Err(error) = std::os::unix::fs::chown(path, Some(user), Some(group)) {
-            tracing::warn!(
-                "{} {path:?}: it cannot be given to the user: {error}",
-                self.name
-            );
+        let (path, name) = (&self.path, &self.name);
+        let given = match CodingDirectory::has_nothing_else(path) {
+            Ok(true) => std::os::unix::fs::chown(path, Some(user), Some(group)),
+            Ok(false) => {
+                tracing::warn!(
+                    "{name} {path:?}: it has other files, so it is not given to the user: name one for codings alone"
+                );
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = given {
+            tracing::warn!("{name} {path:?}: it cannot be given to the user: {error}");
         }
     }
 }

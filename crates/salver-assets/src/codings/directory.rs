@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs::{self, DirEntry, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,6 +28,9 @@ const LEFT_BEHIND: Duration = Duration::from_secs(600);
 /// The part of the bound to which old files are removed, in percent, so that it is not done for each file.
 const DOWN_TO: u64 = 90;
 
+/// The part of the bound after which all files are counted again: other processes write, too.
+const COUNTED_EACH: u64 = 16;
+
 /// A directory that keeps made codings across restarts.
 ///
 /// Nothing in it can be asked for; it must not lie in a directory that is served.
@@ -35,12 +39,22 @@ pub struct CodingDirectory {
     path: PathBuf,
     /// The bytes that its files may take.
     most: u64,
-    /// The bytes that they take, about; `None` before the first look.
-    bytes: Lock<Option<u64>>,
+    /// What they take, about; `None` before the first look.
+    taken: Lock<Option<Taken>>,
     /// True while it was said that nothing can be kept.
     has_failed: AtomicBool,
+    /// What the names of unfinished files have that no other process has: not its number, which is 1 in each container.
+    mark: u64,
     /// The number of the next file that is written.
     next: AtomicU64,
+}
+
+/// The bytes that the files of the directory take.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    bytes: u64,
+    /// Those of them that were written since they were counted.
+    since: u64,
 }
 
 /// A file of the directory: when it was last used, its length and its path.
@@ -64,6 +78,23 @@ impl CodingDirectory {
         Ok(())
     }
 
+    /// True if there is nothing but kept codings at `path`.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn has_nothing_else(path: &Path) -> io::Result<bool> {
+        for entry in fs::read_dir(path)? {
+            let name = entry?.file_name();
+            if !name
+                .to_str()
+                .is_some_and(|name| is_name(name) || name.starts_with(UNFINISHED))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The directory at `path`, whose files may take `most` bytes. It is made if it is not there, for its owner alone.
     /// It must not lie in a directory that is served: see [`check`](Self::check).
     ///
@@ -78,8 +109,9 @@ impl CodingDirectory {
         Ok(CodingDirectory {
             path,
             most,
-            bytes: Lock::default(),
+            taken: Lock::default(),
             has_failed: AtomicBool::new(false),
+            mark: RandomState::new().hash_one(std::process::id()),
             next: AtomicU64::new(0),
         })
     }
@@ -93,11 +125,18 @@ impl CodingDirectory {
     /// worth it. What is damaged is removed.
     pub(crate) fn read(&self, key: &ContentKey, length: u64) -> Option<Option<Vec<u8>>> {
         let path = self.path.join(name_of(key));
+        // No link is followed, and nothing is opened that could wait for somebody to write into it.
+        if !fs::symlink_metadata(&path).ok()?.is_file() {
+            self.remove(key, "it is no file");
+            return None;
+        }
         let mut file = File::open(&path).ok()?;
         // No coding is kept that is longer than its original.
         let most = length.saturating_add(entry_file::OVERHEAD as u64);
         let mut bytes = Vec::new();
-        let read = (&mut file).take(most + 1).read_to_end(&mut bytes);
+        let read = (&mut file)
+            .take(most.saturating_add(1))
+            .read_to_end(&mut bytes);
         let kept = read.ok().and_then(|_| entry_file::read(bytes, length));
         match kept {
             // It was used: what was not used for the longest leaves first.
@@ -134,25 +173,12 @@ impl CodingDirectory {
 
     fn try_to_keep(&self, key: &ContentKey, length: u64, coding: Option<&[u8]>) -> io::Result<()> {
         let bytes = entry_file::write(length, coding);
-        let mut taken = self.bytes.hold();
-        let before = match *taken {
-            Some(bytes) => bytes,
-            None => self.tidy(self.most)?,
-        };
         let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if more > self.most {
             return Ok(());
         }
-        let now = before.saturating_add(more);
-        *taken = Some(match now > self.most {
-            // Others may have written or removed some: it is counted again.
-            true => self.tidy((self.most / 100 * DOWN_TO).saturating_sub(more))? + more,
-            false => now,
-        });
-        drop(taken);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        let unfinished = self.path.join(format!("{UNFINISHED}{process}-{number}"));
+        self.make_room(more)?;
+        let unfinished = self.unfinished();
         let written = write_synced(&unfinished, &bytes)
             .and_then(|()| fs::rename(&unfinished, self.path.join(name_of(key))));
         if written.is_err() {
@@ -160,6 +186,39 @@ impl CodingDirectory {
         }
         written?;
         sync_directory(&self.path)
+    }
+
+    /// The path of a file that is written next.
+    fn unfinished(&self) -> PathBuf {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mark = self.mark;
+        self.path.join(format!("{UNFINISHED}{mark:016x}-{number}"))
+    }
+
+    /// Takes so many bytes of what there may be, and removes old files where that is too much.
+    fn make_room(&self, more: u64) -> io::Result<()> {
+        let mut taken = self.taken.hold();
+        let known =
+            taken.filter(|known| known.since.saturating_add(more) <= self.most / COUNTED_EACH);
+        let mut now = match known {
+            Some(known) => known,
+            // Others may have written or removed some.
+            None => Taken {
+                bytes: self.tidy(self.most)?,
+                since: 0,
+            },
+        };
+        if now.bytes.saturating_add(more) > self.most {
+            now = Taken {
+                bytes: self.tidy((self.most / 100 * DOWN_TO).saturating_sub(more))?,
+                since: 0,
+            };
+        }
+        *taken = Some(Taken {
+            bytes: now.bytes.saturating_add(more),
+            since: now.since.saturating_add(more),
+        });
+        Ok(())
     }
 
     /// Removes what was left behind, and of the others those that were not used for the longest, until they take no
@@ -182,8 +241,10 @@ impl CodingDirectory {
                 if bytes <= most {
                     break;
                 }
-                let _ = fs::remove_file(&path);
-                if gone.insert(path) {
+                let removed = fs::remove_file(&path);
+                let is_gone =
+                    removed.map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |()| true);
+                if is_gone && gone.insert(path) {
                     bytes = bytes.saturating_sub(length);
                 }
             }

@@ -166,3 +166,54 @@ fn what_is_served_keeps_nothing() {
     assert!(check("beside").is_ok());
     assert!(check("root2").is_ok());
 }
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kept");
+    let directory = opened(&path, 1 << 20);
+    directory.keep(&key(1), 9, Some(b"coded"));
+    let file = path.join(name_of(&key(1)));
+    // A link, even to one that is right, which is not touched.
+    let outside = folder.path().join("outside");
+    fs::rename(&file, &outside).unwrap();
+    age(&outside, 1000);
+    let before = fs::metadata(&outside).unwrap().modified().unwrap();
+    std::os::unix::fs::symlink(&outside, &file).unwrap();
+    assert_eq!(directory.read(&key(1), 9), None);
+    assert!(fs::symlink_metadata(&file).is_err());
+    let after = fs::metadata(&outside).unwrap().modified().unwrap();
+    assert_eq!(before, after);
+    // A pipe, into which nobody writes.
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
+    assert_eq!(directory.read(&key(1), 9), None);
+    directory.keep(&key(1), 9, Some(b"coded"));
+    assert_eq!(directory.read(&key(1), 9), Some(Some(b"coded".to_vec())));
+}
+
+#[test]
+fn no_two_processes_write_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = [opened(folder.path(), 1), opened(folder.path(), 1)];
+    assert_ne!(one.unfinished(), other.unfinished());
+    assert_ne!(one.unfinished(), one.unfinished());
+}
+
+#[test]
+fn the_bound_holds_for_all_who_share_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let length = u64::try_from(entry_file::OVERHEAD).unwrap() + 60;
+    let most = 64 * length;
+    let sharing: Vec<_> = (0..4).map(|_| opened(folder.path(), most)).collect();
+    // Each has looked while there was next to nothing.
+    for (directory, number) in sharing.iter().zip(200..) {
+        directory.keep(&key(number), 100, Some(&[number; 60]));
+    }
+    for number in 0..160 {
+        let directory = &sharing[usize::from(number) % sharing.len()];
+        directory.keep(&key(number), 100, Some(&[number; 60]));
+        let bytes = u64::try_from(names(folder.path()).len()).unwrap() * length;
+        assert!(bytes <= most + most / 4, "{number}: {bytes}");
+    }
+}

@@ -13,11 +13,13 @@
 //! ```
 //!
 //! A worker runs at the priority of loads, an encoder only when no other thread wants the core. So what an encoder
-//! holds nobody may wait for: it has its input, its output, and no lock that others take.
+//! holds nobody may wait for: it has its input, its output, and no lock that others take. Where it gets no core for
+//! seconds, its worker encodes.
 
 #[cfg_attr(not(feature = "compress"), path = "codings/coder_absent.rs")]
 pub(crate) mod coder;
 pub(crate) mod directory;
+mod encoder;
 mod entry_file;
 pub(crate) mod job;
 pub(crate) mod key;

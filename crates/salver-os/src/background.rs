@@ -52,9 +52,73 @@ pub fn thread_time() -> Duration {
     }
 }
 
+/// The clock of a thread, which others may read: the time that it has spent on a core.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadClock {
+    /// The number of the clock: that of its thread, as clock_getcpuclockid(3) has it.
+    #[cfg(target_os = "linux")]
+    number: libc::clockid_t,
+}
+
+impl ThreadClock {
+    /// The clock of the calling thread.
+    pub fn of_this_thread() -> Self {
+        /// The bits that say "of one thread" and "of the scheduler".
+        #[cfg(target_os = "linux")]
+        const KIND: libc::clockid_t = 4 | 2;
+        ThreadClock {
+            #[cfg(target_os = "linux")]
+            number: !rustix::thread::gettid().as_raw_nonzero().get() << 3 | KIND,
+        }
+    }
+
+    /// The time that the thread has spent on a core; `None` if it has ended, or the system does not tell.
+    pub fn time(&self) -> Option<Duration> {
+        #[cfg(target_os = "linux")]
+        {
+            let mut time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            // SAFETY: the pointer is valid for the call, which keeps nothing of it.
+            let told = unsafe { libc::clock_gettime(self.number, &raw mut time) };
+            let seconds = u64::try_from(time.tv_sec).ok()?;
+            (told == 0).then_some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))
+        }
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_of_another_thread_is_its_own() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            while thread_time() < Duration::from_millis(20) {
+                std::hint::black_box(0);
+            }
+            tell.send((ThreadClock::of_this_thread(), thread_time()))
+                .unwrap();
+            let _ = ended.recv();
+        });
+        let (clock, at_least) = told.recv().unwrap();
+        let time = clock.time().unwrap();
+        assert!(
+            time >= at_least && time < at_least + Duration::from_secs(60),
+            "{time:?}"
+        );
+        drop(end);
+        thread.join().unwrap();
+        // It may take the system a moment to forget the thread.
+        while clock.time().is_some() {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn threads_give_way() {

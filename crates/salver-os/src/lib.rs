@@ -31,7 +31,7 @@ mod unix_socket;
 mod windows;
 mod writers;
 
-pub use background::{run_behind_others, run_when_idle, thread_time};
+pub use background::{ThreadClock, run_behind_others, run_when_idle, thread_time};
 #[cfg(unix)]
 pub use beneath::Directory;
 #[cfg(target_os = "linux")]

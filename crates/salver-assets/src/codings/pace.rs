@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The longest rest at a time. What is left of it is rested after the next piece of work.
+/// The longest rest at a time: then it is looked whether the work is still wanted.
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// The work of one thread, and the rest that it owes for that.
@@ -25,45 +25,74 @@ impl Pace {
         }
     }
 
-    /// The rest that is due now that the thread has spent `worked` on a core.
-    pub(crate) fn rest(&mut self, worked: Duration) -> Duration {
+    /// Rests for what the thread has worked until now, by `worked`, a piece at a time, as long as it `goes_on`; false if
+    /// it does not. What resting costs is rested for the next time: else that would never end.
+    pub(crate) fn keep(
+        &mut self,
+        worked: Duration,
+        goes_on: &dyn Fn() -> bool,
+        rest: &dyn Fn(Duration),
+    ) -> bool {
         let more = worked.saturating_sub(self.worked);
         self.worked = worked;
         self.owed += more * (100 - self.percent) / self.percent;
-        let rest = self.owed.min(LONGEST);
-        self.owed -= rest;
-        rest
+        while goes_on() {
+            if self.owed.is_zero() {
+                return true;
+            }
+            let piece = self.owed.min(LONGEST);
+            rest(piece);
+            self.owed -= piece;
+        }
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    /// The milliseconds that a thread rests which works for so many each.
+    fn rests(percent: u32, pieces: &[u64]) -> Vec<u64> {
+        let mut worked = Duration::from_millis(5);
+        let mut pace = Pace::new(percent, worked);
+        let rested = |piece: &u64| {
+            worked += Duration::from_millis(*piece);
+            let rested = Cell::new(Duration::ZERO);
+            let rest = |rest: Duration| {
+                assert!(!rest.is_zero() && rest <= LONGEST);
+                rested.set(rested.get() + rest);
+            };
+            assert!(pace.keep(worked, &|| true, &rest));
+            u64::try_from(rested.get().as_millis()).unwrap()
+        };
+        pieces.iter().map(rested).collect()
+    }
 
     #[test]
     fn work_and_rest_have_their_shares() {
-        let check = |percent: u32, pieces: &[u64], expected: u64| {
-            let mut pace = Pace::new(percent, Duration::from_millis(5));
-            let mut worked = Duration::from_millis(5);
-            let mut rested = Duration::ZERO;
-            for piece in pieces {
-                worked += Duration::from_millis(*piece);
-                let rest = pace.rest(worked);
-                assert!(rest <= LONGEST);
-                rested += rest;
-            }
-            assert_eq!(
-                rested,
-                Duration::from_millis(expected),
-                "{percent} {pieces:?}"
-            );
+        assert_eq!(rests(50, &[10, 20, 30]), [10, 20, 30]);
+        assert_eq!(rests(100, &[10, 20, 30]), [0, 0, 0]);
+        assert_eq!(rests(25, &[10]), [30]);
+        assert_eq!(rests(0, &[1, 0]), [99, 0]);
+        // In pieces.
+        assert_eq!(rests(50, &[400, 0]), [400, 0]);
+    }
+
+    #[test]
+    fn what_does_not_go_on_rests_later() {
+        let mut pace = Pace::new(50, Duration::ZERO);
+        let (left, rested) = (Cell::new(2), Cell::new(Duration::ZERO));
+        let goes_on = || {
+            left.set(left.get() - 1);
+            left.get() > 0
         };
-        check(50, &[10, 20, 30], 60);
-        check(100, &[10, 20, 30], 0);
-        check(25, &[10], 30);
-        check(0, &[1, 0], 99);
-        // What is too long at once is owed.
-        check(50, &[400], 250);
-        check(50, &[400, 0], 400);
+        let rest = |rest| rested.set(rested.get() + rest);
+        assert!(!pace.keep(Duration::from_millis(600), &goes_on, &rest));
+        assert_eq!(rested.get(), LONGEST);
+        assert!(pace.keep(Duration::from_millis(600), &|| true, &rest));
+        assert_eq!(rested.get(), Duration::from_millis(600));
     }
 }

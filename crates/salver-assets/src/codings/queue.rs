@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::cache::content_memory::ContentMemory;
 use crate::codings::coder;
 use crate::codings::directory::CodingDirectory;
+use crate::codings::encoder::Encoder;
 use crate::codings::job::{Place, Places};
 use crate::codings::key::{CodingKey, ContentKey};
 use crate::codings::table::CodingTable;
@@ -52,6 +53,8 @@ pub(super) struct SharedCodings {
     /// True once nobody wants anything any more.
     is_closed: AtomicBool,
     queue: Lock<Queue>,
+    /// The encoders that workers have left behind with an order that was taken back.
+    encoders: Lock<Vec<Encoder>>,
 }
 
 #[derive(Default)]
@@ -117,6 +120,21 @@ impl SharedCodings {
             contents,
             is_closed: AtomicBool::new(false),
             queue: Lock::default(),
+            encoders: Lock::default(),
+        }
+    }
+
+    /// An encoder that a worker has left behind, if there is one.
+    pub(super) fn take_encoder(&self) -> Option<Encoder> {
+        self.encoders.hold().pop()
+    }
+
+    /// Leaves an encoder to the next worker, so that there are never more of them that hold memory and get no core than
+    /// there are workers.
+    pub(super) fn leave_encoder(&self, encoder: Encoder) {
+        let mut encoders = self.encoders.hold();
+        if encoders.len() < self.settings.workers {
+            encoders.push(encoder);
         }
     }
 

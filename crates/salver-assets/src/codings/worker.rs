@@ -2,28 +2,22 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use salver_semantics::ContentCoding;
 
 use crate::codings::coder::{self, Encoded};
+use crate::codings::encoder::Encoder;
 use crate::codings::job::Places;
 use crate::codings::key::{CodingKey, ContentKey};
-use crate::codings::pace::Pace;
 use crate::codings::queue::SharedCodings;
 use crate::codings::table::{MadeCoding, Verdict};
 use crate::source::digest;
 
-/// The time after which it is looked again whether a coding that is at work is still wanted.
-const LOOK_AFTER: Duration = Duration::from_millis(250);
-
 /// Makes codings until none waits.
 pub(super) fn work(shared: &Arc<SharedCodings>) {
     salver_os::run_behind_others();
-    let mut encoder = None;
+    let mut encoder = shared.take_encoder();
     while let Some((key, places)) = shared.next() {
         // One that panics fails alone; it is asked for again.
         let worked = catch_unwind(AssertUnwindSafe(|| {
@@ -34,6 +28,9 @@ pub(super) fn work(shared: &Arc<SharedCodings>) {
             shared.abandon(&key);
         }
         shared.give_back(&key);
+    }
+    if let Some(encoder) = encoder.filter(Encoder::is_behind) {
+        shared.leave_encoder(encoder);
     }
 }
 
@@ -112,14 +109,14 @@ impl Work<'_> {
         if encoder.is_none() {
             *encoder = Encoder::start(self.shared.settings.percent_each());
         }
-        let Some(using) = encoder.as_ref() else {
+        let Some(using) = encoder.as_mut() else {
             return false;
         };
         let is_wanted = || {
             !self.shared.is_closed()
                 && (places.any_is_unchanged() || self.shared.is_wanted_since(&self.key))
         };
-        let Ok(encoded) = using.encode(&self.content, self.of.coding, is_wanted) else {
+        let Ok(encoded) = using.encode(&self.content, self.of.coding, &is_wanted) else {
             // It has panicked.
             *encoder = None;
             return false;
@@ -158,90 +155,4 @@ impl Work<'_> {
 
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
-}
-
-/// A thread that encodes when no other wants the core. It takes no lock that anybody else waits for: who has so low a
-/// priority may be kept from giving it back.
-struct Encoder {
-    work: Sender<Order>,
-    done: Receiver<Encoded>,
-}
-
-/// An order to an encoder.
-struct Order {
-    content: Bytes,
-    coding: ContentCoding,
-    is_cancelled: Arc<AtomicBool>,
-}
-
-/// The encoder has gone.
-struct Gone;
-
-impl Encoder {
-    /// Starts an encoder with so many percent of a core; `None` if there can be no more threads.
-    fn start(percent: u32) -> Option<Self> {
-        let (work, orders) = channel::<Order>();
-        let (results, done) = channel();
-        let started = std::thread::Builder::new()
-            .name("salver-encoder".to_owned())
-            .spawn(move || {
-                salver_os::run_when_idle();
-                let mut pace = Pace::new(percent, salver_os::thread_time());
-                for order in orders {
-                    let encoded = order.carry_out(&mut pace);
-                    if results.send(encoded).is_err() {
-                        return;
-                    }
-                }
-            });
-        started.ok().map(|_| Encoder { work, done })
-    }
-
-    /// Has content encoded, as long as that is wanted.
-    fn encode(
-        &self,
-        content: &Bytes,
-        coding: ContentCoding,
-        is_wanted: impl Fn() -> bool,
-    ) -> Result<Encoded, Gone> {
-        let is_cancelled = Arc::new(AtomicBool::new(false));
-        let order = Order {
-            content: content.clone(),
-            coding,
-            is_cancelled: Arc::clone(&is_cancelled),
-        };
-        self.work.send(order).map_err(|_| Gone)?;
-        loop {
-            match self.done.recv_timeout(LOOK_AFTER) {
-                Ok(encoded) => return Ok(encoded),
-                Err(RecvTimeoutError::Disconnected) => return Err(Gone),
-                Err(RecvTimeoutError::Timeout) => {
-                    if !is_wanted() {
-                        is_cancelled.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Order {
-    fn carry_out(&self, pace: &mut Pace) -> Encoded {
-        let pace = std::cell::RefCell::new(pace);
-        let goes_on = || !self.is_cancelled.load(Ordering::Relaxed);
-        let wanted = || {
-            let mut pace = pace.borrow_mut();
-            while goes_on() {
-                let rest = pace.rest(salver_os::thread_time());
-                if rest.is_zero() {
-                    return true;
-                }
-                std::thread::sleep(rest);
-            }
-            false
-        };
-        let encoded = coder::encode(&self.content, self.coding, &wanted);
-        wanted();
-        encoded
-    }
 }

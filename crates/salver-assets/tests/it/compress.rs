@@ -47,7 +47,8 @@ fn noise(seed: u64) -> impl Iterator<Item = u8> {
 fn config(mount: Mount) -> Config {
     Config {
         compress: true,
-        compress_cpu: 100,
+        // Not all of a core: so it rests, as by default.
+        compress_cpu: 80,
         settle_time: Duration::ZERO,
         ..config_of(mount)
     }

@@ -242,6 +242,35 @@ fn killed_while_it_writes_it_leaves_nothing_that_is_believed() {
     assert!(counts["codings_taken"].as_u64().unwrap() > 0, "{counts}");
 }
 
+#[test]
+fn a_reload_makes_nothing_again() {
+    let content = text(4, 300);
+    let folder = site(&[("root/a.js", &content)]);
+    let at = |name: &str| folder.path().join(name);
+    let toml = |more: &str| {
+        format!(
+            "root = {:?}\nport = 0\nstatistics = true\n{more}",
+            at("root")
+        )
+    };
+    fs::write(at("salver.toml"), toml("")).unwrap();
+    let mut command = crate::common::salver();
+    command
+        .args(["serve", "-c"])
+        .arg(at("salver.toml"))
+        .stdout(Stdio::piped());
+    let mut server = Running::spawn(command);
+    let line = server.wait_for_line("://");
+    server.addr = crate::common::addr_in(&line);
+    until(&server, VERSIONS[0], "/a.js", "br", &content, "br");
+    fs::write(at("salver.toml"), toml("dotfiles = true\n")).unwrap();
+    server.signal(Signal::HUP);
+    server.wait_for_line("reloaded: with another dotfiles");
+    until(&server, VERSIONS[0], "/a.js", "br", &content, "br");
+    // Counted since the reload.
+    assert_eq!(counted(server)["codings_made"], 0);
+}
+
 /// Asks on a connection of its own, without a program.
 fn ask_over_http1(server: &Running, path: &str) {
     let (status, ..) = server.get(path, "Accept-Encoding: gzip\r\n");
@@ -306,9 +335,11 @@ fn a_directory_that_is_served_keeps_nothing() {
     let file = root.path().join("a.js");
     let beside = file.join("cache");
     let other = site(&[("b.js", &text(1, 100))]);
-    let mut server = serve(other.path(), &["--cache-dir", beside.to_str().unwrap()]);
-    server.wait_for_line("nothing is kept there");
+    let server = serve(other.path(), &["--cache-dir", beside.to_str().unwrap()]);
     until(&server, VERSIONS[0], "/b.js", "br", &text(1, 100), "br");
+    server.signal(Signal::TERM);
+    let (_, said) = server.wait();
+    assert!(said.contains("nothing is kept there"), "{said}");
 }
 
 #[test]

@@ -145,6 +145,7 @@ fn the_directory_of_codings_is_the_users_and_no_other_directory_is() {
     }
     let mut server = start(&at("others"));
     server.wait_for_line("it has other files");
+    server.wait_for_line("://");
     assert_eq!(fs::metadata(at("others")).unwrap().uid(), 0);
     stop(server);
 }

@@ -104,6 +104,18 @@ class SalverOff(peers.Salver):
     extra = ("--no-compress",)
 
 
+class SalverAhead(peers.Salver):
+    """Of a copy of the site, with the siblings that `salver compress` writes."""
+
+    name = "salver, `salver compress`"
+    extra = ("--no-compress",)
+
+    def command(self, root, port, folder):
+        copy = shutil.copytree(root, folder / "site")
+        subprocess.run([self.path, "compress", copy, "--quiet"], check=True)
+        return super().command(copy, port, folder)
+
+
 class NginxGzip(peers.Nginx):
     name = "nginx gzip"
     settings = ("gzip on; gzip_comp_level 6; gzip_min_length 128; gzip_types text/css text/plain text/javascript "
@@ -169,7 +181,8 @@ def row(name, *cells):
 
 
 def wire(options):
-    servers = [Salver(options.salver), SalverOff(options.salver), NginxGzip(), CaddyEncode()]
+    ours = [kind(options.salver) for kind in (Salver, SalverAhead, SalverOff)]
+    servers = [*ours, NginxGzip(), CaddyEncode()]
     if options.sws:
         servers.append(StaticWebServer(options.sws))
     for site in options.site:

@@ -70,6 +70,8 @@ def vitepress(site):
         # Braces and tags are text in our documents, and code in those of Vue.
         text = page.read_text(encoding="utf-8").replace("{{", "{").replace("<", "&lt;")
         (work / page.name).write_text(text, encoding="utf-8")
+    for picture in (TOP / "docs").glob("*.png"):
+        shutil.copy(picture, work)
     (work / "index.md").write_text("# Salver\n", encoding="utf-8")
     (work / ".vitepress").mkdir()
     (work / ".vitepress" / "config.mjs").write_text(

@@ -82,5 +82,6 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-#[cfg(all(test, feature = "encode"))]
+#[cfg(test)]
+#[cfg(feature = "encode")]
 mod tests;

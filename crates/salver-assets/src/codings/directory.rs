@@ -334,5 +334,6 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 # What a change waits for, in this order; and what is looked at besides before it is merged. In brackets: side by side,
 # what compiles beside what waits. What measures comes last and has the machine for itself.
 STEPS := msrv bench-test format tests-build tests-run
-MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges moving-judges recipes ] worst apart
+MORE_STEPS := lint docs doc-tests [ features public-types semver package-list loom fuzz-smoke / every-mode ui-test clients mirror h2spec settings-judges codings-judges moving-judges recipes ] worst apart
 # Test programs: those whose tests run beside each other, more than there are cores, as many of them wait; those that
 # take much of the machine, which run in pairs; and those that measure, which have it for themselves.
 TOGETHER := it allocations fingerprint_corpus log memory messages serve
@@ -26,7 +26,7 @@ TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
-MORE_TOOLS := wget:wget fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
+MORE_TOOLS := wget:wget zstd:zstd fusermount3:fuse3 mkfs.ext4:e2fsprogs losetup:mount go:golang-go c++:build-essential nginx:nginx caddy:caddy ip:iproute2 $(UI_TOOLS)
 # What packages are made of a program with, and tried with.
 PACKAGE_TOOLS := dpkg-deb:dpkg dpkg-shlibdeps:dpkg-dev readelf:binutils rpmbuild:rpm buildah:buildah podman:podman crun:crun skopeo:skopeo umoci:umoci mmdebstrap:mmdebstrap lintian:lintian systemd-analyze:systemd jq:jq curl:curl python3:python3
 UI_TESTS := crates/salver-bench/ui-tests
@@ -36,7 +36,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -207,6 +207,11 @@ settings-judges: ## The manual page by mandoc, completions by their shells, the 
 	$(call need,mandoc:mandoc zsh:zsh fish:fish jsonschema:python3-jsonschema)
 	$(BUILD)
 	scripts/settings.sh target/debug/salver
+
+codings-judges: ## Made codings by brotli, zstd and gzip, while files change, servers are killed and the disk is full
+	$(call need,brotli:brotli zstd:zstd gzip:gzip curl:curl wget:wget python3:python3)
+	$(BUILD)
+	scripts/codings_judge.py target/debug/salver 20
 
 log-judges: ## Access logs by GoAccess and fail2ban, clients behind proxies by HAProxy and Python's proxy-protocol
 	$(call need,goaccess:goaccess fail2ban-regex:fail2ban haproxy:haproxy)

@@ -3,6 +3,8 @@
 #   scripts/codings.sh PROGRAM DIRECTORY
 set -euo pipefail
 program=$(realpath "$1") root=$(realpath "$2")
+# What has no sibling is sent as it is.
+export SALVER_NO_COMPRESS=true
 . "${BASH_SOURCE[0]%/*}/server.sh"
 start_server "$program" "$root"
 

@@ -146,6 +146,16 @@ pub struct Cache {
     pub most_bytes: u64,
     /// Files that are held open.
     pub open_files: u64,
+    /// Codings that were made.
+    pub codings_made: u64,
+    /// Verdicts on codings that were taken from the directory that keeps them.
+    pub codings_taken: u64,
+    /// Codings that were made and do not save enough.
+    pub codings_useless: u64,
+    /// Codings that wait for being made, or are being made.
+    pub codings_waiting: u64,
+    /// The memory of made codings, in bytes.
+    pub coding_bytes: u64,
 }
 
 /// A loop.

@@ -12,6 +12,7 @@ use salver_semantics::coding::ContentCoding;
 
 use crate::alternative::Alternative;
 use crate::cache_control::CacheControl;
+use crate::codings::directory::CodingDirectory;
 use crate::conventions::{Conventions, TrailingSlash};
 use crate::events::Observer;
 use crate::listing::Listing;
@@ -194,6 +195,17 @@ pub struct Config {
     pub log_each: bool,
     /// True if requests for what is being loaded share that load. Default: yes.
     pub coalesce: bool,
+    /// True if codings are made of files that have no precompressed sibling and get smaller: in the background, once
+    /// for each content and for each coding that a client prefers. An answer never waits for one. Takes the feature
+    /// `compress`, threads that begin when there is work and end after it, and three eighths of
+    /// [`cache_size`](Self::cache_size). Default: no.
+    pub compress: bool,
+    /// The share of a core that making codings may take, in percent; more than 100 is more than one core. Of engines
+    /// [beside](crate::Engine::beside) each other the first decides. Default: 50.
+    pub compress_cpu: u32,
+    /// The directory in which made codings outlive the process. Of engines beside each other the first decides.
+    /// Default: none.
+    pub kept_codings: Option<Arc<CodingDirectory>>,
 }
 
 impl Default for Config {
@@ -218,6 +230,9 @@ impl Default for Config {
             observer: None,
             log_each: false,
             coalesce: true,
+            compress: false,
+            compress_cpu: 50,
+            kept_codings: None,
         }
     }
 }

@@ -45,6 +45,9 @@ impl Engine {
     pub fn statistics(&self) -> Statistics {
         let counters = &self.shared.pool.counters;
         let (entries, bytes) = self.shared.pool.memory.size();
+        let codings = &self.shared.pool.codings;
+        let of_codings = codings.counts();
+        let (_, coding_bytes) = codings.size();
         Statistics {
             hits: counters.hits.get(),
             misses: counters.misses.get(),
@@ -57,10 +60,16 @@ impl Engine {
             entries: u64::try_from(entries).unwrap_or(u64::MAX),
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
             open_files: u64::try_from(self.shared.pool.open_files.len()).unwrap_or(u64::MAX),
+            codings_made: of_codings.made.load(Ordering::Relaxed),
+            codings_taken: of_codings.taken.load(Ordering::Relaxed),
+            codings_useless: of_codings.useless.load(Ordering::Relaxed),
+            codings_waiting: u64::try_from(codings.waiting()).unwrap_or(u64::MAX),
+            coding_bytes: u64::try_from(coding_bytes).unwrap_or(u64::MAX),
         }
     }
 
-    /// Invalidates everything that is cached, open files and digests included; of engines [beside](Self::beside) it the
+    /// Invalidates everything that is cached, open files and digests included, but for made codings, which belong to
+    /// a content and are never wrong; of engines [beside](Self::beside) it the
     /// open files and digests alone, which cost them no more than to open and read again.
     ///
     /// Here and below: a request that comes afterwards looks at the disk. What is being loaded

@@ -83,6 +83,16 @@ pub struct Statistics {
     pub bytes: u64,
     /// Files held open now whose content is not in memory.
     pub open_files: u64,
+    /// Codings that were made and save enough to be sent.
+    pub codings_made: u64,
+    /// Verdicts on codings that were taken from the directory that keeps them.
+    pub codings_taken: u64,
+    /// Codings that were made and do not save enough.
+    pub codings_useless: u64,
+    /// Codings that wait for being made, or are being made now.
+    pub codings_waiting: u64,
+    /// Bytes of made codings held now, apart from what entries have of them.
+    pub coding_bytes: u64,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use salver_rules::BasicAuth;
 use salver_semantics::CacheState;
 
 use crate::alternative::Choice;
+use crate::answer::accept::coding_choice;
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
@@ -139,8 +140,10 @@ impl Engine {
             }
             _ => return None,
         };
+        let selected = representations.select(&coding_choice(request));
+        let selected = selected.map(|(_, representation)| representation);
         let open = |_: &Representation| None;
-        match answer(request, representations, open, now.date) {
+        match answer(request, representations, selected, open, now.date) {
             Decision::Respond(mut plan) => {
                 plan.cache_state = Some(CacheState::Hit);
                 Some(plan)

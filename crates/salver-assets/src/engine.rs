@@ -8,7 +8,7 @@ use salver_rules::BasicAuth;
 use salver_semantics::{HttpDate, Method};
 
 use crate::alternative::Choice;
-use crate::answer::accept::accept_encoding;
+use crate::answer::accept::coding_choice;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer, answer_error};
 use crate::answer::status_responses;
@@ -23,7 +23,9 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::{CacheEntry, Freshness, Resource};
 use crate::resource::in_flight::{LoadKey, LoadResult};
 use crate::resource::load::{Load, Previous};
+use crate::resource::made_codings;
 use crate::resource::representation::Representation;
+use crate::resource::representations::Representations;
 use crate::resource::ruling::Ruling;
 use crate::source::Opened;
 
@@ -76,6 +78,21 @@ impl Engine {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let pool = Arc::new(EnginePool::new(&config, Instant::now()));
         Engine::in_pool(pool, config)
+    }
+
+    /// An engine with other settings in place of one that goes: it begins with nothing in its cache but the codings that
+    /// were made, which belong to a content, wherever it is.
+    ///
+    /// # Errors
+    /// Which setting cannot be used, and why.
+    pub fn in_place_of(&self, config: Config) -> Result<Self, ConfigError> {
+        let engine = Engine::new(config)?;
+        engine
+            .shared
+            .pool
+            .codings
+            .take_over(&self.shared.pool.codings);
+        Ok(engine)
     }
 
     /// The same engine for asking about files and not on behalf of a browser: unknown paths are 404
@@ -267,9 +284,15 @@ impl Engine {
             })
         };
         let mut decision = match &entry.resource {
-            Resource::File(representations) => answer(request, representations, open, now.date),
+            Resource::File(representations) => {
+                let selected = self.select(request, entry, representations);
+                answer(request, representations, selected, open, now.date)
+            }
             Resource::Negotiated(original) => match self.choice(request, original, progress.key) {
-                Choice::Original => answer(request, original, open, now.date),
+                Choice::Original => {
+                    let selected = self.select(request, entry, original);
+                    answer(request, original, selected, open, now.date)
+                }
                 Choice::Alternative(alternative) => {
                     let chosen = (entry, alternative);
                     return self.look_up_alternative(request, path, chosen, now, progress);
@@ -281,7 +304,8 @@ impl Engine {
                 is_absent,
                 page: Some(page),
             } if !*is_absent || progress.key == AskedKey::Fallback || !self.falls_back(path) => {
-                answer_error(request, *status, page, open)
+                let selected = self.select(request, entry, page);
+                answer_error(request, *status, page, selected, open)
             }
             _ => return self.answer_without_file(request, path, entry, now, progress),
         };
@@ -313,6 +337,24 @@ impl Engine {
             listed: None,
         };
         self.load(request, path, wanted, now, progress)
+    }
+
+    /// The representation that a request gets; `None` if it accepts none. The coding that it would rather have, if that
+    /// can be made, is asked for: a later answer may have it.
+    #[inline]
+    fn select<'a>(
+        &self,
+        request: &Request<'_>,
+        entry: &CacheEntry,
+        representations: &'a Representations,
+    ) -> Option<&'a Arc<Representation>> {
+        let choice = coding_choice(request);
+        let selected = representations.select(&choice);
+        let selected = selected.map(|(_, representation)| representation);
+        if representations.makeable.is_some() && request.method == Method::Get {
+            made_codings::ask(&self.shared, entry, representations, &choice, selected);
+        }
+        selected
     }
 
     /// Begins a load, or joins one that is under way.
@@ -388,7 +430,7 @@ impl Engine {
             AskedKey::Refusal(_) => request.method != Method::Head,
             _ => request.method == Method::Get,
         };
-        let accept = sends.then(|| accept_encoding(request));
+        let choice = sends.then(|| coding_choice(request));
         let load = Load {
             shared: Arc::clone(&self.shared),
             leader,
@@ -398,7 +440,7 @@ impl Engine {
             ruling: wanted.ruling,
             previous: wanted.previous,
             listed: wanted.listed,
-            wanted: accept,
+            wanted: choice,
             again: false,
             retry: Box::default(),
             slow_to_check: false,

@@ -12,7 +12,8 @@ use crate::engine::{Engine, Now, Step};
 use crate::path::{RequestPath, file_name};
 use crate::pending::{AskedKey, RequestProgress};
 use crate::request::Request;
-use crate::resource::entry::{CacheEntry, Representations};
+use crate::resource::entry::CacheEntry;
+use crate::resource::representations::Representations;
 
 impl Engine {
     /// The choice for a request.

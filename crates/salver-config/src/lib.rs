@@ -16,6 +16,7 @@ mod environment;
 mod fault;
 mod file;
 mod flags;
+mod headings;
 pub mod kind;
 mod layers;
 mod man;

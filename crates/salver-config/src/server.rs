@@ -3,54 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::headings::{
+    ADMIN, CACHE, LIMITS, LISTENING, LOG, PROCESS, PROXIES, RUNNING, TLS, VERSION,
+};
 use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, choice, whole};
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
 use crate::sandbox::Sandbox;
 use crate::setting::Setting;
 use crate::values::{ForwardedField, LogFormat};
-
-const LISTENING: Row = Row {
-    heading: "Listening",
-    ..ROW
-};
-const TLS: Row = Row {
-    heading: "TLS and versions of HTTP",
-    is_left_out: !cfg!(feature = "tls"),
-    ..ROW
-};
-const VERSION: Row = Row {
-    heading: TLS.heading,
-    ..ROW
-};
-const CACHE: Row = Row {
-    heading: "Cache",
-    ..ROW
-};
-const LIMITS: Row = Row {
-    heading: "Limits",
-    ..ROW
-};
-const LOG: Row = Row {
-    heading: "Access log",
-    ..ROW
-};
-const ADMIN: Row = Row {
-    heading: "Watching and steering",
-    ..ROW
-};
-const PROXIES: Row = Row {
-    heading: "Behind proxies",
-    ..ROW
-};
-const PROCESS: Row = Row {
-    heading: "The process and its rights",
-    ..ROW
-};
-const RUNNING: Row = Row {
-    heading: "Running",
-    ..ROW
-};
 
 /// The settings of the whole server. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -72,6 +33,9 @@ pub struct Server {
     pub open_files: Setting<u32>,
     pub revalidate: Setting<Duration>,
     pub prewarm: Setting<bool>,
+    pub compress_cpu: Setting<u32>,
+    pub cache_dir: Setting<Option<PathBuf>>,
+    pub cache_dir_size: Setting<u64>,
     pub max_connections: Setting<u32>,
     pub max_connections_per_client: Setting<Option<u32>>,
     pub connection_memory: Setting<u64>,
@@ -237,6 +201,33 @@ impl Server {
                 flag: "prewarm",
                 default: "false",
                 help: "Fill the cache before the first request is taken",
+                ..CACHE
+            }),
+            compress_cpu: from.one(whole(1, 100_000), Row {
+                key: "compress-cpu",
+                flag: "compress-cpu",
+                value: "PERCENT",
+                default: "50",
+                help: "How much of a core --compress may take, in percent; 200 is two cores",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CACHE
+            }),
+            cache_dir: from.optional(PATH, Row {
+                key: "cache.directory",
+                flag: "cache-dir",
+                value: "DIR",
+                help: "Keep what --compress makes in this directory, for the next start; several servers may share it",
+                more: "It is made for its owner alone, must not lie in a directory that is served, and can be removed at \
+                       any time.",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CACHE
+            }),
+            cache_dir_size: from.one(SIZE, Row {
+                key: "cache.directory-size",
+                flag: "cache-dir-size",
+                default: "1GiB",
+                help: "How much --cache-dir may hold, about; what was not used for the longest leaves first",
+                is_left_out: !cfg!(feature = "compress"),
                 ..CACHE
             }),
             max_connections: from.one(whole(1, 10_000_000), Row {

@@ -42,6 +42,7 @@ pub struct Site {
     pub mount: Setting<Vec<Mount>>,
     pub mount_plain: Setting<Vec<Mount>>,
     pub precompressed: Setting<Codings>,
+    pub compress: Setting<bool>,
     pub negotiate: Setting<Alternatives>,
     pub dotfiles: Setting<bool>,
     pub listing: Setting<bool>,
@@ -117,6 +118,16 @@ impl Site {
                 value: "CODINGS",
                 default: DEFAULT_CODINGS,
                 help: "Precompressed siblings (.br, .zst, .gz) to look for; none for none",
+                ..CONTENT
+            }),
+            compress: from.switch(Row {
+                key: "compress",
+                flag: "compress",
+                default: "true",
+                help: "Make the codings br, zstd and gzip of files that get smaller and have no precompressed sibling: \
+                       once for each content, in the background; answers do not wait for them",
+                negated: "Send no coding but those of precompressed siblings",
+                is_left_out: !cfg!(feature = "compress"),
                 ..CONTENT
             }),
             negotiate: from.one(ALTERNATIVES, Row {

@@ -26,7 +26,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod compress;
 mod error;
 mod generate;
 mod prepare;

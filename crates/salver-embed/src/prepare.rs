@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use salver_assets::ContentCoding;
 use salver_assets::digest::{self, Digest};
 use salver_assets::source::KnownDigests;
+use salver_coding::{
+    Compressibility, Effort, METHOD, Types, encode, is_worth_it, looks_compressed,
+};
 
-use crate::compress::{METHOD, compress, is_compressed, is_worth_it};
 use crate::error::Error;
 use crate::generate::GeneratedFile;
 use crate::store::Store;
@@ -112,7 +114,7 @@ impl Preparation<'_> {
                     .warnings
                     .push(self.directory.say(sibling.as_bytes(), why));
             }
-            if !is_wanted || *already.get_or_insert_with(|| is_compressed(&original.bytes)) {
+            if !is_wanted || *already.get_or_insert_with(|| is_coded(path, &original.bytes)) {
                 continue;
             }
             let stored = format!(
@@ -175,7 +177,8 @@ impl Preparation<'_> {
             return Ok(coded);
         }
         let fails = |why: String| Error::at(&self.directory.within(path.as_bytes()), why);
-        let mut coded = compress(bytes, coding).map_err(|error| {
+        let coded = encode(bytes, coding, Effort::Best, &|| true);
+        let mut coded = coded.map_err(|error| {
             fails(format!(
                 "compressing it by {} failed: {error}",
                 coding.name()
@@ -209,6 +212,15 @@ fn is_sibling(path: &str, all: &BTreeSet<&str>) -> bool {
 /// The name without the extension of a coding, if it has one.
 fn original_of(path: &str) -> Option<&[u8]> {
     ContentCoding::of_file_name(path.as_bytes()).map(|(_, original)| original)
+}
+
+/// True if a file has a coding already: its type tells, or a sample of it.
+fn is_coded(path: &str, bytes: &[u8]) -> bool {
+    match Types::default().of_file(path.as_bytes()) {
+        Compressibility::Yes => false,
+        Compressibility::No => true,
+        Compressibility::Unknown => looks_compressed(bytes),
+    }
 }
 
 /// True if coded bytes decode to what has this digest and length.

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use salver_assets::{ContentCoding, Symlinks};
 
-use crate::compress::compress;
 use crate::tree::epoch;
 use crate::{Error, Summary, Tree};
+use salver_coding::{Effort, encode};
 
 /// A directory, and where the build writes.
 struct Site {
@@ -181,7 +181,7 @@ fn siblings_that_are_there_are_taken_if_they_fit() {
         encoder.write_all(&js).unwrap();
         encoder.finish().unwrap()
     };
-    let stale = compress(&text(8999), ContentCoding::Brotli).unwrap();
+    let stale = encode(&text(8999), ContentCoding::Brotli, Effort::Best, &|| true).unwrap();
     let site = Site::new(&[("a.js", &js), ("a.js.gz", &gz), ("a.js.br", &stale)]);
     let (summary, warnings) = site.build(&site.tree());
     assert_eq!(summary.compressed, 2, "Brotli and Zstandard");

@@ -6,6 +6,7 @@
 //! [`send_file`] sends without a copy; [`listen`] makes a listening socket. [`Patience`] says whether a
 //! call may wait. Errors are those of the system, as [`std::io::Error`].
 
+mod background;
 #[cfg(unix)]
 mod beneath;
 #[cfg(target_os = "linux")]
@@ -30,6 +31,7 @@ mod unix_socket;
 mod windows;
 mod writers;
 
+pub use background::{ThreadClock, run_behind_others, run_when_idle, thread_time};
 #[cfg(unix)]
 pub use beneath::Directory;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,7 @@
 //! Content codings and what a client accepts of them (RFC 9110 sections 8.4.1 and 12.5.3).
 
+use std::cmp::Ordering;
+
 use crate::field::{Weight, list, trim_ows};
 
 /// A content coding that Salver can send.
@@ -159,6 +161,11 @@ impl AcceptEncoding {
                 (std::cmp::Reverse(self.preference(*coding)), *length)
             })
             .map(|(index, _)| index)
+    }
+
+    /// Whether the client wants the one coding more than the other, as much, or less.
+    pub fn compare(&self, one: ContentCoding, other: ContentCoding) -> Ordering {
+        self.preference(one).cmp(&self.preference(other))
     }
 
     fn preference(&self, coding: ContentCoding) -> Preference {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
-    CacheControl, Config, ContentCoding, Engine, Listing, Mount, Source, Symlinks,
+    CacheControl, CodingDirectory, Config, ContentCoding, Engine, Listing, Mount, Source, Symlinks,
 };
 
 use crate::assets::Assets;
@@ -99,6 +99,30 @@ impl Builder {
     #[must_use]
     pub fn precompressed(mut self, codings: impl IntoIterator<Item = ContentCoding>) -> Self {
         self.config.precompressed = codings.into_iter().collect();
+        self
+    }
+
+    /// Makes the codings br, zstd and gzip of files that get smaller and have no precompressed sibling: once for each
+    /// content, when a client would rather have one, on threads of the lowest priority that begin when there is work.
+    /// Answers never wait for them. They may take three eighths of [`cache_size`](Self::cache_size). Takes the feature
+    /// `compress`, without which this does nothing. Default: no coding is made.
+    #[must_use]
+    pub fn compress(mut self) -> Self {
+        self.config.compress = true;
+        self
+    }
+
+    /// How much of a core [`compress`](Self::compress) may take, in percent. Default: 50.
+    #[must_use]
+    pub fn compress_cpu(mut self, percent: u32) -> Self {
+        self.config.compress_cpu = percent;
+        self
+    }
+
+    /// Keeps the codings that are made in a directory, for the next start. Default: they end with the program.
+    #[must_use]
+    pub fn keep_codings_in(mut self, directory: CodingDirectory) -> Self {
+        self.config.kept_codings = Some(Arc::new(directory));
         self
     }
 
@@ -260,6 +284,7 @@ fn whole(config: Config) -> Config {
     Config {
         cache: false,
         precompressed: Vec::new(),
+        compress: false,
         hash_up_to: 0,
         sendfile_from: u64::MAX,
         cache_control: CacheControl::default(),

@@ -51,8 +51,8 @@ pub use error::{Error, ReadError};
 pub use events::{Events, Missed};
 pub use fallback::WithFallback;
 pub use salver_assets::{
-    ContentCoding, EmbeddedSource, Event, Listing, LoadError, MemorySource, PathError, Prewarmed,
-    ResourceKind, Source, Statistics, Symlinks, embedded,
+    CodingDirectory, ContentCoding, EmbeddedSource, Event, Listing, LoadError, MemorySource,
+    PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, embedded,
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;

@@ -5,6 +5,8 @@ pub mod admin;
 #[cfg(target_os = "linux")]
 pub mod bench;
 pub mod check;
+#[cfg(feature = "compress")]
+pub mod compress;
 #[cfg(all(feature = "basic-auth", target_os = "linux"))]
 pub mod hash_password;
 pub mod import;

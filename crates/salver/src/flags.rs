@@ -22,6 +22,8 @@ use crate::commands::bench::strategies::StrategiesFlags;
 #[cfg(target_os = "linux")]
 use crate::commands::bench::ui::UiFlags;
 use crate::commands::check::CheckFlags;
+#[cfg(feature = "compress")]
+use crate::commands::compress::CompressFlags;
 #[cfg(all(feature = "basic-auth", target_os = "linux"))]
 use crate::commands::hash_password::HashPasswordFlags;
 use crate::commands::import::ImportFlags;
@@ -57,6 +59,9 @@ pub enum Command {
     Serve(ServeFlags),
     /// Say what is wrong with a configuration, and serve nothing
     Check(CheckFlags),
+    /// Write siblings of files in Brotli, Zstandard and gzip, once for a build
+    #[cfg(feature = "compress")]
+    Compress(CompressFlags),
     /// Say what a running server is doing
     #[cfg(target_os = "linux")]
     Status(StatusFlags),

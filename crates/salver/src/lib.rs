@@ -22,6 +22,7 @@ mod conventions;
 pub mod failure;
 pub mod flags;
 mod hosts;
+mod kept_codings;
 #[cfg(target_os = "linux")]
 mod listening;
 #[cfg_attr(not(feature = "listing-template"), path = "listing_template/absent.rs")]
@@ -90,6 +91,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match cli.command {
         Command::Serve(flags) => commands::serve::run(&flags, &environment),
         Command::Check(flags) => commands::check::run(&flags, &environment),
+        #[cfg(feature = "compress")]
+        Command::Compress(flags) => commands::compress::run(&flags),
         #[cfg(target_os = "linux")]
         Command::Status(flags) => commands::admin::status(&flags, &environment),
         #[cfg(target_os = "linux")]

@@ -136,7 +136,7 @@ impl Running {
             changed.iter().all(is_of_server) && largest(&settings) == largest(&self.settings);
         let sites = match keeps_sites {
             true => self.sites.clone(),
-            false => settings.sites()?,
+            false => settings.sites(Some(&self.sites))?,
         };
         if settings.prewarm && !keeps_sites {
             prewarm(&sites);

@@ -11,6 +11,7 @@ use crate::access_log::{log_settings, proxies};
 use crate::admin::{AdminSettings, admin_settings};
 use crate::bounds::check_memory;
 use crate::failure::Failure;
+use crate::kept_codings::{KeptCodings, with_kept_codings};
 use crate::listening::{Listening, listen};
 use crate::site_settings::SiteSettings;
 use crate::size::size;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub certificates: Vec<String>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
+    /// The directory that keeps made codings, if there is one.
+    pub(crate) kept_codings: Option<KeptCodings>,
     /// Whether the cache is filled at the start.
     pub prewarm: bool,
     /// Whether the engine's counters are printed at the end.
@@ -54,6 +57,7 @@ impl Settings {
         let sites = configuration.sites.iter().map(read);
         let sites = sites.collect::<Result<Vec<_>, _>>()?;
         let mut settings = Settings {
+            kept_codings: KeptCodings::new(configuration, &sites)?,
             prewarm: *configured.prewarm && sites.iter().any(|site| site.engine.cache),
             sites,
             server,
@@ -83,16 +87,25 @@ impl Settings {
         first.map_or(0, |site| site.engine.cache_size)
     }
 
-    /// The sites that are served. All of them share one cache.
+    /// The sites that are served. All of them share one cache. It begins with the codings that were made of those
+    /// `before`.
     ///
     /// # Errors
     /// What of a site cannot work.
-    pub fn sites(&self) -> Result<Sites, Failure> {
+    pub fn sites(&self, before: Option<&Sites>) -> Result<Sites, Failure> {
+        let compresses = self.sites.iter().any(|site| site.engine.compress);
+        let before = before.filter(|_| compresses).map(Sites::first);
         let mut sites: Vec<salver_server::Site> = Vec::with_capacity(self.sites.len());
         let label = |site: &SiteSettings| self.server.site_names.number(site.name());
         for site in &self.sites {
             let engine = match sites.first() {
-                None => Engine::new(site.engine.clone()),
+                None => {
+                    let config = with_kept_codings(site, self.kept_codings.as_ref());
+                    match before {
+                        Some(before) => before.in_place_of(config),
+                        None => Engine::new(config),
+                    }
+                }
                 Some(first) => first.engine.beside(site.engine.clone()),
             };
             let engine = engine.map_err(|error| site.failure(&error.to_string()))?;

@@ -316,6 +316,8 @@ fn engine(server: &Server, site: &Site) -> Config {
         open_files: usize::try_from(*server.open_files).unwrap_or(usize::MAX),
         cache: *site.cache,
         coalesce: *server.coalesce,
+        compress: *site.compress && cfg!(feature = "compress"),
+        compress_cpu: *server.compress_cpu,
         revalidate: *server.revalidate,
         dotfiles: *site.dotfiles,
         log_each: *server.verbose,

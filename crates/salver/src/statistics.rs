@@ -21,6 +21,11 @@ pub(crate) fn print_statistics(statistics: Statistics, logged: &[(&str, u64)]) -
         entries,
         bytes,
         open_files,
+        codings_made,
+        codings_taken,
+        codings_useless,
+        codings_waiting,
+        coding_bytes,
     } = statistics;
     let mut line = serde_json::json!({
         "hits": hits,
@@ -34,6 +39,11 @@ pub(crate) fn print_statistics(statistics: Statistics, logged: &[(&str, u64)]) -
         "entries": entries,
         "bytes": bytes,
         "open_files": open_files,
+        "codings_made": codings_made,
+        "codings_taken": codings_taken,
+        "codings_useless": codings_useless,
+        "codings_waiting": codings_waiting,
+        "coding_bytes": coding_bytes,
     });
     if let Some(line) = line.as_object_mut() {
         let more = logged.iter();

@@ -68,6 +68,7 @@ function details(status) {
     ["Their memory", `${bytes(connections.memory_bytes)} of ${bytes(connections.most_memory_bytes)}`],
     ["Threads for disks", `${number(loader.busy)} busy of ${number(loader.threads)}, ${number(loader.waiting)} wait`],
     ["Files held open", number(status.cache.open_files)],
+    ["Codings made", number(status.cache.codings_made)],
     ["Loads, evictions", `${number(status.cache.loads)}, ${number(status.cache.evictions)}`],
   ];
   if (process.open_fds != null) all.push(["Descriptors", `${number(process.open_fds)} of ${number(process.max_fds ?? Number.NaN)}`]);

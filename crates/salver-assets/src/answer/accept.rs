@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 
-use salver_semantics::AcceptEncoding;
+use salver_semantics::{AcceptEncoding, ContentCoding, EntityTag, Method};
 
 use crate::request::Request;
+use crate::resource::coding_choice::CodingChoice;
 
 /// The longest value that is remembered. Browsers send some 30 bytes.
 const LONGEST: usize = 128;
@@ -13,6 +14,36 @@ thread_local! {
     /// The last value that this thread read, with its meaning: most clients send one of very few,
     /// and reading it costs more than finding the answer.
     static LAST: RefCell<(Vec<u8>, Option<AcceptEncoding>)> = RefCell::default();
+}
+
+/// The choice of the request among representations.
+pub(crate) fn coding_choice(request: &Request<'_>) -> CodingChoice {
+    let fields = &request.fields;
+    let is_for_part = fields.range.is_some()
+        && request.method == Method::Get
+        && !fields.if_range.as_deref().is_some_and(is_tag_of_coding)
+        && !fields.if_match.as_deref().is_some_and(has_tag_of_coding);
+    CodingChoice {
+        accept: accept_encoding(request),
+        is_for_part,
+    }
+}
+
+/// True if a value of If-Match has a tag that may be that of a coding.
+fn has_tag_of_coding(if_match: &[u8]) -> bool {
+    let mut tags = if_match.split(|&byte| byte == b',');
+    tags.any(|tag| is_tag_of_coding(tag.trim_ascii()))
+}
+
+/// True if a value of If-Range may be the entity tag of a coding: who has the beginning of one wants the rest of it.
+fn is_tag_of_coding(if_range: &[u8]) -> bool {
+    EntityTag::parse(if_range).is_some_and(|_| {
+        ContentCoding::CODED.iter().any(|coding| {
+            let tag = if_range.strip_suffix(b"\"");
+            let tag = tag.and_then(|tag| tag.strip_suffix(coding.name().as_bytes()));
+            tag.is_some_and(|tag| tag.ends_with(b"-"))
+        })
+    })
 }
 
 /// The preference that the request's `Accept-Encoding` states.

@@ -11,12 +11,11 @@ use salver_semantics::{
     content_range_unsatisfied, evaluate_range, if_range,
 };
 
-use crate::answer::accept::accept_encoding;
 use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
 use crate::answer::status_responses;
 use crate::request::Request;
-use crate::resource::entry::Representations;
 use crate::resource::representation::{Field, Representation, vary};
+use crate::resource::representations::Representations;
 
 /// The decision before the content is at hand.
 pub(crate) enum Decision<'a> {
@@ -26,16 +25,16 @@ pub(crate) enum Decision<'a> {
     NeedContent(&'a Representation),
 }
 
-/// Decides on a file's representations. `open` gives the open file of a representation whose
-/// content is not in memory, if there is one.
+/// Decides on a file's representations, of which the request gets `selected`, if any. `open` gives the open file of a
+/// representation whose content is not in memory, if there is one.
 pub(crate) fn answer<'a>(
     request: &Request<'_>,
     representations: &'a Representations,
+    selected: Option<&'a Arc<Representation>>,
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
     now: HttpDate,
 ) -> Decision<'a> {
-    let accept = accept_encoding(request);
-    let Some((_, representation)) = representations.select(&accept) else {
+    let Some(representation) = selected else {
         // RFC 9110 section 15.5.7.
         let vary = vary(representations.found.is_by_accept(), true);
         let text = "No acceptable content coding";
@@ -111,10 +110,10 @@ pub(crate) fn answer_error<'a>(
     request: &Request<'_>,
     status: u16,
     page: &'a Representations,
+    selected: Option<&'a Arc<Representation>>,
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
 ) -> Decision<'a> {
-    let accept = accept_encoding(request);
-    let Some((_, representation)) = page.select(&accept) else {
+    let Some(representation) = selected else {
         let plan = status_responses::error(status).with_fields(page.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };

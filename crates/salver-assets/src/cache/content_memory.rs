@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 
 /// The sum of the lengths of all content in memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ContentMemory(Arc<AtomicUsize>);
 
 impl ContentMemory {

@@ -17,6 +17,7 @@ use crate::resource::in_flight::LoadResult;
 use crate::resource::listed_page::ListedPage;
 use crate::resource::load::{Load, PausedAttempt};
 use crate::resource::locate::Found;
+use crate::resource::made_codings;
 use crate::resource::rendered_page::{self, PageState};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::resolve::Looked;
@@ -148,7 +149,8 @@ impl Load {
                     .resource
                     .representations()
                     .is_none_or(|representations| {
-                        !representations.undecided || siblings.may_stay_undecided(representations)
+                        (!representations.undecided || siblings.may_stay_undecided(representations))
+                            && !made_codings::has_more(shared, representations)
                     })
         });
         let Some(file) = look.found.file() else {
@@ -193,8 +195,8 @@ impl Load {
             }
         };
         let mut opened = None;
-        while let Some((number, representation)) = self.wanted.and_then(|accept| {
-            let (number, representation) = representations.select(&accept)?;
+        while let Some((number, representation)) = self.wanted.and_then(|choice| {
+            let (number, representation) = representations.select(&choice)?;
             let at_hand = representation.content.is_some() || opened.is_some();
             (!at_hand).then(|| (number, Arc::clone(representation)))
         }) {
@@ -205,6 +207,8 @@ impl Load {
                     let page = self.render(mount, files, file, context)?;
                     page.map(|page| Ok(page.content)).ok_or(Stop::Changed)
                 }
+                // The table has it no more; it may be asked for again.
+                None if representation.is_made => Err(Stop::Changed),
                 None => self.content(files, &representation, began, context),
             };
             match content {

@@ -7,10 +7,11 @@ use salver_semantics::coding::ContentCoding;
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::engine_state::EngineState;
-use crate::resource::entry::Representations;
 use crate::resource::handles::{Handles, hash, read};
 use crate::resource::locate::FoundFile;
+use crate::resource::made_codings::{MadeCodings, may_be_coded};
 use crate::resource::representation::{OwnField, Representation, TagBasis, nosniff, vary};
+use crate::resource::representations::Representations;
 use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
 use crate::source::digest::{self, Digest, Hashed};
@@ -134,20 +135,53 @@ pub(crate) fn build(
     let Original { digest, content } = original;
     let verdicts = siblings.judge(files, &file, digest)?;
     let undecided = verdicts.contains(&SiblingVerdict::Unknown);
-    let fits = file.siblings.iter().zip(verdicts);
+    let fits = file.siblings.iter().zip(&verdicts);
     let fits = fits.filter_map(|(&(coding, identity), verdict)| match verdict {
-        SiblingVerdict::Fits(digest) => Some((coding, identity, digest)),
+        SiblingVerdict::Fits(digest) => Some((coding, identity, *digest)),
         SiblingVerdict::Differs | SiblingVerdict::Unknown => None,
     });
     let shared = siblings.shared();
     let all = std::iter::once((ContentCoding::Identity, file.identity, digest)).chain(fits);
     let all: Vec<_> = all.collect();
     let is_alone = all.len() == 1;
-    // Who may get another one tomorrow has a choice, too.
-    let vary = vary(file.is_by_accept(), !is_alone || undecided);
     let mount = siblings.mount();
     let now = shared.since_epoch(context.since);
     let cache_control = shared.cache_control(mount, files.name_of(&file), now);
+    let as_plain = |basis| {
+        let (path, identity) = (file.path.clone(), file.identity);
+        let cache_control = cache_control.clone();
+        let coding = ContentCoding::Identity;
+        Representation::new(
+            coding,
+            path,
+            &file.path,
+            identity,
+            basis,
+            None,
+            cache_control,
+        )
+    };
+    // What grows is another file soon.
+    let codings = match digest.filter(|_| shared.config.compress && !context.grows) {
+        Some(digest)
+            if may_be_coded(
+                &rules.applied_to(as_plain(TagBasis::Digest(digest))).head,
+                file.identity.length,
+            ) =>
+        {
+            // A sibling that is not decided yet may well fit.
+            let others = file.siblings.iter().zip(&verdicts);
+            let others = others.filter(|(_, verdict)| **verdict != SiblingVerdict::Differs);
+            let others: Vec<_> = others.map(|((coding, _), _)| *coding).collect();
+            let content = (digest, file.identity.length);
+            MadeCodings::of(shared, mount, content, &others)
+        }
+        _ => MadeCodings::default(),
+    };
+    let has_choice =
+        !is_alone || undecided || !codings.made.is_empty() || codings.makeable.is_some();
+    // Who may get another one tomorrow has a choice, too.
+    let vary = vary(file.is_by_accept(), has_choice);
     let mut list = Vec::with_capacity(all.len());
     for (coding, identity, digest) in all {
         let path = file.path_of(coding);
@@ -184,10 +218,33 @@ pub(crate) fn build(
             content => representation.with_content(content),
         }));
     }
+    for (coding, made) in codings.made {
+        let identity = Identity {
+            length: u64::try_from(made.content.len()).unwrap_or(u64::MAX),
+            // No open file may be taken for it.
+            device: shared.derived_device,
+            ..file.identity
+        };
+        let representation = Representation::new(
+            coding,
+            file.path.clone(),
+            &file.path,
+            identity,
+            TagBasis::Digest(made.digest),
+            vary,
+            cache_control.clone(),
+        );
+        let content = CachedContent::counted(made.content);
+        list.push(Arc::new(
+            rules.applied_to(representation).into_made(content),
+        ));
+    }
     let look_again = look_again || list.iter().any(|r| r.tag_basis.is_weak());
     let error_fields = rules.error_fields();
     let built = Representations::new(file, list, look_again, undecided, context.grows);
-    Ok(built.with_error_fields(error_fields))
+    Ok(built
+        .with_makeable(codings.makeable)
+        .with_error_fields(error_fields))
 }
 
 /// The sample of the version of this identity.

@@ -6,6 +6,8 @@ use std::time::Instant;
 use crate::cache::bounded::BoundedCache;
 use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
+use crate::codings::pool::Codings;
+use crate::codings::queue::CodingSettings;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::log::LogThrottle;
@@ -24,6 +26,7 @@ pub(crate) struct EnginePool {
     pub(crate) counters: Counters,
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
+    pub(crate) codings: Codings,
     pub(crate) log: LogThrottle,
     /// True while the cache is paused.
     pub(crate) paused: AtomicBool,
@@ -36,7 +39,17 @@ pub(crate) struct EnginePool {
     mounts: AtomicUsize,
     /// True if any of them keeps anything.
     keeps: AtomicBool,
+    /// True if any of them makes codings.
+    compresses: AtomicBool,
+    /// The bytes that entries may take where no codings are made.
+    left: usize,
 }
+
+/// The share of the cache's budget that made codings may take, beside what entries have of them.
+const CODINGS: usize = 8;
+
+/// The share that making them may take.
+const CODINGS_AT_WORK: usize = 4;
 
 impl EnginePool {
     /// A pool with the budgets of this configuration.
@@ -44,13 +57,21 @@ impl EnginePool {
         // One budget for both: what the digests may take is not the entries'.
         let digests = Digests::within(config.cache_size);
         let left = config.cache_size.saturating_sub(digests.weight());
+        let contents = ContentMemory::default();
+        let codings = CodingSettings::new(
+            config.cache_size / CODINGS,
+            config.cache_size / CODINGS_AT_WORK,
+            config.compress_cpu,
+            config.kept_codings.clone(),
+        );
         EnginePool {
             memory: BoundedCache::new(left),
+            codings: Codings::new(codings, contents.clone()),
             open_files: OpenFiles::new(config.open_files),
             digests,
             checks: SiblingChecks::default(),
             counters: Counters::default(),
-            contents: ContentMemory::default(),
+            contents,
             log: LogThrottle::of(config.log_each),
             paused: AtomicBool::new(false),
             epoch,
@@ -58,6 +79,8 @@ impl EnginePool {
             sites: AtomicU32::new(0),
             mounts: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
+            compresses: AtomicBool::new(false),
+            left,
         }
     }
 
@@ -70,6 +93,11 @@ impl EnginePool {
     pub(crate) fn enter(&self, config: &Config) -> (u32, usize) {
         if config.cache {
             self.keeps.store(true, Ordering::Relaxed);
+        }
+        if config.compress && !self.compresses.swap(true, Ordering::Relaxed) {
+            let (size, _) = self.budget;
+            let codings = size / CODINGS + size / CODINGS_AT_WORK;
+            self.memory.limit(self.left.saturating_sub(codings));
         }
         let mounts = self
             .mounts

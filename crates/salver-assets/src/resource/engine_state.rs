@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use salver_semantics::ContentCoding;
 
 use crate::cache::key::{BorrowedKey, CacheKey};
 use crate::cache_control::FileName;
+use crate::codings::key::CodingKey;
 use crate::config::{Config, ConfigError, MOST_OF_CACHE, Mount, Mounts};
 use crate::error::LoadError;
 use crate::events::Event;
@@ -17,6 +19,7 @@ use crate::resource::engine_pool::EnginePool;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
 use crate::resource::tree_rules::TreeRules;
+use crate::source::digest::Digest;
 use crate::source::identity::changed_within;
 use crate::source::{Identity, new_device};
 use crate::strategy::{Residency, Situation, Transport};
@@ -68,6 +71,21 @@ impl EngineState {
             reload,
             derived_device: new_device(),
         })
+    }
+
+    /// The key of a coding of content of this digest and length.
+    pub(crate) fn coding_key(
+        &self,
+        digest: Digest,
+        length: u64,
+        coding: ContentCoding,
+    ) -> CodingKey {
+        CodingKey {
+            site: self.site,
+            digest,
+            length,
+            coding,
+        }
     }
 
     /// The key in the cache of what is kept at `path`.

@@ -1,10 +1,10 @@
 //! A cache entry: the resource at one path, and when that was last compared with the disk.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use salver_semantics::{AcceptEncoding, ContentCoding};
+use salver_semantics::ContentCoding;
 
 use crate::cache::bounded::{Cached, UseCounter};
 use crate::cache::key::CacheKey;
@@ -12,7 +12,9 @@ use crate::cache::micros;
 use crate::events::ResourceKind;
 use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::locate::{Found, FoundFile};
-use crate::resource::representation::{OwnField, Representation, vary};
+use crate::resource::makeable::Makeable;
+use crate::resource::representation::Representation;
+use crate::resource::representations::Representations;
 use crate::resource::ruling::Ruling;
 use crate::resource::tree_rules::RulesInForce;
 
@@ -60,90 +62,6 @@ pub(crate) struct EntryRules {
     pub(crate) generation: u64,
     /// The ruling, if there are rules.
     pub(crate) ruling: Option<Arc<Ruling>>,
-}
-
-/// The representations of one file, and the metadata that proves that they are still right.
-#[derive(Clone, Debug)]
-pub(crate) struct Representations {
-    /// The files that were found, siblings that turned out wrong included.
-    pub(crate) found: FoundFile,
-    /// Invariant: not empty, the original first.
-    pub(crate) list: Vec<Arc<Representation>>,
-    /// Coding and length of each, side by side: choosing reads no representation but the chosen.
-    choices: Vec<(ContentCoding, u64)>,
-    /// True if an equal identity may hide a change, or a tag is weak for a while: then the next look builds
-    /// it again.
-    pub(crate) look_again: bool,
-    /// True if the verdict on some sibling is not known yet.
-    pub(crate) undecided: bool,
-    /// True if the file was seen growing.
-    pub(crate) grows: bool,
-    /// The fields that rules add to errors about the file.
-    pub(crate) error_fields: Vec<OwnField>,
-}
-
-impl Representations {
-    pub(crate) fn new(
-        found: FoundFile,
-        list: Vec<Arc<Representation>>,
-        look_again: bool,
-        undecided: bool,
-        grows: bool,
-    ) -> Self {
-        let choices = list.iter().map(|r| (r.coding, r.length()));
-        Representations {
-            choices: choices.collect(),
-            found,
-            list,
-            look_again,
-            undecided,
-            grows,
-            error_fields: Vec::new(),
-        }
-    }
-
-    /// A copy with these representations in place of its own.
-    fn with(&self, list: Vec<Arc<Representation>>) -> Self {
-        let copy = Representations::new(
-            self.found.clone(),
-            list,
-            self.look_again,
-            self.undecided,
-            self.grows,
-        );
-        copy.with_error_fields(self.error_fields.clone())
-    }
-
-    /// The same with these fields for errors about the file.
-    pub(crate) fn with_error_fields(mut self, fields: Vec<OwnField>) -> Self {
-        self.error_fields = fields;
-        self
-    }
-
-    /// A copy without the representation in this coding, which could not be read. The next look asks about it
-    /// again.
-    pub(crate) fn without(&self, coding: ContentCoding) -> Self {
-        let others = self.list.iter().filter(|r| r.coding != coding);
-        Representations {
-            undecided: true,
-            ..self.with(others.cloned().collect())
-        }
-    }
-
-    /// The names of the request fields by which it was chosen, if there was a choice.
-    pub(crate) fn vary(&self) -> Option<&'static str> {
-        vary(self.found.is_by_accept(), self.list.len() > 1)
-    }
-
-    /// The representation that `accept` prefers; `None` if it accepts none of them.
-    pub(crate) fn select(&self, accept: &AcceptEncoding) -> Option<(usize, &Arc<Representation>)> {
-        let number = match &*self.choices {
-            // No choice, which is the most common case of all.
-            [(ContentCoding::Identity, _)] if accept.accepts(ContentCoding::Identity) => 0,
-            choices => accept.select(choices.iter().copied())?,
-        };
-        Some((number, self.list.get(number)?))
-    }
 }
 
 impl Resource {
@@ -267,6 +185,8 @@ pub(crate) struct CacheEntry {
     /// True if the last look had to wait for a disk or a file server: then the next one begins before the
     /// answer is too old to be given, so that no request has to wait for it.
     slow_to_check: AtomicBool,
+    /// The codings that were asked for since the last look, a bit each.
+    asked: AtomicU8,
     uses: UseCounter,
 }
 
@@ -297,8 +217,13 @@ impl CacheEntry {
     pub(crate) fn new(key: CacheKey, resource: Resource, checked: Duration, uses: u8) -> Self {
         let (small, content) = match resource.representations() {
             Some(representations) => {
-                let found =
-                    representations.found.path.len() + representations.found.siblings.len() * 96;
+                let makeable = representations
+                    .makeable
+                    .as_ref()
+                    .map_or(0, Makeable::weight);
+                let found = representations.found.path.len()
+                    + representations.found.siblings.len() * 96
+                    + makeable;
                 let all: usize = representations.list.iter().map(|r| r.weight()).sum();
                 let contents = representations.list.iter();
                 let content: usize = contents
@@ -322,6 +247,7 @@ impl CacheEntry {
             checked: AtomicU64::new(micros(checked)),
             checking: AtomicBool::new(false),
             slow_to_check: AtomicBool::new(false),
+            asked: AtomicU8::new(0),
             uses: UseCounter::new(uses),
         }
     }
@@ -337,9 +263,9 @@ impl CacheEntry {
     /// The same entry without content that costs more than `most` bytes.
     pub(crate) fn without_content_beyond(self: &Arc<Self>, most: u64) -> Arc<Self> {
         let cost = |r: &Representation| r.content.as_ref().map_or(0, |content| content.cost);
-        // What is derived cannot be sent from its file.
+        // What is derived or made cannot be sent from its file.
         let too_long = |r: &Representation| {
-            !r.is_derived && u64::try_from(cost(r)).is_ok_and(|cost| cost > most)
+            !r.is_derived && !r.is_made && u64::try_from(cost(r)).is_ok_and(|cost| cost > most)
         };
         let representations = match self.resource.representations() {
             Some(representations) if representations.list.iter().any(|r| too_long(r)) => {
@@ -410,6 +336,15 @@ impl CacheEntry {
     /// Confirms the entry, by the look that began at `began`.
     pub(crate) fn confirm(&self, began: Duration) {
         self.checked.store(micros(began), Ordering::Release);
+        // What found no place in the queue is asked for again.
+        self.asked.store(0, Ordering::Relaxed);
+    }
+
+    /// True if nobody has asked for this coding since the last look: then the caller does.
+    pub(crate) fn is_first_to_ask_for(&self, coding: ContentCoding) -> bool {
+        let bit = 1 << (coding as u8);
+        self.asked.load(Ordering::Relaxed) & bit == 0
+            && self.asked.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
     /// Ends the look, whatever it gave.

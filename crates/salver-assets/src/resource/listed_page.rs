@@ -15,9 +15,10 @@ use crate::resource::build::HeadRules;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::engine_state::EngineState;
-use crate::resource::entry::{EntryRules, Representations};
+use crate::resource::entry::EntryRules;
 use crate::resource::locate::FoundFile;
 use crate::resource::representation::{Field, Head, Representation};
+use crate::resource::representations::Representations;
 
 /// The name of the policy of a page.
 const POLICY: &str = "Content-Security-Policy";

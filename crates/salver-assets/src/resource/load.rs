@@ -9,13 +9,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use salver_semantics::AcceptEncoding;
-
 use crate::alternative::alternative_of_key;
 use crate::cache::key::CacheKey;
 use crate::error::{LoadError, Stop};
 use crate::log::PATHS;
 use crate::path::path_of_key;
+use crate::resource::coding_choice::CodingChoice;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadLeader, LoadResult};
@@ -54,8 +53,8 @@ pub struct Load {
     pub(crate) previous: Option<Previous>,
     /// The page of a listing that is wanted, if it is one: then no file is looked at.
     pub(crate) listed: Option<Arc<ListedPage>>,
-    /// The codings of which one's content is needed; `None` if none is.
-    pub(crate) wanted: Option<AcceptEncoding>,
+    /// The choice of the representation whose content is needed; `None` if none is.
+    pub(crate) wanted: Option<CodingChoice>,
     /// True if it was begun because a sibling has become known: it begins no other.
     pub(crate) again: bool,
     pub(crate) retry: Box<RetryState>,
@@ -348,7 +347,7 @@ impl Load {
         };
         let selected = self
             .wanted
-            .and_then(|accept| representations.select(&accept));
+            .and_then(|choice| representations.select(&choice));
         selected.is_none_or(|(_, representation)| representation.content.is_some())
     }
 

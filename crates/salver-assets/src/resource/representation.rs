@@ -94,6 +94,15 @@ impl Head {
         all.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
     }
 
+    /// The values of all lines of the field with this name.
+    pub(crate) fn values(&self, name: &str) -> Vec<&Bytes> {
+        let own = self.fields.iter().map(|(name, value)| (*name, value));
+        let added = self.added.iter().map(|(name, value)| (&**name, value));
+        let all = own.chain(added);
+        all.filter_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
+            .collect()
+    }
+
     /// The bytes of memory that it takes, with room for a rendered form.
     fn weight(&self) -> usize {
         let line = |name: &str, value: &Bytes| 2 * (name.len() + value.len() + 4) + 40;
@@ -142,6 +151,8 @@ pub(crate) struct Representation {
     pub(crate) not_modified: Head,
     /// True if its content is made of the file's, so that no file has it.
     pub(crate) is_derived: bool,
+    /// True if it is a coding that was made of the file's content, so that no file has it.
+    pub(crate) is_made: bool,
     /// Invariant: exactly `identity.length` bytes whose validators are these.
     pub(crate) content: Option<CachedContent>,
 }
@@ -199,6 +210,7 @@ impl Representation {
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
             is_derived: false,
+            is_made: false,
             // Nothing is at hand already.
             content: (identity.length == 0).then(CachedContent::default),
         }
@@ -238,6 +250,7 @@ impl Representation {
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
             is_derived: false,
+            is_made: false,
             content: Some(content),
         }
     }
@@ -252,6 +265,7 @@ impl Representation {
             tag_basis: self.tag_basis,
             last_modified: self.last_modified,
             is_derived: self.is_derived,
+            is_made: self.is_made,
             head: self.head.copy(),
             not_modified: self.not_modified.copy(),
             content,
@@ -293,6 +307,13 @@ impl Representation {
             head.fields.retain(|(name, _)| *name != "Last-Modified");
         }
         self.is_derived = true;
+        self.content = Some(content);
+        self
+    }
+
+    /// The same representation as a coding that was made of the file.
+    pub(crate) fn into_made(mut self, content: CachedContent) -> Self {
+        self.is_made = true;
         self.content = Some(content);
         self
     }

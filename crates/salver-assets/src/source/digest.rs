@@ -3,17 +3,16 @@
 //! Entity tags are made of it, and a precompressed sibling is trusted because of it. A
 //! [`View`](crate::View) that [knows](crate::View::known) it beforehand spares the engine reading.
 
-mod decoders;
-
 use std::collections::HashMap;
 use std::io::{self, Read};
 
+use salver_coding::decode_with;
 use salver_os::Identity;
 use salver_semantics::coding::ContentCoding;
 use xxhash_rust::xxh3::Xxh3;
 
-pub use self::decoders::DECODED;
 use crate::sync::Lock;
+pub use salver_coding::DECODED;
 
 /// A digest of content: XXH3, 128 bits, without a seed, so that replicas of one tree agree.
 pub type Digest = u128;
@@ -242,7 +241,7 @@ fn decode(reader: impl Read, coding: ContentCoding, length: u64) -> Decoded {
             Err(_) => Decoded::Nothing,
         }
     };
-    match decoders::decode(reader, coding, digest) {
+    match decode_with(reader, coding, digest) {
         // Bytes behind its end: clients differ in what they do with them.
         Some((Decoded::To(_), true)) | None => Decoded::Nothing,
         Some((decoded, _)) => decoded,

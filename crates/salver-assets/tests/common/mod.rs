@@ -71,6 +71,14 @@ impl Site {
         }
     }
 
+    /// Another site, which begins with what this one has made, with its clock.
+    pub fn in_place_of(&self, config: Config) -> Self {
+        Site {
+            engine: self.engine.in_place_of(config).unwrap(),
+            clock: Mutex::new(self.now()),
+        }
+    }
+
     /// A site of files in memory, all modified in 1970.
     pub fn of(files: &[(&str, &[u8])]) -> Self {
         Site::new(config_of(Mount::tree("/", memory(files))))

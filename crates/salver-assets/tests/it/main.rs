@@ -18,6 +18,8 @@ mod alternatives;
 mod answers;
 mod cache_control;
 mod coalescing;
+#[cfg(feature = "compress")]
+mod compress;
 mod control;
 mod conventions;
 mod events;

@@ -61,6 +61,50 @@ where
     (head.status, head.headers, content)
 }
 
+#[cfg(feature = "compress")]
+#[tokio::test]
+async fn files_come_coded_after_a_while_where_the_program_wants_that() {
+    use std::time::{Duration, Instant};
+
+    use salver_tower::CodingDirectory;
+
+    let content = b"a line of text, and another one\n".repeat(300);
+    let site = Site::new(&[("a.js", &content)]);
+    let kept = tempfile::tempdir().unwrap();
+    let mut plain = site.assets();
+    let directory = CodingDirectory::open(kept.path(), 1 << 20).unwrap();
+    let compressing = Assets::builder(site.root())
+        .compress()
+        .compress_cpu(100)
+        .keep_codings_in(directory);
+    let mut assets = compressing.build().unwrap();
+    let wants = || {
+        let mut wants = request("GET", "/a.js");
+        let br = "br, gzip".parse().unwrap();
+        wants.headers_mut().insert("accept-encoding", br);
+        wants
+    };
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let (_, fields, got) = ask(&mut assets, wants()).await;
+        assert_eq!(fields["vary"], "Accept-Encoding");
+        if let Some(coding) = fields.get("content-encoding") {
+            assert_eq!(coding, "br");
+            assert!(got.len() < content.len() / 4);
+            break;
+        }
+        assert!(got == content && Instant::now() < end);
+        tokio::task::yield_now().await;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(assets.statistics().codings_made, 1);
+    assert_eq!(fs::read_dir(kept.path()).unwrap().count(), 1);
+    // Whole files are read as they are, and without being asked nothing is coded.
+    assert!(assets.read("a.js").await.unwrap() == content);
+    let (_, fields, got) = ask(&mut plain, wants()).await;
+    assert!(got == content && !fields.contains_key("vary"));
+}
+
 #[tokio::test]
 async fn directories_are_listed_beneath_a_prefix() {
     let site = Site::new(&[("docs/a b.txt", b"text")]);

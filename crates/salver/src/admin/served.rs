@@ -144,6 +144,11 @@ impl Subject for Served {
             bytes: statistics.bytes,
             most_bytes: count(current.cache_size),
             open_files: statistics.open_files,
+            codings_made: statistics.codings_made,
+            codings_taken: statistics.codings_taken,
+            codings_useless: statistics.codings_useless,
+            codings_waiting: statistics.codings_waiting,
+            coding_bytes: statistics.coding_bytes,
         }
     }
 

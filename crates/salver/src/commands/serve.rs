@@ -146,7 +146,7 @@ fn start_up(
         .as_ref()
         .map(|_| Metrics::new(Arc::clone(names)));
     settings.server.metrics.clone_from(&metrics);
-    let sites = settings.sites()?;
+    let sites = settings.sites(None)?;
     let mut server = Server::bind_with(sites.clone(), settings.server.clone(), sockets)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let current = Arc::<Current>::default();
@@ -164,6 +164,9 @@ fn start_up(
     let pid_file = (*configuration.server.pid_file).as_ref();
     let pid_file = pid_file.map(|path| PidFile::open(path, confinement.owner()));
     let pid_file = pid_file.transpose()?;
+    if let Some((kept, owner)) = settings.kept_codings.as_ref().zip(confinement.owner()) {
+        kept.give_to(owner);
+    }
     let sandbox = confinement.enter()?.or(inherited);
     warn_of_unreadable(&configuration);
     log::start().map_err(failed("the log"))?;

@@ -10,6 +10,7 @@ use salver_config::{Configuration, Server};
 use crate::bounds::{check_memory, check_ports};
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
+use crate::kept_codings::KeptCodings;
 use crate::portable::absences;
 use crate::site_settings::SiteSettings;
 
@@ -26,6 +27,8 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
+    /// The directory that keeps made codings, if there is one.
+    pub(crate) kept_codings: Option<KeptCodings>,
     /// Whether the cache is filled at the start.
     pub prewarm: bool,
     /// Whether the engine's counters are printed at the end.
@@ -82,6 +85,7 @@ impl Settings {
             );
         }
         Ok(Settings {
+            kept_codings: KeptCodings::new(configuration, &sites)?,
             prewarm: *server.prewarm && sites.iter().any(|site| site.engine.cache),
             sites,
             addresses,

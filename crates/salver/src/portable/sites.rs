@@ -6,6 +6,7 @@ use salver_assets::{Engine, HostTable, Prewarmed, Statistics};
 use salver_tower::Assets;
 
 use crate::failure::Failure;
+use crate::kept_codings::with_kept_codings;
 use crate::settings::Settings;
 
 /// The sites that are served, which share one cache.
@@ -27,7 +28,7 @@ impl Sites {
         let mut hosts = HostTable::default();
         for (number, site) in settings.sites.iter().enumerate() {
             let engine = match all.first() {
-                None => Engine::new(site.engine.clone()),
+                None => Engine::new(with_kept_codings(site, settings.kept_codings.as_ref())),
                 Some((first, _)) => first.beside(site.engine.clone()),
             };
             let engine = engine.map_err(|error| site.failure(&error.to_string()))?;

@@ -87,6 +87,11 @@ impl SandboxPlan {
                     plan.remove.extend(directory_of(&path));
                     plan.write.push(path);
                 }
+                "cache.directory" => {
+                    plan.read.push(path.clone());
+                    plan.remove.push(path.clone());
+                    plan.write.push(path);
+                }
                 "admin.socket" => plan.remove.extend(directory_of(&path)),
                 _ => {}
             }
@@ -168,6 +173,7 @@ impl Sandbox {
                     Some(directory) => (may(&self.write, &directory), "restart it"),
                     None => continue,
                 },
+                "cache.directory" => (may(&self.write, &path), "restart it"),
                 _ if is_written(key) => continue,
                 _ => match path.canonicalize() {
                     Ok(path) => (
@@ -189,7 +195,10 @@ impl Sandbox {
 
 /// True for settings whose path is written and not read.
 fn is_written(key: &str) -> bool {
-    matches!(key, "log.file" | "log.socket" | "process.pid-file")
+    matches!(
+        key,
+        "log.file" | "log.socket" | "process.pid-file" | "cache.directory"
+    )
 }
 
 /// The directories that have to be readable for a configuration, now and when something in it is replaced.

@@ -22,6 +22,9 @@ use tempfile::TempDir;
 /// Longer than anything takes; a test that waits so long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The variable that has no codings made.
+pub const NO_COMPRESS: &str = "SALVER_NO_COMPRESS";
+
 /// The program under test, with nothing of this process's environment that it would obey.
 pub fn salver() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_salver"));
@@ -44,9 +47,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// Serves `root` with further flags; returns when it listens.
+    /// Serves `root` with further flags; returns when it listens. It sends no coding but those of siblings: whether one
+    /// is ready yet is no matter of most tests.
     pub fn start(root: &Path, args: &[&str]) -> Running {
         Self::start_with(root, args, |_| {})
+    }
+
+    /// The same with codings that are made in the background, as everybody has them.
+    pub fn start_compressing(root: &Path, args: &[&str]) -> Running {
+        Self::start_with(root, args, |command| {
+            command.env_remove(NO_COMPRESS);
+        })
     }
 
     /// As [`start`](Self::start); `prepare` may set the environment.
@@ -56,7 +67,8 @@ impl Running {
             .arg("serve")
             .arg(root)
             .args(["--port", "0"])
-            .args(args);
+            .args(args)
+            .env(NO_COMPRESS, "true");
         prepare(&mut command);
         let mut running = Self::spawn(command);
         let line = running.wait_for_line("://");
@@ -69,6 +81,7 @@ impl Running {
         let mut command = salver();
         command.args(["serve", "--port", "0", "-c"]);
         command.arg(folder.join("salver.toml")).args(args);
+        command.env(NO_COMPRESS, "true");
         let mut running = Self::spawn(command);
         let line = running.wait_for_line("://");
         running.addr = addr_in(&line);
@@ -177,7 +190,8 @@ impl Certified {
             .arg(root)
             .args(["--port", "0", "--http-port", "0"])
             .args(tls_flags(&pair))
-            .args(args);
+            .args(args)
+            .env(NO_COMPRESS, "true");
         let mut server = Running::spawn(command);
         let line = server.wait_for_line("https://");
         let tls = addr_in(&line);

@@ -31,6 +31,7 @@ mod bench_transport;
 mod bench_ui;
 mod boundaries;
 mod cli;
+mod compress;
 mod configuration;
 mod conformance;
 mod conformance_program;
@@ -44,6 +45,8 @@ mod hash_password;
 mod help;
 mod import;
 mod listing;
+#[cfg(feature = "compress")]
+mod made_codings;
 mod page_variables;
 mod process;
 mod recipes;

@@ -158,7 +158,7 @@ fn decoded(program: &str, path: &Path) -> Vec<u8> {
 
 #[test]
 fn compressing_ahead_can_be_repeated_and_mends_what_is_stale() {
-    let recipe = block("sh", "brotli");
+    let recipe = block("sh", "salver compress dist");
     let text = "alpha beta gamma ".repeat(200);
     let names = [
         "index.html",
@@ -180,6 +180,9 @@ fn compressing_ahead_can_be_repeated_and_mends_what_is_stale() {
     let run = || {
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &recipe]).current_dir(root.path());
+        let program = Path::new(env!("CARGO_BIN_EXE_salver")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        shell.env("PATH", format!("{}:{path}", program.display()));
         let output = shell.stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -195,7 +198,7 @@ fn compressing_ahead_can_be_repeated_and_mends_what_is_stale() {
     }
     run();
     for name in names {
-        for (program, suffix) in [("brotli", "br"), ("gzip", "gz")] {
+        for (program, suffix) in [("brotli", "br"), ("gzip", "gz"), ("zstd", "zst")] {
             let sibling = dist.join(format!("{name}.{suffix}"));
             assert_eq!(
                 decoded(program, &sibling),
@@ -207,7 +210,7 @@ fn compressing_ahead_can_be_repeated_and_mends_what_is_stale() {
     let all = |directory: &Path| fs::read_dir(directory).unwrap().count();
     assert_eq!(
         all(&dist),
-        4 * 3 + 3,
+        4 * 4 + 3,
         "no picture, and nothing of what was coded"
     );
     let server = Running::start(&dist, &[]);

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::path::Path;
+
+use salver_test::cannot_be_shown;
 
 use super::{Configured, PID_FILE, end_of};
 use crate::common::{check_one_line, site, stop};
@@ -117,6 +120,33 @@ fn a_user_is_become_for_good_and_what_only_root_reads_is_said() {
     assert!(!status(pid, "Groups:").split(' ').any(|id| id == "0"));
     assert_eq!(status(pid, "CapEff:"), "0000000000000000");
     assert_eq!(server.get("/", "").2, b"page a");
+    stop(server);
+}
+
+#[test]
+fn the_directory_of_codings_is_the_users_and_no_other_directory_is() {
+    if !is_root() {
+        return cannot_be_shown("whose the directory of codings is", "this takes root");
+    }
+    let folder = site(&[("a/index.html", "page a"), ("others/note.txt", "a note")]);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let start = |kept: &Path| {
+        let mut command = crate::common::salver();
+        command.args(["serve", "--port", "0", "--user", "nobody", "--cache-dir"]);
+        command.args([kept, &at("a")]);
+        crate::common::Running::spawn(command)
+    };
+    for _ in 0..2 {
+        let mut server = start(&at("kept"));
+        server.wait_for_line("://");
+        assert_ne!(fs::metadata(at("kept")).unwrap().uid(), 0);
+        stop(server);
+    }
+    let mut server = start(&at("others"));
+    server.wait_for_line("it has other files");
+    server.wait_for_line("://");
+    assert_eq!(fs::metadata(at("others")).unwrap().uid(), 0);
     stop(server);
 }
 

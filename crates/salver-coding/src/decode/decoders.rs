@@ -4,8 +4,7 @@ use std::io::Read;
 
 use salver_semantics::coding::ContentCoding;
 
-/// The codings that this build decodes, those of the crate's features. A precompressed sibling in another
-/// one is sent only if its source [knows](crate::View::known) what it decodes to.
+/// The codings that this build decodes: those of the crate's features.
 pub const DECODED: &[ContentCoding] = &[
     #[cfg(feature = "brotli")]
     ContentCoding::Brotli,
@@ -18,7 +17,10 @@ pub const DECODED: &[ContentCoding] = &[
 /// What `read` makes of the content that `reader` has in `coding`, and true if its decoder took bytes from
 /// `reader` that are behind the end of the coded stream. `None` if no browser would decode it, or this build
 /// does not.
-pub(super) fn decode<T>(
+///
+/// `read` sets the bound: what it does not read is not decoded. A decoder may leave bytes in `reader` that are behind
+/// the end of the stream, and some take nothing at all for an empty one: who must know looks.
+pub fn decode_with<T>(
     reader: impl Read,
     coding: ContentCoding,
     read: impl FnOnce(&mut dyn Read) -> T,

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""What compression costs and saves: bytes on the wire, the server's CPU for each request, and what is felt of it.
+
+  bench/codings.py wire --salver target/release/salver --site NAME=DIR ...   # bytes of a crawl, cold and warm, and CPU
+  bench/codings.py latency --salver target/release/salver                    # p99 of hot requests while 1,000 files are coded
+
+`wire` asks for every file of a site as a browser would (`Accept-Encoding: gzip, deflate, br, zstd`), each on a connection
+of its own, and counts what comes, heads and framing included: cold, right after the start; warm, when nothing is left
+to be made. CPU is the time of the server's processes by /proc for the same requests over kept connections, warm, by `salver
+bench load`.
+
+`latency` asks for a few small files at a fixed rate from one core, with workers on every core, first alone, then while a
+thousand other files are asked for once and are being coded; rounds of both alternate, and each must be without errors.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import files
+import peers
+
+BROWSER = "gzip, deflate, br, zstd"
+PATIENCE_SECONDS = 120
+
+
+class Running:
+    """A server in a session of its own, on no core in particular."""
+
+    def __init__(self, peer, root, folder, metrics=None):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.metrics = metrics
+        command = [str(word) for word in peer.command(root, self.port, folder)]
+        if metrics:
+            command += ["--metrics", str(metrics)]
+        with open(folder / "output.log", "ab") as log:
+            self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
+                                          env={**os.environ, **peer.environment})
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                if self.child.poll() is not None or time.monotonic() > until:
+                    raise SystemExit(f"{peer.name} does not serve: {folder / 'output.log'}") from None
+                time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.terminate()
+        self.child.wait(PATIENCE_SECONDS)
+
+    def pids(self):
+        """Its processes: itself, and those that it has started."""
+        found = [self.child.pid]
+        for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = entry.read_text(errors="replace").rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[1]) == self.child.pid:
+                found.append(int(entry.parent.name))
+        return ",".join(map(str, found))
+
+    def waiting(self):
+        """The codings that are still to be made."""
+        url = f"http://127.0.0.1:{self.metrics}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith("salver_codings_waiting "):
+                    return int(float(line.split()[1]))
+        raise SystemExit("there is no salver_codings_waiting among the metrics")
+
+    def settle(self):
+        """Waits until nothing is left to be made."""
+        if self.metrics:
+            until = time.monotonic() + 20 * PATIENCE_SECONDS
+            while self.waiting():
+                if time.monotonic() > until:
+                    raise SystemExit("codings are being made for ever")
+                time.sleep(0.1)
+
+
+class Salver(peers.Salver):
+    extra = ("--compress-cpu", 100)
+
+
+class SalverOff(peers.Salver):
+    name = "salver, off"
+    extra = ("--no-compress",)
+
+
+class SalverAhead(peers.Salver):
+    """Of a copy of the site, with the siblings that `salver compress` writes."""
+
+    name = "salver, `salver compress`"
+    extra = ("--no-compress",)
+
+    def command(self, root, port, folder):
+        copy = shutil.copytree(root, folder / "site")
+        subprocess.run([self.path, "compress", copy, "--quiet"], check=True)
+        return super().command(copy, port, folder)
+
+
+class NginxGzip(peers.Nginx):
+    name = "nginx gzip"
+    settings = ("gzip on; gzip_comp_level 6; gzip_min_length 128; gzip_types text/css text/plain text/javascript "
+                "application/javascript application/json image/svg+xml application/xml application/wasm font/ttf;")
+
+
+class CaddyEncode(peers.Caddy):
+    name = "caddy encode"
+    settings = "encode zstd gzip"
+
+    def __init__(self):
+        self.path = pathlib.Path(shutil.which("caddy") or "caddy")
+
+
+class StaticWebServer(peers.StaticWebServer):
+    name = "static-web-server"
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def command(self, root, port, folder):
+        words = super().command(root, port, folder)
+        words[words.index("--compression") + 1] = "true"
+        words[words.index("--compression-static") + 1] = "false"
+        return words
+
+
+def targets(root):
+    """The paths of all files of a site, siblings left out."""
+    found = (path for path in sorted(root.rglob("*")) if path.is_file())
+    return ["/" + str(path.relative_to(root)) for path in found if path.suffix not in (".br", ".gz", ".zst")]
+
+
+def crawl(port, paths):
+    """The bytes that come for all of these, everything included."""
+    taken = 0
+    for path in paths:
+        request = (f"GET {urllib.request.quote(path)} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {BROWSER}\r\n"
+                   "Connection: close\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as connection:
+            connection.sendall(request.encode())
+            head = None
+            while part := connection.recv(1 << 18):
+                head = head or part
+                taken += len(part)
+        status = (head or b"").split(b" ", 2)[1:2]
+        if status not in ([b"200"], [b"301"], [b"308"]):
+            raise SystemExit(f"{path}: {head[:80] if head else 'no answer'}")
+    return taken
+
+
+def load(salver, *words):
+    """What `salver bench load` has measured."""
+    done = subprocess.run([salver, "bench", "load", "--json", "--quiet", *map(str, words)], capture_output=True, text=True,
+                          timeout=PATIENCE_SECONDS, check=False)
+    if done.returncode:
+        raise SystemExit(f"salver bench load {' '.join(map(str, words))}: {done.stderr.strip() or done.stdout[-500:]}")
+    return json.loads(done.stdout)
+
+
+def row(name, *cells):
+    return "| " + " | ".join([name, *map(str, cells)]) + " |"
+
+
+def wire(options):
+    ours = [kind(options.salver) for kind in (Salver, SalverAhead, SalverOff)]
+    servers = [*ours, NginxGzip(), CaddyEncode()]
+    if options.sws:
+        servers.append(StaticWebServer(options.sws))
+    for site in options.site:
+        name, root = site.split("=", 1)
+        root = pathlib.Path(root).resolve()
+        paths = targets(root)
+        length = sum((root / path[1:]).stat().st_size for path in paths)
+        print(f"\n### {name}: {len(paths)} files, {length:,} bytes\n")
+        print(row("", "cold, bytes", "warm, bytes", "server CPU for a request"))
+        print("| --- | ---: | ---: | ---: |")
+        for peer in servers:
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                os.chmod(folder, 0o755)
+                metrics = options.metrics if isinstance(peer, peers.Salver) else None
+                with Running(peer, root, folder, metrics) as server:
+                    cold = crawl(server.port, paths)
+                    server.settle()
+                    warm = crawl(server.port, paths)
+                    listed = folder / "requests.txt"
+                    listed.write_text("\n".join(urllib.request.quote(path) for path in paths) + "\n")
+                    measured = load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", listed,
+                                    "--accept-encoding", BROWSER, "--duration", options.duration, "-c", 16, "--pid",
+                                    server.pids())
+                    print(row(peer.name, f"{cold:,}", f"{warm:,}", cpu_of(measured)), flush=True)
+
+
+def cpu_of(measured):
+    return f"{measured['result']['server']['cpu_us_per_request']:.1f} us"
+
+
+def latency(options):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        os.chmod(folder, 0o755)
+        root = folder / "site"
+        (root / "many").mkdir(parents=True)
+        rng = files.random.Random(1)
+        words = files.Words(rng)
+        for number in range(4):
+            (root / f"hot{number}.js").write_text(files.javascript(words, rng)[:3000])
+        for number in range(1000):
+            text = " ".join(words.sentence() for _ in range(options.sentences))
+            (root / "many" / f"{number}.html").write_text(text + str(number))
+        (folder / "hot.txt").write_text("".join(f"/hot{number}.js\n" for number in range(4)))
+        time.sleep(files.AT_REST_SECONDS)
+        idle, busy = [], []
+        peer = peers.Salver(options.salver)
+        peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet"]
+
+        def hot(server, seconds):
+            return load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", folder / "hot.txt", "--rate",
+                        options.rate, "-c", 16, "--duration", f"{seconds}s", "--warm-up", "1s", "--accept-encoding", "br",
+                        "--pid", server.pids())["result"]["corrected"]["p99_us"]
+
+        for round_ in range(options.rounds):
+            with Running(peer, root, folder, options.metrics) as server:
+                crawl(server.port, [f"/hot{number}.js" for number in range(4)])
+                server.settle()
+                idle.append(hot(server, options.seconds))
+                crawl(server.port, [f"/many/{number}.html" for number in range(1000)])
+                before = server.waiting()
+                busy.append(hot(server, options.seconds))
+                after = server.waiting()
+                print(f"round {round_ + 1}: p99 idle {idle[-1]} us, while coding {busy[-1]} us; "
+                      f"waiting {before} -> {after}", flush=True)
+                if not after:
+                    raise SystemExit("all was coded before the end: more --sentences")
+        one, other = statistics.median(idle), statistics.median(busy)
+        print(f"p99 of hot requests: {one:.0f} us idle, {other:.0f} us while 1,000 files are coded: {other / one:.2f}x")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["wire", "latency"])
+    parser.add_argument("--salver", default="target/release/salver")
+    parser.add_argument("--sws", help="static-web-server")
+    parser.add_argument("--site", action="append", default=[], metavar="NAME=DIR")
+    parser.add_argument("--metrics", type=int, default=19090, help="a free port")
+    parser.add_argument("--duration", default="5s")
+    parser.add_argument("--rate", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--sentences", type=int, default=300)
+    options = parser.parse_args()
+    options.salver = str(pathlib.Path(options.salver).resolve())
+    {"wire": wire, "latency": latency}[options.what](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

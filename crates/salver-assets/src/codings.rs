@@ -1,0 +1,30 @@
+//! Codings of files that have no precompressed sibling: made beside the answers, once for each content, and kept.
+//!
+//! ```text
+//!  an answer without the coding        a worker               its encoder
+//!  that its client would rather have
+//!            │ asks                       │                        │
+//!            └──────────► queue ────────► reads the content        │
+//!                                         looks what is kept       │
+//!                                         ├─────────────────────►  encodes, decodes again,
+//!                                         │                        rests in proportion
+//!                                         table and directory ◄────┘
+//!                                         loads the paths again: their next answers have it
+//! ```
+//!
+//! A worker runs at the priority of loads, an encoder only when no other thread wants the core. So what an encoder
+//! holds nobody may wait for: it has its input, its output, and no lock that others take. Where it gets no core for
+//! seconds, its worker encodes.
+
+#[cfg_attr(not(feature = "compress"), path = "codings/coder_absent.rs")]
+pub(crate) mod coder;
+pub(crate) mod directory;
+mod encoder;
+mod entry_file;
+pub(crate) mod job;
+pub(crate) mod key;
+mod pace;
+pub(crate) mod pool;
+pub(crate) mod queue;
+pub(crate) mod table;
+mod worker;

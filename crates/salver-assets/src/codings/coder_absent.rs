@@ -1,0 +1,37 @@
+//! No encoder: a build without the feature `compress` makes no coding, so that nothing below is ever asked.
+
+use salver_semantics::ContentCoding;
+
+/// The codings that this build makes.
+pub(crate) const MADE: &[ContentCoding] = &[];
+
+/// The version of how codings are made.
+pub(crate) const METHOD: u32 = 0;
+
+/// What an encoder has made.
+#[allow(dead_code, reason = "there is no encoder")]
+pub(crate) enum Encoded {
+    To(Vec<u8>),
+    NotWorthIt,
+    Cancelled,
+}
+
+pub(crate) fn may_get_smaller(_: &str, _: u64) -> bool {
+    false
+}
+
+pub(crate) fn memory(_: u64, _: ContentCoding) -> u64 {
+    u64::MAX
+}
+
+pub(crate) fn sha256(_: &[u8]) -> [u8; 32] {
+    [0; 32]
+}
+
+pub(crate) fn is_of(_: &[u8], _: ContentCoding, _: &[u8]) -> bool {
+    false
+}
+
+pub(crate) fn encode(_: &[u8], _: ContentCoding, _: &dyn Fn() -> bool) -> Encoded {
+    Encoded::Cancelled
+}

@@ -1,0 +1,158 @@
+//! A worker: it reads what is to be coded, looks whether that is kept, has its encoder make what is not, and says so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use crate::codings::coder::{self, Encoded};
+use crate::codings::encoder::Encoder;
+use crate::codings::job::Places;
+use crate::codings::key::{CodingKey, ContentKey};
+use crate::codings::queue::SharedCodings;
+use crate::codings::table::{MadeCoding, Verdict};
+use crate::source::digest;
+
+/// Makes codings until none waits.
+pub(super) fn work(shared: &Arc<SharedCodings>) {
+    salver_os::run_behind_others();
+    let mut encoder = shared.take_encoder();
+    while let Some((key, places)) = shared.next() {
+        // One that panics fails alone; it is asked for again.
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            perform(shared, &mut encoder, key, places);
+        }));
+        if worked.is_err() {
+            encoder = None;
+            shared.abandon(&key);
+        }
+        shared.give_back(&key);
+    }
+    if let Some(encoder) = encoder.filter(Encoder::is_behind) {
+        shared.leave_encoder(encoder);
+    }
+}
+
+/// Takes or makes one coding, and has the places loaded again that wait for it.
+fn perform(
+    shared: &Arc<SharedCodings>,
+    encoder: &mut Option<Encoder>,
+    key: CodingKey,
+    places: Places,
+) {
+    let Some(content) = places.read(&key) else {
+        shared.end(&key);
+        return;
+    };
+    let of = ContentKey {
+        sha256: coder::sha256(&content),
+        coding: key.coding,
+    };
+    let Some(places) = shared.begin(of, key, places) else {
+        return;
+    };
+    let work = Work {
+        shared,
+        key,
+        of,
+        content,
+    };
+    let is_known = shared.table.adopt(key, of).is_some() || work.take();
+    let is_known = is_known || work.make(encoder, &places);
+    let others = shared.end_work(&of);
+    for (key, places) in others.into_iter().chain([(key, places)]) {
+        let is_known = is_known && shared.table.adopt(key, of).is_some();
+        let loads = is_known && !shared.is_closed();
+        if loads {
+            places.load_again();
+        }
+        let since = shared.end(&key);
+        if loads {
+            since.load_again();
+        }
+    }
+}
+
+/// The work on one coding.
+struct Work<'a> {
+    shared: &'a Arc<SharedCodings>,
+    key: CodingKey,
+    of: ContentKey,
+    content: Bytes,
+}
+
+impl Work<'_> {
+    /// Takes the verdict that the directory keeps; false if it has none.
+    fn take(&self) -> bool {
+        let Some(directory) = &self.shared.settings.directory else {
+            return false;
+        };
+        let verdict = match directory.read(&self.of, self.key.length) {
+            None => return false,
+            Some(None) => Verdict::NotWorthIt,
+            Some(Some(coded)) => match coder::is_of(&coded, self.of.coding, &self.content) {
+                true => self.made(coded),
+                false => {
+                    directory.remove(&self.of, "it does not decode to its original");
+                    return false;
+                }
+            },
+        };
+        count(&self.shared.counts.taken);
+        self.shared.table.put(self.key, self.of, verdict);
+        true
+    }
+
+    /// Has the coding made; false if it is no longer wanted, or nobody can make it.
+    fn make(&self, encoder: &mut Option<Encoder>, places: &Places) -> bool {
+        if encoder.is_none() {
+            *encoder = Encoder::start(self.shared.settings.percent_each());
+        }
+        let Some(using) = encoder.as_mut() else {
+            return false;
+        };
+        let is_wanted = || {
+            !self.shared.is_closed()
+                && (places.any_is_unchanged() || self.shared.is_wanted_since(&self.key))
+        };
+        let Ok(encoded) = using.encode(&self.content, self.of.coding, &is_wanted) else {
+            // It has panicked.
+            *encoder = None;
+            return false;
+        };
+        let counts = &self.shared.counts;
+        let (verdict, kept) = match encoded {
+            Encoded::Cancelled => return false,
+            Encoded::NotWorthIt => {
+                count(&counts.useless);
+                (Verdict::NotWorthIt, None)
+            }
+            Encoded::To(coded) => {
+                count(&counts.made);
+                let verdict = self.made(coded);
+                let kept = match &verdict {
+                    Verdict::Made(made) => Some(made.content.clone()),
+                    Verdict::NotWorthIt => None,
+                };
+                (verdict, kept)
+            }
+        };
+        self.shared.table.put(self.key, self.of, verdict);
+        if let Some(directory) = &self.shared.settings.directory {
+            directory.keep(&self.of, self.key.length, kept.as_deref());
+        }
+        true
+    }
+
+    fn made(&self, coded: Vec<u8>) -> Verdict {
+        Verdict::Made(MadeCoding {
+            digest: digest::of_bytes(&coded),
+            content: self.shared.contents.count(coded),
+        })
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,102 @@
+//! Encoding: the same bytes, coding and effort make the same coded bytes.
+
+mod brotli;
+mod gzip;
+mod memory;
+#[cfg_attr(not(feature = "zopfli"), path = "encode/zopfli/absent.rs")]
+mod zopfli;
+mod zstd;
+
+use std::fmt;
+use std::io::{self, Read};
+
+use salver_semantics::ContentCoding;
+
+use crate::effort::Effort;
+pub use memory::peak_memory;
+
+/// The version of what [`encode`] makes, for keys of caches: it is raised whenever something else is made of the same
+/// bytes.
+pub const METHOD: u32 = 2;
+
+/// The most bytes that an encoder takes before it asks whether its result is still wanted.
+const BLOCK: usize = 64 * 1024;
+
+/// The reason why nothing was made.
+#[derive(Debug)]
+pub enum EncodeError {
+    /// It was no longer wanted.
+    Cancelled,
+    /// The encoder failed, as a rule for want of memory.
+    Failed(io::Error),
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodeError::Cancelled => formatter.write_str("it is no longer wanted"),
+            EncodeError::Failed(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// `bytes` in `coding`, as small as the effort allows; those of identity as they are.
+///
+/// `wanted` is asked before each block of 64 KiB that an encoder takes; once it returns false the work ends. What an
+/// encoder has taken it finishes first: some hundred KiB of Brotli and Zstandard, all of gzip by libdeflate.
+///
+/// # Errors
+/// If it is no longer wanted, or there is no memory.
+pub fn encode(
+    bytes: &[u8],
+    coding: ContentCoding,
+    effort: Effort,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, EncodeError> {
+    if !wanted() {
+        return Err(EncodeError::Cancelled);
+    }
+    let made = match coding {
+        ContentCoding::Identity => Ok(bytes.to_vec()),
+        ContentCoding::Brotli => brotli::encode(&mut Blocks { bytes, wanted }, bytes.len(), effort),
+        ContentCoding::Zstd => zstd::encode(&mut Blocks { bytes, wanted }, bytes.len(), effort),
+        ContentCoding::Gzip => gzip(bytes, effort, wanted),
+    };
+    made.map_err(|error| match wanted() {
+        true => EncodeError::Failed(error),
+        false => EncodeError::Cancelled,
+    })
+}
+
+fn gzip(bytes: &[u8], effort: Effort, wanted: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
+    let coded = gzip::encode(bytes, effort)?;
+    if effort < Effort::Extreme {
+        return Ok(coded);
+    }
+    // Neither is the shorter one for all files.
+    let slow = zopfli::encode(&mut Blocks { bytes, wanted })?;
+    Ok(slow
+        .filter(|slow| slow.len() < coded.len())
+        .unwrap_or(coded))
+}
+
+/// Content as a reader that fails once it is no longer wanted.
+struct Blocks<'a> {
+    bytes: &'a [u8],
+    wanted: &'a dyn Fn() -> bool,
+}
+
+impl Read for Blocks<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !(self.wanted)() {
+            return Err(io::ErrorKind::Other.into());
+        }
+        let most = buffer.len().min(BLOCK);
+        self.bytes.read(buffer.get_mut(..most).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! [`Types`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name does not
+//! tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
+//! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
+#![forbid(unsafe_code)]
+
+mod compressible;
+mod decode;
+#[cfg(feature = "encode")]
+mod effort;
+#[cfg(feature = "encode")]
+mod encode;
+#[cfg(feature = "encode")]
+mod sample;
+mod worth;
+
+pub use compressible::{Compressibility, TypeRange, Types};
+pub use decode::{DECODED, decode, decode_with, decodes_to};
+#[cfg(feature = "encode")]
+pub use effort::Effort;
+#[cfg(feature = "encode")]
+pub use encode::{EncodeError, METHOD, encode, peak_memory};
+pub use salver_semantics::{ContentCoding, content_type};
+#[cfg(feature = "encode")]
+pub use sample::looks_compressed;
+pub use worth::is_worth_it;

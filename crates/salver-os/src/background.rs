@@ -1,0 +1,154 @@
+//! Threads that give way to others, and the time that a thread has spent on a core.
+
+use std::time::Duration;
+
+/// The niceness of threads that do what somebody waits for, beside the loops: a tenth of a loop's share.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// The least share that there is, where the system refuses to run a thread only when it is idle.
+#[cfg(target_os = "linux")]
+const LEAST: i32 = 19;
+
+/// Lowers the priority of the calling thread below those that serve. Elsewhere than on Linux it is processes that give
+/// way, and this does nothing.
+pub fn run_behind_others() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICENESS);
+}
+
+/// Has the calling thread run only when no other wants the core; such a thread is pushed aside at once by one that
+/// wakes. There is no way back. Elsewhere than on Linux this does nothing.
+pub fn run_when_idle() {
+    #[cfg(target_os = "linux")]
+    {
+        // It is the share if the next call is refused, and harmless if not.
+        let _ = rustix::process::nice(LEAST);
+        // The system's own structure: the priority, which has to be 0. musl's function refuses whatever it is asked.
+        let priority: libc::c_int = 0;
+        // SAFETY: the pointer is valid for the call, which keeps nothing of it; 0 is the calling thread.
+        let _ = unsafe {
+            let number = libc::SYS_sched_setscheduler;
+            libc::syscall(number, 0, libc::SCHED_IDLE, &raw const priority)
+        };
+    }
+}
+
+/// The time that the calling thread has spent on a core. Where the system does not tell, the time since its first call
+/// of this.
+pub fn thread_time() -> Duration {
+    #[cfg(target_os = "linux")]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        thread_local! {
+            static SINCE: std::time::Instant = std::time::Instant::now();
+        }
+        SINCE.with(std::time::Instant::elapsed)
+    }
+}
+
+/// The clock of a thread, which others may read: the time that it has spent on a core.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadClock {
+    /// The number of the clock: that of its thread, as clock_getcpuclockid(3) has it.
+    #[cfg(target_os = "linux")]
+    number: libc::clockid_t,
+}
+
+impl ThreadClock {
+    /// The clock of the calling thread.
+    pub fn of_this_thread() -> Self {
+        /// The bits that say "of one thread" and "of the scheduler".
+        #[cfg(target_os = "linux")]
+        const KIND: libc::clockid_t = 4 | 2;
+        ThreadClock {
+            #[cfg(target_os = "linux")]
+            number: !rustix::thread::gettid().as_raw_nonzero().get() << 3 | KIND,
+        }
+    }
+
+    /// The time that the thread has spent on a core; `None` if it has ended, or the system does not tell.
+    pub fn time(&self) -> Option<Duration> {
+        #[cfg(target_os = "linux")]
+        {
+            let mut time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            // SAFETY: the pointer is valid for the call, which keeps nothing of it.
+            let told = unsafe { libc::clock_gettime(self.number, &raw mut time) };
+            let seconds = u64::try_from(time.tv_sec).ok()?;
+            (told == 0).then_some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))
+        }
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_another_thread_is_its_own() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            while thread_time() < Duration::from_millis(20) {
+                std::hint::black_box(0);
+            }
+            tell.send((ThreadClock::of_this_thread(), thread_time()))
+                .unwrap();
+            let _ = ended.recv();
+        });
+        let (clock, at_least) = told.recv().unwrap();
+        let time = clock.time().unwrap();
+        assert!(
+            time >= at_least && time < at_least + Duration::from_secs(60),
+            "{time:?}"
+        );
+        drop(end);
+        thread.join().unwrap();
+        // It may take the system a moment to forget the thread.
+        while clock.time().is_some() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn threads_give_way() {
+        let policy = || {
+            // SAFETY: 0 is the calling thread.
+            unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
+        };
+        let idle = std::thread::spawn(move || {
+            run_when_idle();
+            policy()
+        });
+        assert_eq!(idle.join().unwrap(), libc::SCHED_IDLE.into());
+        let behind = std::thread::spawn(move || {
+            run_behind_others();
+            (policy(), rustix::process::nice(0).unwrap())
+        });
+        let (policy, nice) = behind.join().unwrap();
+        assert_eq!(policy, libc::SCHED_OTHER.into());
+        assert!(nice >= NICENESS);
+    }
+
+    #[test]
+    fn rest_is_no_work() {
+        let before = thread_time();
+        std::thread::sleep(Duration::from_millis(50));
+        let slept = thread_time() - before;
+        assert!(slept < Duration::from_millis(40), "{slept:?}");
+        let mut sum = 0_u64;
+        while thread_time() == before + slept {
+            sum = std::hint::black_box(sum + 1);
+        }
+    }
+}

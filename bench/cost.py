@@ -39,6 +39,7 @@ FEATURES = {
         "`brotli`": ("brotli",),
         "`zstd`": ("zstd",),
         "`gzip`": ("gzip",),
+        "`compress`": ("compress",),
         "all, the default": ("default",),
     },
     "salver-server": {

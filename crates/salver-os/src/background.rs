@@ -39,9 +39,7 @@ pub fn run_when_idle() {
 pub fn thread_time() -> Duration {
     #[cfg(target_os = "linux")]
     {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+        crate::clock::time_of(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -76,14 +74,7 @@ impl ThreadClock {
     pub fn time(&self) -> Option<Duration> {
         #[cfg(target_os = "linux")]
         {
-            let mut time = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            // SAFETY: the pointer is valid for the call, which keeps nothing of it.
-            let told = unsafe { libc::clock_gettime(self.number, &raw mut time) };
-            let seconds = u64::try_from(time.tv_sec).ok()?;
-            (told == 0).then_some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?))
+            crate::clock::time_of(self.number)
         }
         #[cfg(not(target_os = "linux"))]
         None

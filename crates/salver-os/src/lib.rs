@@ -10,6 +10,8 @@ mod background;
 #[cfg(unix)]
 mod beneath;
 #[cfg(target_os = "linux")]
+mod clock;
+#[cfg(target_os = "linux")]
 mod given_sockets;
 #[cfg(unix)]
 mod locality;

@@ -20,7 +20,8 @@ use crate::codings::pace::Pace;
 /// The time after which it is looked again whether a coding that is at work is still wanted.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 
-/// The time that an encoder waits for a core before somebody else does its work.
+/// The time that an encoder waits for a core before somebody else does its work. Each time that it got next to nothing
+/// it is half as long for the next order, so that of many none takes as long on a machine that never rests.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The share of the time that it wants a core for, below which it gets next to nothing: a tenth.
@@ -32,7 +33,9 @@ pub(super) struct Encoder {
     done: Receiver<Encoded>,
     times: Arc<Times>,
     percent: u32,
+    /// The patience with the next order.
     patience: Duration,
+    longest_patience: Duration,
     /// True while it has an order that was taken back.
     is_behind: bool,
 }
@@ -96,6 +99,7 @@ impl Encoder {
             times: Arc::default(),
             percent,
             patience,
+            longest_patience: patience,
             is_behind: false,
         };
         (encoder, orders, results)
@@ -130,7 +134,10 @@ impl Encoder {
         self.work.send(order).map_err(|_| Gone)?;
         loop {
             match self.done.recv_timeout(LOOK_AFTER) {
-                Ok(encoded) => return Ok(encoded),
+                Ok(encoded) => {
+                    self.patience = self.longest_patience;
+                    return Ok(encoded);
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(Gone),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -141,6 +148,7 @@ impl Encoder {
             if spent.is_next_to_nothing(began.elapsed(), self.patience) {
                 is_taken_back.store(true, Ordering::Relaxed);
                 self.is_behind = true;
+                self.patience = (self.patience / 2).max(LOOK_AFTER.min(self.longest_patience));
                 return Ok(self.encode_here(content, coding, is_wanted));
             }
         }

@@ -14,7 +14,7 @@ use salver_assets::{CacheControl, Config, Method, Mount};
 use crate::common::{Answer, Site, Tree, coded, config_of, directory, memory, request};
 
 /// Longer than anything takes, however slow the machine is; only a test that fails takes so long.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 /// What browsers send.
 const BROWSER: &str = "gzip, deflate, br, zstd";

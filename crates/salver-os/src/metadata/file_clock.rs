@@ -6,25 +6,10 @@ use std::time::SystemTime;
 /// away.
 pub(super) fn now() -> SystemTime {
     #[cfg(target_os = "linux")]
-    if let Some(time) = of_last_tick() {
-        return time;
+    if let Some(since) = crate::clock::time_of(libc::CLOCK_REALTIME_COARSE) {
+        return SystemTime::UNIX_EPOCH + since;
     }
     SystemTime::now()
-}
-
-#[cfg(target_os = "linux")]
-fn of_last_tick() -> Option<SystemTime> {
-    let mut time = std::mem::MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the pointer is valid for a `timespec`, of which every bit pattern is a value.
-    let time = unsafe {
-        if libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, time.as_mut_ptr()) != 0 {
-            return None;
-        }
-        time.assume_init()
-    };
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanoseconds))
 }
 
 #[cfg(all(test, target_os = "linux"))]

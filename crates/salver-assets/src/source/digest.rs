@@ -12,7 +12,9 @@ use salver_semantics::coding::ContentCoding;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::sync::Lock;
-pub use salver_coding::DECODED;
+
+/// The content codings that this build decodes.
+pub const DECODED: &[ContentCoding] = salver_coding::DECODED;
 
 /// A digest of content: XXH3, 128 bits, without a seed, so that replicas of one tree agree.
 pub type Digest = u128;

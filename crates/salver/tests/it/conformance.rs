@@ -47,7 +47,7 @@ protocols! {
     http1_tls: Http1Tls, run_once,
     http2: Http2, run_once,
     http2_cleartext: Http2Cleartext, run,
-    http3: Http3, run,
+    http3: Http3, run_once,
 }
 
 #[test]
@@ -60,6 +60,12 @@ fn http1_tls_in_every_mode() {
 #[ignore = "make every-mode"]
 fn http2_in_every_mode() {
     check(Setup::Default, &[Protocol::Http2], run);
+}
+
+#[test]
+#[ignore = "make every-mode"]
+fn http3_in_every_mode() {
+    check(Setup::Default, &[Protocol::Http3], run);
 }
 
 macro_rules! setups {

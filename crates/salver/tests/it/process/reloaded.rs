@@ -46,8 +46,9 @@ fn a_fault_changes_nothing_and_is_said_by_line() {
 
 #[test]
 fn what_the_files_have_nothing_to_do_with_leaves_the_cache_as_it_is() {
-    let configured =
-        Configured::start("cache.status = true\n[process]\npid-file = \"salver.pid\"\n");
+    let configured = Configured::start(
+        "cache.status = true\ncache.revalidate = \"1h\"\n[process]\npid-file = \"salver.pid\"\n",
+    );
     let state = |expected: &str| {
         let (_, head, _) = configured.server.get("/", "");
         assert!(
@@ -57,7 +58,8 @@ fn what_the_files_have_nothing_to_do_with_leaves_the_cache_as_it_is() {
     };
     state("fwd=");
     state("hit");
-    let text = |more: &str| format!("cache.status = true\n{more}\n{PID_FILE}");
+    let text =
+        |more: &str| format!("cache.status = true\ncache.revalidate = \"1h\"\n{more}\n{PID_FILE}");
     configured.configure(&text("root = \"a\"\nlimits.max-connections = 77"));
     let (code, said) = configured.tell("reload");
     assert_eq!(code, 0, "{said}");

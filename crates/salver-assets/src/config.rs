@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use salver_coding::CompressibleTypes;
 use salver_os::Symlinks;
 use salver_rules::RuleSet;
 use salver_semantics::coding::ContentCoding;
@@ -200,6 +201,9 @@ pub struct Config {
     /// `compress`, threads that begin when there is work and end after it, and three eighths of
     /// [`cache_size`](Self::cache_size). Default: no.
     pub compress: bool,
+    /// The media types of which codings are made: those that get smaller, and what is said besides. Default: the table
+    /// alone.
+    pub compress_types: CompressibleTypes,
     /// The share of a core that making codings may take, in percent; more than 100 is more than one core. Of engines
     /// [beside](crate::Engine::beside) each other the first decides. Default: 50.
     pub compress_cpu: u32,
@@ -231,6 +235,7 @@ impl Default for Config {
             log_each: false,
             coalesce: true,
             compress: false,
+            compress_types: CompressibleTypes::default(),
             compress_cpu: 50,
             kept_codings: None,
         }

@@ -67,6 +67,7 @@ pub use resource::check_table::SiblingCheck;
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 pub use resource::representation::{Field, OwnField, Protocol, RenderedHeads};
 
+pub use salver_coding::{CompressibleTypes, TypeRange};
 pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;

@@ -153,11 +153,11 @@ impl TypeRange {
 
 /// The table of what can be compressed, with overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Types {
+pub struct CompressibleTypes {
     overrides: Vec<(TypeRange, bool)>,
 }
 
-impl Types {
+impl CompressibleTypes {
     /// Counts types in `range` as compressible. Of several overrides the one that names more counts; of equal ones
     /// one that excludes.
     #[must_use]
@@ -238,7 +238,7 @@ mod tests {
     fn by_name() {
         fn check(names: &str, expected: Compressibility) {
             for name in names.split(' ') {
-                let found = Types::default().of_file(name.as_bytes());
+                let found = CompressibleTypes::default().of_file(name.as_bytes());
                 assert_eq!(found, expected, "{name}");
             }
         }
@@ -277,7 +277,7 @@ mod tests {
     fn by_type() {
         fn check(media_type: &str, expected: Compressibility) {
             assert_eq!(
-                Types::default().of_type(media_type),
+                CompressibleTypes::default().of_type(media_type),
                 expected,
                 "{media_type}"
             );
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn overrides() {
         let range = |text| TypeRange::parse(text).unwrap();
-        let check = |types: &Types, media_type: &str, expected| {
+        let check = |types: &CompressibleTypes, media_type: &str, expected| {
             assert_eq!(types.of_type(media_type), expected, "{media_type}");
         };
-        let types = Types::default()
+        let types = CompressibleTypes::default()
             .include(range("image/png"))
             .exclude(range("text/*"))
             .include(range("Text/CSS"));
@@ -311,16 +311,16 @@ mod tests {
         check(&types, "text/html; charset=utf-8", No);
         check(&types, "text/css", Yes);
         check(&types, "application/json", Yes);
-        let only = Types::default()
+        let only = CompressibleTypes::default()
             .exclude(range("*/*"))
             .include(range("text/*"));
         check(&only, "application/json", No);
         check(&only, "text/plain", Yes);
-        let both = Types::default()
+        let both = CompressibleTypes::default()
             .exclude(range("text/css"))
             .include(range("text/css"));
         check(&both, "text/css", No);
-        let all = Types::default().include(range("*/*"));
+        let all = CompressibleTypes::default().include(range("*/*"));
         assert_eq!(all.of_file(b"a.js.br"), No);
         assert_eq!(all.of_file(b"a.png"), Yes);
     }

@@ -2,8 +2,8 @@
 //!
 //! # Where to begin
 //!
-//! [`Types`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name does not
-//! tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
+//! [`CompressibleTypes`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name
+//! does not tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
 //! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ mod encode;
 mod sample;
 mod worth;
 
-pub use compressible::{Compressibility, TypeRange, Types};
+pub use compressible::{Compressibility, CompressibleTypes, TypeRange};
 pub use decode::{DECODED, decode, decode_with, decodes_to};
 #[cfg(feature = "encode")]
 pub use effort::Effort;

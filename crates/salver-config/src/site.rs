@@ -7,7 +7,7 @@ use crate::conventions::{Alternatives, CleanUrls, Compat, TrailingSlash};
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
-    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, URL_PATH,
+    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, TEXT, URL_PATH,
     VARIABLE_NAME, choice, mount,
 };
 use crate::resolver::Resolver;
@@ -43,6 +43,8 @@ pub struct Site {
     pub mount_plain: Setting<Vec<Mount>>,
     pub precompressed: Setting<Codings>,
     pub compress: Setting<bool>,
+    pub compress_include_type: Setting<Vec<String>>,
+    pub compress_exclude_type: Setting<Vec<String>>,
     pub negotiate: Setting<Alternatives>,
     pub dotfiles: Setting<bool>,
     pub listing: Setting<bool>,
@@ -127,6 +129,24 @@ impl Site {
                 help: "Make the codings br, zstd and gzip of files that get smaller and have no precompressed sibling: \
                        once for each content, in the background; answers do not wait for them",
                 negated: "Send no coding but those of precompressed siblings",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CONTENT
+            }),
+            compress_include_type: from.list(TEXT, Row {
+                key: "compress-include-type",
+                flag: "compress-include-type",
+                value: "TYPE",
+                help: "With --compress, make codings of files of this media type, too: application/x-example, image/*. \
+                       Repeatable, or separated by commas",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CONTENT
+            }),
+            compress_exclude_type: from.list(TEXT, Row {
+                key: "compress-exclude-type",
+                flag: "compress-exclude-type",
+                value: "TYPE",
+                help: "With --compress, make no coding of files of this media type. Of both settings the one that names \
+                       more counts: text/css before text/* before */*. Repeatable, or separated by commas",
                 is_left_out: !cfg!(feature = "compress"),
                 ..CONTENT
             }),

@@ -8,7 +8,7 @@ use salver_assets::ContentCoding;
 use salver_assets::digest::{self, Digest};
 use salver_assets::source::KnownDigests;
 use salver_coding::{
-    Compressibility, Effort, METHOD, Types, encode, is_worth_it, looks_compressed,
+    Compressibility, CompressibleTypes, Effort, METHOD, encode, is_worth_it, looks_compressed,
 };
 
 use crate::error::Error;
@@ -216,7 +216,7 @@ fn original_of(path: &str) -> Option<&[u8]> {
 
 /// True if a file has a coding already: its type tells, or a sample of it.
 fn is_coded(path: &str, bytes: &[u8]) -> bool {
-    match Types::default().of_file(path.as_bytes()) {
+    match CompressibleTypes::default().of_file(path.as_bytes()) {
         Compressibility::Yes => false,
         Compressibility::No => true,
         Compressibility::Unknown => looks_compressed(bytes),

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
-    CacheControl, CodingDirectory, Config, ContentCoding, Engine, Listing, Mount, Source, Symlinks,
+    CacheControl, CodingDirectory, CompressibleTypes, Config, ContentCoding, Engine, Listing,
+    Mount, Source, Symlinks,
 };
 
 use crate::assets::Assets;
@@ -109,6 +110,13 @@ impl Builder {
     #[must_use]
     pub fn compress(mut self) -> Self {
         self.config.compress = true;
+        self
+    }
+
+    /// The media types of which [`compress`](Self::compress) makes codings. Default: those that get smaller.
+    #[must_use]
+    pub fn compress_types(mut self, types: CompressibleTypes) -> Self {
+        self.config.compress_types = types;
         self
     }
 

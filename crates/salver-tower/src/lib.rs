@@ -51,8 +51,9 @@ pub use error::{Error, ReadError};
 pub use events::{Events, Missed};
 pub use fallback::WithFallback;
 pub use salver_assets::{
-    CodingDirectory, ContentCoding, EmbeddedSource, Event, Listing, LoadError, MemorySource,
-    PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, embedded,
+    CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
+    MemorySource, PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, TypeRange,
+    embedded,
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;

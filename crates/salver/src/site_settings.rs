@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use salver_assets::rules::RuleSet;
 use salver_assets::source::Kind;
-use salver_assets::{Config, ContentCoding, DirectorySource, Mount, Symlinks};
+use salver_assets::{
+    CompressibleTypes, Config, ContentCoding, DirectorySource, Mount, Symlinks, TypeRange,
+};
 use salver_config::conventions::CleanUrls;
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
@@ -61,7 +63,7 @@ impl SiteSettings {
         cache_max_file: u64,
     ) -> Result<Self, Failure> {
         let server = &configuration.server;
-        let mut engine = engine(server, site);
+        let mut engine = engine(server, site)?;
         crate::live_reload::adjust(&mut engine, site);
         engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
         let mut settings = SiteSettings {
@@ -295,6 +297,28 @@ fn codings(site: &Site) -> Vec<ContentCoding> {
     site.precompressed.0.iter().map(coding).collect()
 }
 
+/// The media types of which codings are made.
+fn compressible_types(site: &Site) -> Result<CompressibleTypes, Failure> {
+    let mut types = CompressibleTypes::default();
+    for (setting, includes) in [
+        (&site.compress_include_type, true),
+        (&site.compress_exclude_type, false),
+    ] {
+        for text in setting.iter() {
+            let range = TypeRange::parse(text).ok_or_else(|| {
+                let what = format!("{text:?} is no media type");
+                let advice = "give type/subtype, type/* or */*";
+                Failure::Misused(format!("{}: {what}: {advice}", setting.name()))
+            })?;
+            types = match includes {
+                true => types.include(range),
+                false => types.exclude(range),
+            };
+        }
+    }
+    Ok(types)
+}
+
 /// The first of several failures, in one line that says how to hear of the others.
 fn first(failures: Vec<Failure>, site: &Site) -> Failure {
     let more = failures.len().saturating_sub(1);
@@ -305,8 +329,8 @@ fn first(failures: Vec<Failure>, site: &Site) -> Failure {
     }
 }
 
-fn engine(server: &Server, site: &Site) -> Config {
-    Config {
+fn engine(server: &Server, site: &Site) -> Result<Config, Failure> {
+    Ok(Config {
         mounts: Vec::new(),
         index: site.index.to_vec(),
         precompressed: codings(site),
@@ -317,10 +341,11 @@ fn engine(server: &Server, site: &Site) -> Config {
         cache: *site.cache,
         coalesce: *server.coalesce,
         compress: *site.compress && cfg!(feature = "compress"),
+        compress_types: compressible_types(site)?,
         compress_cpu: *server.compress_cpu,
         revalidate: *server.revalidate,
         dotfiles: *site.dotfiles,
         log_each: *server.verbose,
         ..Config::default()
-    }
+    })
 }

@@ -1,6 +1,6 @@
 //! Encoding and verifying content, by `salver-coding`.
 
-use salver_coding::{Compressibility, Effort, EncodeError, Types};
+use salver_coding::{Compressibility, CompressibleTypes, Effort, EncodeError};
 use salver_semantics::ContentCoding;
 use sha2::{Digest, Sha256};
 
@@ -25,8 +25,8 @@ pub(crate) enum Encoded {
 }
 
 /// True if content of this type and length may get smaller. Of types that do not tell, the content will.
-pub(crate) fn may_get_smaller(media_type: &str, length: u64) -> bool {
-    length >= LEAST && Types::default().of_type(media_type) != Compressibility::No
+pub(crate) fn may_get_smaller(types: &CompressibleTypes, media_type: &str, length: u64) -> bool {
+    length >= LEAST && types.of_type(media_type) != Compressibility::No
 }
 
 /// The memory that coding content of this length takes at most, with what comes in and goes out, in bytes.

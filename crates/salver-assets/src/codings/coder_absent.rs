@@ -1,5 +1,6 @@
 //! No encoder: a build without the feature `compress` makes no coding, so that nothing below is ever asked.
 
+use salver_coding::CompressibleTypes;
 use salver_semantics::ContentCoding;
 
 /// The codings that this build makes.
@@ -16,7 +17,7 @@ pub(crate) enum Encoded {
     Cancelled,
 }
 
-pub(crate) fn may_get_smaller(_: &str, _: u64) -> bool {
+pub(crate) fn may_get_smaller(_: &CompressibleTypes, _: &str, _: u64) -> bool {
     false
 }
 

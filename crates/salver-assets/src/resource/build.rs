@@ -165,6 +165,7 @@ pub(crate) fn build(
     let codings = match digest.filter(|_| shared.config.compress && !context.grows) {
         Some(digest)
             if may_be_coded(
+                &shared.config.compress_types,
                 &rules.applied_to(as_plain(TagBasis::Digest(digest))).head,
                 file.identity.length,
             ) =>

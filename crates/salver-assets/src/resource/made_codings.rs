@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use salver_coding::CompressibleTypes;
 use salver_semantics::ContentCoding;
 
 use crate::codings::coder::{self, MADE};
@@ -55,8 +56,9 @@ impl MadeCodings {
     }
 }
 
-/// True if content of this length that is sent with this head may be sent in another coding.
-pub(super) fn may_be_coded(head: &Head, length: u64) -> bool {
+/// True if content of this length that is sent with this head may be sent in another coding, with these compressible
+/// types.
+pub(super) fn may_be_coded(types: &CompressibleTypes, head: &Head, length: u64) -> bool {
     // RFC 9110 section 7.7, RFC 9111 section 5.2.2.6.
     let is_fixed = head.values("Cache-Control").iter().any(|line| {
         let mut directives = line.split(|&byte| byte == b',');
@@ -69,7 +71,7 @@ pub(super) fn may_be_coded(head: &Head, length: u64) -> bool {
     let media_type = head
         .value("Content-Type")
         .map(|value| String::from_utf8_lossy(value));
-    coder::may_get_smaller(&media_type.unwrap_or_default(), length)
+    coder::may_get_smaller(types, &media_type.unwrap_or_default(), length)
 }
 
 /// True if there is a verdict on a coding of a file by now that there was none on when its representations were built.
@@ -125,7 +127,9 @@ mod tests {
                 fields: fields.collect(),
                 ..Head::default()
             };
-            assert_eq!(may_be_coded(&head, length), expected, "{head:?} {length}");
+            let types = CompressibleTypes::default();
+            let found = may_be_coded(&types, &head, length);
+            assert_eq!(found, expected, "{head:?} {length}");
         };
         let html = ("Content-Type", "text/html; charset=utf-8");
         check(&[html], 5000, true);

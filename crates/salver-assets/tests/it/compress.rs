@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
-use salver_assets::{CacheControl, Config, Method, Mount};
+use salver_assets::{CacheControl, CompressibleTypes, Config, Method, Mount, TypeRange};
 
 use crate::common::{Answer, Site, Tree, coded, config_of, directory, memory, request};
 
@@ -248,6 +248,25 @@ fn who_refuses_the_file_as_it_is_gets_it_when_it_is_coded() {
         &[("Accept-Encoding", accept), ("Range", "bytes=0-9")],
     );
     assert_eq!((part.status, coding(&part)), (206, "br"));
+}
+
+#[test]
+fn what_is_coded_besides_and_what_is_not_is_said() {
+    let range = |text| TypeRange::parse(text).unwrap();
+    let types = CompressibleTypes::default();
+    let types = types.include(range("image/*")).exclude(range("text/css"));
+    let tree = Tree::new();
+    let content = text(5, 20_000);
+    tree.write("a.png", &content);
+    tree.write("a.css", &content);
+    let mount = Mount::tree("/", directory(&tree.path("")));
+    let site = Site::new(Config {
+        compress_types: types,
+        ..config(mount)
+    });
+    until(&site, "/a.png", "br", &content, "br");
+    let left_alone = get(&site, "/a.css", BROWSER);
+    assert_eq!((coding(&left_alone), left_alone.field("Vary")), ("", ""));
 }
 
 #[test]

@@ -266,11 +266,13 @@ fn what_is_in_memory_is_answered_while_a_local_disk_is_not_whoever_owns_it() {
     }
 }
 
-/// What the two tests above are worth.
+/// What the two tests above are worth: without the check the loop waits. Not each time: what a busy kernel has read
+/// meanwhile, or not yet begun to read, does not hold it up.
 #[test]
 fn nothing_is_answered_while_a_disk_is_not_if_nobody_asks_what_is_resident() {
     for case in UNASKED {
-        assert_ne!(answers_while_the_disk_does_not(case), Some(true), "{case}");
+        let mut tries = std::iter::repeat_with(|| answers_while_the_disk_does_not(case)).take(5);
+        assert!(tries.any(|answered| answered != Some(true)), "{case}");
     }
 }
 

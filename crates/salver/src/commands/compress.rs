@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 
 use clap::Args;
-use salver_coding::{ContentCoding, Effort, TypeRange, Types};
+use salver_coding::{CompressibleTypes, ContentCoding, Effort, TypeRange};
 use salver_config::values::{Coding, Codings, codings, size, whole};
 
 use crate::failure::Failure;
@@ -167,7 +167,7 @@ fn plan(flags: &CompressFlags) -> Result<Plan, Failure> {
         let text = "no coding is left: give some of br,zstd,gzip by --codings";
         return Err(Failure::Misused(text.to_owned()));
     }
-    let mut types = Types::default();
+    let mut types = CompressibleTypes::default();
     for range in &flags.include_type {
         types = types.include(range.clone());
     }

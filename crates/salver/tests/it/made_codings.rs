@@ -369,3 +369,13 @@ fn a_site_says_for_itself_whether_it_is_coded() {
         ("", "Accept-Encoding")
     );
 }
+
+#[test]
+fn a_type_that_is_none_is_refused() {
+    let root = site(&[("a.js", "x")]);
+    let path = root.path().to_str().unwrap();
+    for flag in ["--compress-include-type", "--compress-exclude-type"] {
+        let parts = [flag, "\"png\" is no media type", "type/*"];
+        check_one_line(&["serve", path, flag, "png"], 2, &parts);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use salver_coding::{ContentCoding, Effort, Types};
+use salver_coding::{CompressibleTypes, ContentCoding, Effort};
 
 /// The work that a command line asks for.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Plan {
     /// The codings that siblings are made in; at least one.
     pub(super) codings: Vec<ContentCoding>,
     pub(super) effort: Effort,
-    pub(super) types: Types,
+    pub(super) types: CompressibleTypes,
     /// The bytes of the longest file that is compressed.
     pub(super) longest: u64,
     /// Nothing is written: what a run would do is said.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use salver_assets::is_hidden;
-use salver_coding::{Compressibility, ContentCoding, Types};
+use salver_coding::{Compressibility, CompressibleTypes, ContentCoding};
 
 use super::new_file::is_leftover;
 use super::original::Version;
@@ -38,7 +38,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Walks through a directory. `types` tell an orphaned sibling from a file that is offered in a coding.
-    pub(super) fn walk(root: &Path, types: &Types) -> Tree {
+    pub(super) fn walk(root: &Path, types: &CompressibleTypes) -> Tree {
         let mut tree = Tree::default();
         let mut directories = vec![PathBuf::new()];
         while let Some(directory) = directories.pop() {
@@ -115,7 +115,7 @@ fn is_rules(name: &[u8]) -> bool {
 
 /// True if a coded file was made for one of this name: `page.html.gz` was, `backup.tar.gz` and `data.gz` are offered as
 /// they are. Brotli is used for nothing else.
-fn is_sibling_name(original: &[u8], coding: ContentCoding, types: &Types) -> bool {
+fn is_sibling_name(original: &[u8], coding: ContentCoding, types: &CompressibleTypes) -> bool {
     if original.is_empty() || ContentCoding::of_file_name(original).is_some() {
         return false;
     }

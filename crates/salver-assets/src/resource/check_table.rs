@@ -163,8 +163,8 @@ type Table = HashMap<(usize, Vec<u8>), Arc<OngoingCheck>>;
 #[derive(Default)]
 pub(crate) struct SiblingChecks {
     table: Lock<Table>,
-    /// The mounts that have a check of a large original: two at once would only share a disk.
-    large: Lock<Vec<usize>>,
+    /// The checks of large originals.
+    large: Lock<LargeChecks>,
     hand_over: Lock<Option<HandOver>>,
 }
 
@@ -230,22 +230,57 @@ impl SiblingChecks {
         }
     }
 
-    /// The right to check an original of any length of this mount, while it lives.
+    /// The right to check an original of any length of this mount, while it lives: two at once would only share a
+    /// disk. One that has got nothing of a file for long hangs, and keeps no other from it.
     pub(super) fn begin_large(&self, mount: usize) -> Option<LargeCheck<'_>> {
         let mut large = self.large.hold();
-        if large.contains(&mount) {
+        let mut of_mount = large.ongoing.iter().filter(|check| check.mount == mount);
+        if of_mount.any(|check| check.progressed.elapsed() < SLOW) {
             return None;
         }
-        large.push(mount);
-        Some(LargeCheck(self, mount))
+        large.begun += 1;
+        let number = large.begun;
+        large.ongoing.push(OngoingLargeCheck {
+            mount,
+            number,
+            progressed: Instant::now(),
+        });
+        Some(LargeCheck(self, number))
     }
 }
 
-/// The one check of a large original that its mount has.
-pub(super) struct LargeCheck<'a>(&'a SiblingChecks, usize);
+/// The checks of large originals that are under way.
+#[derive(Default)]
+struct LargeChecks {
+    begun: u64,
+    ongoing: Vec<OngoingLargeCheck>,
+}
+
+/// A check of a large original.
+struct OngoingLargeCheck {
+    mount: usize,
+    number: u64,
+    /// The moment at which it last got something of a file.
+    progressed: Instant,
+}
+
+/// The turn of a check of a large original.
+pub(super) struct LargeCheck<'a>(&'a SiblingChecks, u64);
+
+impl LargeCheck<'_> {
+    /// Notes that the disk has answered.
+    pub(super) fn progress(&self) {
+        let mut large = self.0.large.hold();
+        let mut ongoing = large.ongoing.iter_mut();
+        if let Some(own) = ongoing.find(|check| check.number == self.1) {
+            own.progressed = Instant::now();
+        }
+    }
+}
 
 impl Drop for LargeCheck<'_> {
     fn drop(&mut self) {
-        self.0.large.hold().retain(|mount| *mount != self.1);
+        let mut large = self.0.large.hold();
+        large.ongoing.retain(|check| check.number != self.1);
     }
 }

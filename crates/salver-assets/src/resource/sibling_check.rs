@@ -154,7 +154,12 @@ impl Examination {
         };
         let opened = files.open(path, &identity, context)?;
         let keeps = way(&shared.situation(&identity, self.subject.cached)) == Way::Read;
-        let goes_on = || self.shared.strong_count() > 1;
+        let goes_on = || {
+            if let Some(Some(turn)) = &turn {
+                turn.progress();
+            }
+            self.shared.strong_count() > 1
+        };
         let decode = || {
             decode(
                 shared, &opened, *coding, of.length, keeps, context, &goes_on,

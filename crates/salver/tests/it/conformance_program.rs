@@ -10,11 +10,7 @@ use salver_server::{Reply, Server, TlsSettings};
 const ANY_PORT: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
 /// One of each version.
-const PROTOCOLS: [Protocol; 3] = [
-    Protocol::Http1Tls,
-    Protocol::Http2Cleartext,
-    Protocol::Http3,
-];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Http1, Protocol::Http2Cleartext, Protocol::Http3];
 
 #[test]
 fn a_program_that_leaves_all_to_the_files_changes_nothing() {

@@ -63,7 +63,7 @@ impl State {
             Some(Trouble::Hangs) => {
                 let hangs =
                     |troubles: &mut HashMap<_, _>| troubles.get(&key) == Some(&Trouble::Hangs);
-                let waited = self.changed.wait_timeout_while(troubles, LONG, hangs);
+                let waited = self.changed.wait_timeout_while(troubles, 2 * LONG, hangs);
                 drop(waited.unwrap());
                 Ok(())
             }

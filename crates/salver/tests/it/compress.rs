@@ -293,7 +293,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[test]
 fn what_is_killed_leaves_nothing_half() {
     let root = site();
-    for number in 0..60 {
+    for number in 0..20 {
         fs::write(
             root.path().join(format!("assets/{number}.js")),
             text(500 + number),

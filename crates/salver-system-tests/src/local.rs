@@ -134,7 +134,25 @@ fn make_image(files: &Path, image: &Path) -> io::Result<()> {
     let options = ["-q", "-F", "-b", "4096", "-O", "^has_journal", "-d"].map(OsStr::new);
     let places = [files.as_os_str(), image.as_os_str()];
     run("mkfs.ext4", options.into_iter().chain(places))?;
+    age(files, image, long_ago)?;
     std::fs::remove_dir_all(files)
+}
+
+/// Dates the change times of the files in an image: one that changed a moment ago is looked at more closely, before
+/// it is streamed.
+fn age(files: &Path, image: &Path, to: SystemTime) -> io::Result<()> {
+    let seconds = to.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let commands = image.with_file_name("commands");
+    let mut lines = String::new();
+    for file in std::fs::read_dir(files)? {
+        let name = file?.file_name();
+        let name = name.display();
+        lines.push_str(&format!("set_inode_field /{name} ctime @{seconds}\n"));
+    }
+    std::fs::write(&commands, lines)?;
+    let arguments = ["-w", "-f"].map(OsStr::new).into_iter();
+    let places = [commands.as_os_str(), image.as_os_str()];
+    run("debugfs", arguments.chain(places)).map(drop)
 }
 
 /// One file, `image`: the bytes of the device.

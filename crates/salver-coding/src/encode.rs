@@ -3,6 +3,7 @@
 mod brotli;
 mod gzip;
 mod memory;
+mod zlib;
 #[cfg_attr(not(feature = "zopfli"), path = "encode/zopfli/absent.rs")]
 mod zopfli;
 mod zstd;
@@ -17,7 +18,7 @@ pub use memory::peak_memory;
 
 /// The version of what [`encode`] makes, for keys of caches: it is raised whenever something else is made of the same
 /// bytes.
-pub const METHOD: u32 = 2;
+pub const METHOD: u32 = 3;
 
 /// The most bytes that an encoder takes before it asks whether its result is still wanted.
 const BLOCK: usize = 64 * 1024;
@@ -70,16 +71,20 @@ pub fn encode(
     })
 }
 
+/// gzip by each of those that the effort allows: none of them is the shortest for all content.
 fn gzip(bytes: &[u8], effort: Effort, wanted: &dyn Fn() -> bool) -> io::Result<Vec<u8>> {
-    let coded = gzip::encode(bytes, effort)?;
-    if effort < Effort::Extreme {
-        return Ok(coded);
+    let mut coded = gzip::encode(bytes, effort)?;
+    if effort >= Effort::Best {
+        let other = zlib::encode(&mut Blocks { bytes, wanted }, coded.len())?;
+        coded = other.unwrap_or(coded);
     }
-    // Neither is the shorter one for all files.
-    let slow = zopfli::encode(&mut Blocks { bytes, wanted })?;
-    Ok(slow
-        .filter(|slow| slow.len() < coded.len())
-        .unwrap_or(coded))
+    if effort >= Effort::Extreme {
+        let other = zopfli::encode(&mut Blocks { bytes, wanted })?;
+        coded = other
+            .filter(|other| other.len() < coded.len())
+            .unwrap_or(coded);
+    }
+    Ok(coded)
 }
 
 /// Content as a reader that fails once it is no longer wanted.

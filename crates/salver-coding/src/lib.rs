@@ -5,7 +5,7 @@
 //! [`CompressibleTypes`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name
 //! does not tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
 //! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod compressible;
 mod decode;

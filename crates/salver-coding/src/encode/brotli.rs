@@ -1,15 +1,16 @@
-//! Brotli (RFC 7932).
+//! Brotli (RFC 7932) by the library of those who made it: what `brotli` writes, and no byte more.
+
+mod library;
 
 use std::io::{self, Read};
 
-use brotli::enc::{BrotliEncoderParams, StandardAlloc};
-
 use crate::effort::Effort;
+use library::{Encoder, Parameters};
 
-/// The bytes that are handed to the encoder, or taken from it, at a time.
+/// The bytes that are handed to the encoder at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// RFC 7932: windows of 2^10 to 2^24 bytes. Smaller than this nobody gains.
+/// RFC 7932: windows of 2^10 to 2^24 bytes. One of 2^16 is written in the fewest bits, so that nobody gains by less.
 const WINDOWS: std::ops::RangeInclusive<u32> = 16..=24;
 
 /// The smallest window that has so many bytes: clients set it aside to decode. Sixteen bytes of it are never used.
@@ -19,25 +20,27 @@ pub(super) fn window(length: usize) -> u32 {
 }
 
 pub(super) fn encode(reader: &mut impl Read, length: usize, effort: Effort) -> io::Result<Vec<u8>> {
-    let params = BrotliEncoderParams {
+    let mut encoder = Encoder::new(Parameters {
         quality: match effort {
             Effort::Quick => 4,
             Effort::Best | Effort::Extreme => 11,
         },
-        lgwin: i32::try_from(window(length)).unwrap_or(22),
-        size_hint: length,
-        ..Default::default()
-    };
-    let (mut input, mut output) = (vec![0; BUFFER], vec![0; BUFFER]);
+        window: window(length),
+        length,
+    })?;
+    let mut buffer = vec![0; BUFFER];
     let mut coded = Vec::new();
-    let alloc = StandardAlloc::default();
-    brotli::enc::BrotliCompressCustomAlloc(
-        reader,
-        &mut coded,
-        &mut input,
-        &mut output,
-        &params,
-        alloc,
-    )?;
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                let content = buffer.get(..count).unwrap_or_default();
+                encoder.write(content, &mut coded)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    encoder.finish(&mut coded)?;
     Ok(coded)
 }

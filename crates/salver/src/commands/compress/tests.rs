@@ -1,8 +1,8 @@
 //! Tests over directories, in this process.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
@@ -112,8 +112,10 @@ fn siblings_are_made_where_they_help() {
         ("_headers", &text(9000)),
         ("backup.tar.gz", &text(9000)),
     ]);
-    symlink("app.js", site.path("a/link.js")).unwrap();
-    symlink("/etc", site.path("etc")).unwrap();
+    #[cfg(unix)]
+    for (to, link) in [("app.js", "a/link.js"), ("/etc", "etc")] {
+        symlink(to, site.path(link)).unwrap();
+    }
     let before = site.names();
     let summary = site.run(&[]);
     assert_eq!(
@@ -139,6 +141,7 @@ fn siblings_are_made_where_they_help() {
     assert_eq!(said(&site.run(&["--check"])), [""; 0]);
 }
 
+#[cfg(unix)]
 #[test]
 fn siblings_have_the_times_and_rights_of_their_files() {
     let site = Site::new(&[("a.js", &text(9000)), ("b.js", &text(9000))]);
@@ -214,6 +217,7 @@ fn codings_types_and_lengths_are_chosen() {
     assert_eq!(summary.written(), 2, "a.js.br and a.js.zst");
 }
 
+#[cfg(unix)]
 #[test]
 fn what_is_in_the_way_is_left_alone() {
     let site = Site::new(&[("a.js", &text(9000)), ("elsewhere", b"mine")]);
@@ -231,6 +235,7 @@ fn what_is_in_the_way_is_left_alone() {
     assert_eq!(fs::read(site.path("elsewhere")).unwrap(), b"mine");
 }
 
+#[cfg(unix)]
 #[test]
 fn hostile_names_are_compressed_and_said_harmlessly() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -245,7 +250,7 @@ fn hostile_names_are_compressed_and_said_harmlessly() {
         .unwrap();
     }
     assert_eq!(site.run(&[]).written(), 12);
-    let hostile = Path::new(std::ffi::OsStr::from_bytes(b"a\x1b[2J\n.js"));
+    let hostile = std::path::Path::new(std::ffi::OsStr::from_bytes(b"a\x1b[2J\n.js"));
     assert_eq!(shown(hostile), "\"a\\u{1b}[2J\\n.js\"");
     assert_eq!(shown("a/b-c.js".as_ref()), "a/b-c.js");
 }

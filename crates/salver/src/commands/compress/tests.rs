@@ -77,7 +77,8 @@ impl Site {
                     directories.push(path.clone());
                 } else {
                     let path = path.strip_prefix(self.folder.path()).unwrap();
-                    names.push(path.to_str().unwrap().to_owned());
+                    let separator = std::path::MAIN_SEPARATOR;
+                    names.push(path.to_str().unwrap().replace(separator, "/"));
                 }
             }
         }

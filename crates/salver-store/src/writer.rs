@@ -1,0 +1,136 @@
+//! A store that is locked, as it is changed.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use crate::current::Current;
+use crate::durable::{remove, rename, sync_directory, write};
+use crate::error::Error;
+use crate::journal::{Action, Journal, JournalEntry};
+use crate::manifest::Manifest;
+use crate::release_id::ReleaseId;
+use crate::store::Store;
+
+/// The lock of a store, and the right to change it. While it lives nobody else changes the store; when the process
+/// ends, however it does, the lock is free.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) store: Store,
+    #[expect(dead_code, reason = "locked while it lives")]
+    lock: File,
+    pub(crate) current: Option<Current>,
+    /// The number of the last change, also of those that were interrupted.
+    last_change: u64,
+    /// The number of the next new file.
+    next_file: u64,
+}
+
+impl Writer {
+    /// Sweeps up what was left by a change that was interrupted.
+    pub(crate) fn begin(store: Store, lock: File) -> Result<Self, Error> {
+        let layout = &store.layout;
+        let new = layout.unfinished();
+        for entry in fs::read_dir(&new).map_err(Error::at(&new))? {
+            remove(&entry.map_err(Error::at(&new))?.path())?;
+        }
+        let journal = Journal::read(layout)?;
+        let last = journal.entries.iter().map(|entry| entry.change).max();
+        let last = last.unwrap_or(0);
+        let (current, seen) = match store.read_current() {
+            Ok(Some(current)) => {
+                let seen = current.change;
+                (Some(current), seen)
+            }
+            // Before the first deploy has come to its end.
+            Ok(None) => (None, last.saturating_sub(1)),
+            // Whoever changes the store writes it anew.
+            Err(Error::Damaged(_)) => (None, last),
+            Err(error) => return Err(error),
+        };
+        let mut interrupted: Vec<JournalEntry> = Vec::new();
+        for entry in journal.entries.iter().filter(|entry| entry.change > seen) {
+            if entry.action == Action::Deploy && current.is_some() {
+                // It was never current: nobody knows it.
+                remove(&layout.manifest(&entry.release))?;
+            }
+            let is_said = |other: &JournalEntry| {
+                other.change == entry.change && other.action == Action::Interrupted
+            };
+            if !journal.entries.iter().chain(&interrupted).any(is_said) {
+                interrupted.push(JournalEntry {
+                    action: Action::Interrupted,
+                    ..entry.clone()
+                });
+            }
+        }
+        if !interrupted.is_empty() {
+            Journal::append(layout, &interrupted)?;
+        }
+        // What is seen was perhaps not synced by who wrote it.
+        sync_directory(&layout.manifests())?;
+        sync_directory(&layout.root)?;
+        Ok(Writer {
+            last_change: last.max(seen),
+            current,
+            store,
+            lock,
+            next_file: 0,
+        })
+    }
+
+    /// The path of a new file, which nobody reads.
+    pub(crate) fn new_file(&mut self) -> PathBuf {
+        self.next_file += 1;
+        self.store
+            .layout
+            .unfinished()
+            .join(self.next_file.to_string())
+    }
+
+    /// Notes a change in the journal, before it is seen. The number is the same for all of one change.
+    pub(crate) fn note(
+        &mut self,
+        action: Action,
+        releases: &[ReleaseId],
+        (who, unix_seconds): (&str, i64),
+    ) -> Result<(), Error> {
+        let change = self.last_change + 1;
+        let previous = self.current.as_ref().map(|current| current.release.clone());
+        let entries: Vec<JournalEntry> = releases
+            .iter()
+            .map(|release| JournalEntry {
+                change,
+                unix_seconds,
+                action,
+                release: release.clone(),
+                previous: previous.clone(),
+                who: who.to_owned(),
+            })
+            .collect();
+        Journal::append(&self.store.layout, &entries)
+    }
+
+    /// Puts a manifest in its place, synced.
+    pub(crate) fn put_manifest(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let new = self.new_file();
+        write(&new, manifest.to_text().as_bytes())?;
+        rename(&new, &self.store.layout.manifest(&manifest.id()))?;
+        sync_directory(&self.store.layout.manifests())
+    }
+
+    /// Makes a release the current one: the switch, one rename. With the one that is current already, whoever serves
+    /// the store looks at all else anew.
+    pub(crate) fn switch(&mut self, release: ReleaseId) -> Result<(), Error> {
+        let current = Current {
+            release,
+            change: self.last_change + 1,
+        };
+        let new = self.new_file();
+        write(&new, current.to_text().as_bytes())?;
+        rename(&new, &self.store.layout.current())?;
+        sync_directory(&self.store.layout.root)?;
+        self.last_change = current.change;
+        self.current = Some(current);
+        Ok(())
+    }
+}

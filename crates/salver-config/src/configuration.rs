@@ -78,6 +78,7 @@ impl Configuration {
             faults.extend(of_one_site(&sites, &all_met));
         }
         faults.extend(without_root(&sites));
+        faults.extend(with_root_and_store(&sites));
         faults.extend(claimed_twice(&sites));
         if faults.is_empty() {
             return Ok(Configuration {
@@ -120,7 +121,18 @@ impl Configuration {
     /// All paths that it names, each with its key; those of mounts included. They begin at the top.
     pub fn paths(&self) -> Vec<(&'static str, PathBuf)> {
         let mut paths: Vec<(&'static str, PathBuf)> = Vec::new();
-        for met in self.met.iter().flatten() {
+        for (group, met) in self.met.iter().flat_map(|group| {
+            let met = group.iter();
+            met.map(move |met| (group, met))
+        }) {
+            // Where a store is served, the directory that would be served otherwise is not.
+            let is_stored = || {
+                let mut store = group.iter().filter(|met| met.entry.row.key == "store");
+                store.any(|met| !met.values.is_empty())
+            };
+            if met.entry.row.key == "root" && is_stored() {
+                continue;
+            }
             for value in &met.values {
                 let path = match met.entry.shape {
                     Shape::Path => PathBuf::from(value),
@@ -155,14 +167,32 @@ fn of_one_site(sites: &[Site], met: &[Vec<Met>]) -> Vec<Fault> {
 
 /// Sites of a file that do not say what they show: the current directory can hardly be meant.
 fn without_root(sites: &[Site]) -> Vec<Fault> {
-    let rootless = sites.iter().filter(|site| !site.root.is_said());
+    let rootless = sites
+        .iter()
+        .filter(|site| !site.root.is_said() && site.store.is_none());
     let fault = |place: &Place| Fault {
         place: Some(place.clone()),
-        text: "a site without root: give root = \"DIR\"".to_owned(),
+        text: "a site without root: give root = \"DIR\", or store = \"STORE\"".to_owned(),
     };
     rootless
         .filter_map(|site| site.place.as_ref().map(fault))
         .collect()
+}
+
+/// Sites that are to show two things at once.
+fn with_root_and_store(sites: &[Site]) -> Vec<Fault> {
+    let both = sites
+        .iter()
+        .filter(|site| site.root.is_said() && site.store.is_some());
+    let fault = |site: &Site| Fault {
+        place: site.place.clone(),
+        text: format!(
+            "{} and {} are two things to show: give one of them",
+            site.root.name(),
+            site.store.name()
+        ),
+    };
+    both.map(fault).collect()
 }
 
 /// Hosts that two sites have, and a second site for all others.

@@ -66,6 +66,11 @@ impl StoreSource {
         self.store.path()
     }
 
+    /// True if no release is current yet.
+    pub fn has_no_release(&self) -> bool {
+        self.store.current().is_ok_and(|current| current.is_none())
+    }
+
     fn latest(&self) -> MutexGuard<'_, Option<(Arc<ReleaseView>, Instant)>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }

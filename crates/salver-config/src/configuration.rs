@@ -69,8 +69,13 @@ impl Configuration {
                 .file
                 .zip(table)
                 .map(|(file, table)| file.place(table.line));
+            let (mut met, wrong) = from.end();
+            if site.store.is_some() && !site.root.is_said() {
+                // Where a store is served, the directory that would be served otherwise is not.
+                let roots = met.iter_mut().filter(|met| met.entry.row.key == "root");
+                roots.for_each(|met| met.values.clear());
+            }
             sites.push(site);
-            let (met, wrong) = from.end();
             faults.extend(wrong);
             all_met.push(met);
         }
@@ -121,18 +126,7 @@ impl Configuration {
     /// All paths that it names, each with its key; those of mounts included. They begin at the top.
     pub fn paths(&self) -> Vec<(&'static str, PathBuf)> {
         let mut paths: Vec<(&'static str, PathBuf)> = Vec::new();
-        for (group, met) in self.met.iter().flat_map(|group| {
-            let met = group.iter();
-            met.map(move |met| (group, met))
-        }) {
-            // Where a store is served, the directory that would be served otherwise is not.
-            let is_stored = || {
-                let mut store = group.iter().filter(|met| met.entry.row.key == "store");
-                store.any(|met| !met.values.is_empty())
-            };
-            if met.entry.row.key == "root" && is_stored() {
-                continue;
-            }
+        for met in self.met.iter().flatten() {
             for value in &met.values {
                 let path = match met.entry.shape {
                     Shape::Path => PathBuf::from(value),

@@ -2,43 +2,29 @@
 //!
 //! # Where to begin
 //!
-//! A [`Store`] is opened, and [locked](Store::lock) by who changes it: a [`Writer`] deploys, rolls back and prunes.
+//! A [`Store`] is opened, and [locked](Writer::lock) by who changes it: a [`Writer`] deploys, rolls back and prunes.
 //! [`StoreSource`] is what a server reads: a [`Source`](salver_assets::Source) for the engine. [`Manifest`] is the
 //! format of a release.
 #![forbid(unsafe_code)]
 
-mod blobs;
-mod current;
-mod deploy;
-mod diff;
-mod digest;
-mod durable;
 mod error;
 mod event;
-mod fsck;
-mod journal;
-mod layout;
-mod manifest;
-mod prune;
-mod release_id;
-mod rollback;
+mod files;
 mod source;
 mod store;
-mod time;
-mod tree;
 mod writer;
 
-pub use deploy::{DeployOptions, Deployed};
-pub use diff::{Change, Diff};
-pub use digest::BlobDigest;
 pub use error::Error;
 pub use event::Event;
-pub use fsck::{Damage, Damaged, Fsck};
-pub use journal::{Action, JournalEntry};
-pub use manifest::{Manifest, ManifestError, ManifestFile};
-pub use prune::Pruned;
-pub use release_id::ReleaseId;
+pub use files::digest::BlobDigest;
+pub use files::journal::{Action, JournalEntry};
+pub use files::manifest::{Manifest, ManifestError, ManifestFile};
+pub use files::release_id::ReleaseId;
+pub use files::time::written as written_time;
 pub use source::StoreSource;
+pub use store::diff::{Change, Diff};
+pub use store::fsck::{Damage, Damaged, Fsck};
 pub use store::{Release, Store};
-pub use time::written as written_time;
 pub use writer::Writer;
+pub use writer::deploy::{DeployOptions, Deployed};
+pub use writer::prune::Pruned;

@@ -14,9 +14,9 @@ use salver_assets::source::{StoredFile, new_device};
 use salver_assets::{Patience, Resolver, Source, Symlinks, View};
 use salver_os::Directory;
 
-use crate::current::{Current, MOST_BYTES};
 use crate::error::Error;
-use crate::layout::CURRENT;
+use crate::files::current::{Current, MOST_BYTES};
+use crate::files::layout::CURRENT;
 use crate::store::Store;
 use view::ReleaseView;
 

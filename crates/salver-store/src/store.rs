@@ -1,19 +1,22 @@
 //! A store on a disk, as it is read.
 
+pub(crate) mod blobs;
+pub(crate) mod diff;
+pub(crate) mod fsck;
+
 use std::collections::HashMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
-use crate::current::{self, Current};
-use crate::digest::BlobDigest;
-use crate::durable::{make_directory, read_text, rename, sync_directory, write};
 use crate::error::Error;
-use crate::journal::{Action, Journal, JournalEntry};
-use crate::layout::{DIRECTORIES, FORMAT, LOCK, Layout};
-use crate::manifest::{self, Manifest};
-use crate::release_id::ReleaseId;
-use crate::writer::Writer;
+use crate::files::current::{self, Current};
+use crate::files::digest::BlobDigest;
+use crate::files::durable::{make_directory, read_text, rename, sync_directory, write};
+use crate::files::journal::{Action, Journal, JournalEntry};
+use crate::files::layout::{DIRECTORIES, FORMAT, LOCK, Layout};
+use crate::files::manifest::{self, Manifest};
+use crate::files::release_id::ReleaseId;
 
 /// The shortest part of a release's name by which it can be named.
 const SHORTEST_PART: usize = 4;
@@ -267,38 +270,6 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Takes the lock of the store, which who changes it needs, for what this word says.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if somebody else has it: this one has lost, and nothing was done.
-    pub fn lock(&self, what: &str) -> Result<Writer, Error> {
-        let path = self.layout.lock();
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(Error::at(&path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = (&mut file).take(200).read_to_string(&mut holder);
-                let holder = match holder.trim() {
-                    "" => "somebody else".to_owned(),
-                    holder => format!("`salver {}`", holder.escape_debug()),
-                };
-                return Err(Error::Busy(format!(
-                    "{holder} is changing the store, and has won: nothing was switched, run this again when that has ended"
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::at(&path)(error)),
-        }
-        // Whoever comes meanwhile is told who has it; that it can be said is no condition.
-        let said = format!("{what}` (process {})\n", std::process::id()).replace('`', "");
-        let _ = file
-            .set_len(0)
-            .and_then(|()| file.write_all(said.as_bytes()));
-        Writer::begin(self.clone(), file)
-    }
-
     /// The files among the blobs, with the digests that their names say.
     pub(crate) fn blobs(&self) -> Result<Vec<(std::path::PathBuf, Option<BlobDigest>)>, Error> {
         let mut found = Vec::new();
@@ -316,7 +287,8 @@ impl Store {
             for name in names {
                 let path = name.map_err(Error::at(&directory))?.path();
                 let name = path.file_name().and_then(|name| name.to_str());
-                let digest = name.and_then(|name| crate::layout::digest_of(&directory, name));
+                let digest =
+                    name.and_then(|name| crate::files::layout::digest_of(&directory, name));
                 found.push((path, digest));
             }
         }

@@ -1,14 +1,20 @@
 //! A store that is locked, as it is changed.
 
-use std::fs::{self, File};
+pub(crate) mod deploy;
+pub(crate) mod prune;
+mod rollback;
+mod tree;
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
-use crate::current::Current;
-use crate::durable::{remove, rename, sync_directory, write};
 use crate::error::Error;
-use crate::journal::{Action, Journal, JournalEntry};
-use crate::manifest::Manifest;
-use crate::release_id::ReleaseId;
+use crate::files::current::Current;
+use crate::files::durable::{remove, rename, sync_directory, write};
+use crate::files::journal::{Action, Journal, JournalEntry};
+use crate::files::manifest::Manifest;
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 
 /// The lock of a store, and the right to change it. While it lives nobody else changes the store; when the process
@@ -26,8 +32,40 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Takes the lock of a store, which who changes it needs, for what this word says.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if somebody else has it: this one has lost, and nothing was done.
+    pub fn lock(store: &Store, what: &str) -> Result<Self, Error> {
+        let path = store.layout.lock();
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(Error::at(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = (&mut file).take(200).read_to_string(&mut holder);
+                let holder = match holder.trim() {
+                    "" => "somebody else".to_owned(),
+                    holder => format!("`salver {}`", holder.escape_debug()),
+                };
+                return Err(Error::Busy(format!(
+                    "{holder} is changing the store, and has won: nothing was switched, run this again when that has ended"
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::at(&path)(error)),
+        }
+        // Whoever comes meanwhile is told who has it; that it can be said is no condition.
+        let said = format!("{what}` (process {})\n", std::process::id()).replace('`', "");
+        let _ = file
+            .set_len(0)
+            .and_then(|()| file.write_all(said.as_bytes()));
+        Writer::begin(store.clone(), file)
+    }
+
     /// Sweeps up what was left by a change that was interrupted.
-    pub(crate) fn begin(store: Store, lock: File) -> Result<Self, Error> {
+    fn begin(store: Store, lock: File) -> Result<Self, Error> {
         let layout = &store.layout;
         let new = layout.unfinished();
         for entry in fs::read_dir(&new).map_err(Error::at(&new))? {

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use salver_semantics::{IMMUTABLE, cache_control};
 
 use crate::error::Error;
-use crate::manifest::{Manifest, ManifestFile};
-use crate::release_id::ReleaseId;
+use crate::files::manifest::{Manifest, ManifestFile};
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 
 /// The most files that are kept in mind; those of the oldest releases are left out.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 
 use super::*;
-use crate::deploy::DeployOptions;
-use crate::digest::BlobDigest;
+use crate::files::digest::BlobDigest;
+use crate::writer::Writer;
+use crate::writer::deploy::DeployOptions;
 
 const WAIT: Patience = Patience::MayWait;
 
@@ -46,7 +47,7 @@ impl Site {
             who: "test".to_owned(),
             now: std::time::UNIX_EPOCH,
         };
-        let mut writer = self.store().lock("deploy").unwrap();
+        let mut writer = Writer::lock(&self.store(), "deploy").unwrap();
         let deployed = writer.deploy(&self.directory(), &options, &mut |_| true);
         deployed.unwrap().id.to_string()
     }
@@ -142,7 +143,7 @@ fn a_chunk_of_yesterday_is_found_and_nothing_else_of_it() {
     site.deploy();
     check("app.3f9a1c2b.js", Ok(b"newer"));
     // Of a rollback that which was current is kept.
-    let mut writer = site.store().lock("rollback").unwrap();
+    let mut writer = Writer::lock(&site.store(), "rollback").unwrap();
     let first = site.store().find(&first).unwrap();
     writer
         .rollback(Some(&first), "test", std::time::UNIX_EPOCH)
@@ -162,7 +163,7 @@ fn what_was_pruned_is_gone_for_those_who_saw_it_too() {
     let source = site.source();
     let before = source.view(WAIT).unwrap();
     assert!(before.open(b"app.3f9a1c2b.js", WAIT).is_ok());
-    let mut writer = site.store().lock("prune").unwrap();
+    let mut writer = Writer::lock(&site.store(), "prune").unwrap();
     let later = std::time::UNIX_EPOCH + Duration::from_secs(1000);
     let pruned = writer.prune(1, Duration::ZERO, "test", later).unwrap();
     assert_eq!(

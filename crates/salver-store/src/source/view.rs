@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::Blobs;
 use super::kept::{KeptFiles, kept_files};
-use crate::current::Current;
 use crate::error::Error;
-use crate::layout::relative_blob;
-use crate::manifest::{Manifest, ManifestFile};
+use crate::files::current::Current;
+use crate::files::layout::relative_blob;
+use crate::files::manifest::{Manifest, ManifestFile};
 use crate::store::Store;
 
 /// The time of what has none.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Barrier;
 
-use salver_store::{Action, Error, Store};
+use salver_store::{Action, Error, Store, Writer};
 
 use crate::site::Site;
 
@@ -91,7 +91,7 @@ fn what_is_deployed_is_what_a_server_would_show() {
     assert_eq!(site.paths(&id), shown);
     let mut options = site.options();
     options.dotfiles = true;
-    let mut writer = site.store().lock("deploy").unwrap();
+    let mut writer = Writer::lock(&site.store(), "deploy").unwrap();
     let all = writer
         .deploy(&site.directory(), &options, &mut |_| true)
         .unwrap();
@@ -126,7 +126,7 @@ fn what_cannot_be_meant_is_refused_and_nothing_is_made() {
     assert!(Store::open(&site.directory().join("none")).is_err());
     let within = Site::new(&[("a.txt", "alpha")]);
     let store = Store::open_or_create(&within.directory().join("store")).unwrap();
-    let mut writer = store.lock("deploy").unwrap();
+    let mut writer = Writer::lock(&store, "deploy").unwrap();
     let error = writer.deploy(&within.directory(), &within.options(), &mut |_| true);
     assert!(error.unwrap_err().to_string().contains("lie in each other"));
 }
@@ -148,7 +148,7 @@ fn of_two_at_once_one_wins_and_the_other_is_told() {
     std::thread::scope(|scope| {
         let winner = scope.spawn(|| {
             let mut is_first = true;
-            let mut writer = store.lock("deploy").unwrap();
+            let mut writer = Writer::lock(&store, "deploy").unwrap();
             writer.deploy(&site.directory(), &site.options(), &mut |_| {
                 if std::mem::take(&mut is_first) {
                     begun.wait();
@@ -158,14 +158,14 @@ fn of_two_at_once_one_wins_and_the_other_is_told() {
             })
         });
         begun.wait();
-        let error = store.lock("prune").unwrap_err();
+        let error = Writer::lock(&store, "prune").unwrap_err();
         assert!(matches!(error, Error::Busy(_)), "{error}");
         let process = format!("`salver deploy (process {})`", std::process::id());
         assert!(error.to_string().starts_with(&process), "{error}");
         told.wait();
         assert_eq!(winner.join().unwrap().unwrap().files, 1);
     });
-    assert!(store.lock("prune").is_ok());
+    assert!(Writer::lock(&store, "prune").is_ok());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use salver_store::{Action, Error, Event};
+use salver_store::{Action, Error, Event, Writer};
 
 use crate::site::Site;
 
@@ -20,7 +20,7 @@ fn ended_at_any_event_nothing_was_switched() {
     let mut stops = 0_usize;
     loop {
         let mut left = stops;
-        let mut writer = site.store().lock("deploy").unwrap();
+        let mut writer = Writer::lock(&site.store(), "deploy").unwrap();
         let deployed = writer.deploy(&site.directory(), &site.options(), &mut |event| {
             let ends = left == 0 && matches!(event, Event::Done(_));
             left = left.saturating_sub(usize::from(matches!(event, Event::Done(_))));
@@ -56,7 +56,7 @@ fn what_the_journal_says_and_nobody_saw_is_undone() {
     // As if the power had failed just before the switch.
     fs::write(site.path().join("current"), &current).unwrap();
     assert!(site.fsck().is_sound());
-    drop(site.store().lock("deploy").unwrap());
+    drop(Writer::lock(&site.store(), "deploy").unwrap());
     assert_eq!(site.store().ids().unwrap(), [first]);
     let last = site.store().journal().unwrap().pop().unwrap();
     assert_eq!(
@@ -65,7 +65,7 @@ fn what_the_journal_says_and_nobody_saw_is_undone() {
     );
     // It is said once.
     let length = site.store().journal().unwrap().len();
-    drop(site.store().lock("deploy").unwrap());
+    drop(Writer::lock(&site.store(), "deploy").unwrap());
     assert_eq!(site.store().journal().unwrap().len(), length);
     site.now += 60;
     let third = site.deploy();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use salver_store::{Action, Pruned, ReleaseId};
+use salver_store::{Action, Pruned, ReleaseId, Writer};
 
 use crate::site::Site;
 
@@ -22,7 +22,7 @@ fn five() -> (Site, Vec<ReleaseId>) {
 }
 
 fn prune(site: &Site, keep: usize, days: u64) -> Pruned {
-    let mut writer = site.store().lock("prune").unwrap();
+    let mut writer = Writer::lock(&site.store(), "prune").unwrap();
     let time = Duration::from_secs(days * DAY);
     writer.prune(keep, time, "jo", site.time()).unwrap()
 }
@@ -90,7 +90,7 @@ fn nothing_goes_while_nobody_knows_what_is_needed() {
     let (site, ids) = five();
     fs::write(site.path().join("manifests").join(ids[3].as_str()), "x").unwrap();
     let before = site.blobs();
-    let mut writer = site.store().lock("prune").unwrap();
+    let mut writer = Writer::lock(&site.store(), "prune").unwrap();
     let error = writer
         .prune(2, Duration::ZERO, "jo", site.time())
         .unwrap_err();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use salver_assets::Symlinks;
-use salver_store::{DeployOptions, Deployed, Error, Event, Fsck, ReleaseId, Store};
+use salver_store::{DeployOptions, Deployed, Error, Event, Fsck, ReleaseId, Store, Writer};
 
 pub(crate) struct Site {
     temp: tempfile::TempDir,
@@ -59,7 +59,7 @@ impl Site {
     }
 
     pub(crate) fn try_deploy(&self) -> Result<Deployed, Error> {
-        let mut writer = self.store().lock("deploy")?;
+        let mut writer = Writer::lock(&self.store(), "deploy")?;
         writer.deploy(&self.directory(), &self.options(), &mut |_| true)
     }
 
@@ -76,16 +76,14 @@ impl Site {
             }
             true
         };
-        let mut writer = self.store().lock("deploy").unwrap();
+        let mut writer = Writer::lock(&self.store(), "deploy").unwrap();
         let deployed = writer.deploy(&self.directory(), &self.options(), &mut listen);
         deployed.unwrap();
         notes
     }
 
     pub(crate) fn rollback(&self, id: Option<&ReleaseId>) -> Result<ReleaseId, Error> {
-        self.store()
-            .lock("rollback")?
-            .rollback(id, "jo", self.time())
+        Writer::lock(&self.store(), "rollback")?.rollback(id, "jo", self.time())
     }
 
     pub(crate) fn fsck(&self) -> Fsck {

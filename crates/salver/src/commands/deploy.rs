@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use salver_assets::Symlinks;
-use salver_store::{DeployOptions, Deployed, Store};
+use salver_store::{DeployOptions, Deployed, Store, Writer};
 use serde::Serialize;
 
 use super::store::{BlobCount, counted, print, print_json, store, who, with_progress};
@@ -79,7 +79,7 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
     let store = Store::open_or_create(&flags.to)?;
     let is_quiet = flags.quiet || flags.json;
     let deployed = with_progress(is_quiet, |listener| {
-        let mut writer = store.lock("deploy")?;
+        let mut writer = Writer::lock(&store, "deploy")?;
         writer.deploy(&flags.directory, &options, listener)
     })?;
     if flags.json {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use salver_config::values::{time, whole};
-use salver_store::{Pruned, Store};
+use salver_store::{Pruned, Store, Writer};
 use serde::Serialize;
 
 use super::store::{BlobCount, counted, print, print_json, store, who};
@@ -46,7 +46,7 @@ struct Json<'a> {
 /// What is wrong.
 pub fn run(flags: &PruneFlags) -> Result<(), Failure> {
     let store = Store::open(&flags.store)?;
-    let mut writer = store.lock("prune")?;
+    let mut writer = Writer::lock(&store, "prune")?;
     let pruned = writer.prune(flags.keep, flags.time, &who(), SystemTime::now())?;
     if flags.json {
         let json = Json {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
-use salver_store::Store;
+use salver_store::{Store, Writer};
 use serde::Serialize;
 
 use super::store::{print, print_json, store, who};
@@ -41,7 +41,7 @@ pub fn run(flags: &RollbackFlags) -> Result<(), Failure> {
     let id = flags.id.as_deref().map(|id| store.find(id)).transpose()?;
     // What cannot be read is what somebody may want to put right.
     let previous = store.current().ok().flatten();
-    let mut writer = store.lock("rollback")?;
+    let mut writer = Writer::lock(&store, "rollback")?;
     let now = writer.rollback(id.as_ref(), &who(), SystemTime::now())?;
     let previous = previous.as_ref().map(|id| id.as_str());
     if flags.json {

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use salver_assets::source::is_clean;
 
 use super::*;
+use crate::files::escape::{escape, unescape};
 
 fn file(path: &[u8], content: &[u8], decoded: Option<u128>) -> ManifestFile {
     ManifestFile {
@@ -142,7 +143,7 @@ proptest! {
     #[test]
     fn every_release_is_read_as_it_was_written(
         paths in vec(paths(), 0..20),
-        created in 0..=crate::time::LAST,
+        created in 0..=crate::files::time::LAST,
         lengths in vec(0_u64..1 << 40, 20),
         modified in any::<i64>(),
         decoded in any::<u128>(),

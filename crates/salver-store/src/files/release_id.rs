@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::digest::BlobDigest;
-use crate::time::{Civil, LAST};
+use crate::files::digest::BlobDigest;
+use crate::files::time::{Civil, LAST};
 
 /// The name of a release: `20261124-013510-3f9a1c2b`, the time of its deploy in UTC and the begin of the SHA-256 over
 /// what it holds.

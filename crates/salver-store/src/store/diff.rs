@@ -1,8 +1,8 @@
 //! The difference of two releases.
 
 use crate::error::Error;
-use crate::manifest::ManifestFile;
-use crate::release_id::ReleaseId;
+use crate::files::manifest::ManifestFile;
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 
 /// What differs between two releases.

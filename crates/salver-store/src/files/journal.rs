@@ -12,12 +12,12 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use crate::durable::{read_text, sync_directory};
 use crate::error::Error;
-use crate::layout::Layout;
-use crate::manifest::{escape, unescape};
-use crate::release_id::ReleaseId;
-use crate::time;
+use crate::files::durable::{read_text, sync_directory};
+use crate::files::escape::{escape, unescape};
+use crate::files::layout::Layout;
+use crate::files::release_id::ReleaseId;
+use crate::files::time;
 
 /// The longest journal that is read, in bytes: a million changes or so.
 const MOST_BYTES: u64 = 128 * 1024 * 1024;
@@ -170,7 +170,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::BlobDigest;
+    use crate::files::digest::BlobDigest;
     use proptest::prelude::*;
 
     fn entry(change: u64, action: Action, who: &str) -> JournalEntry {

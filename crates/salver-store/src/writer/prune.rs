@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use crate::durable::{remove, sync_directory};
 use crate::error::Error;
-use crate::journal::{Action, Journal};
-use crate::release_id::ReleaseId;
-use crate::time::unix_seconds;
+use crate::files::durable::{remove, sync_directory};
+use crate::files::journal::{Action, Journal};
+use crate::files::release_id::ReleaseId;
+use crate::files::time::unix_seconds;
 use crate::writer::Writer;
 
 /// What a prune has removed.

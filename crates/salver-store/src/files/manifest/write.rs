@@ -6,9 +6,9 @@ use std::sync::Arc;
 use salver_assets::ContentCoding;
 use salver_semantics::content_type;
 
-use super::escape::escape;
 use super::{Manifest, ManifestFile};
-use crate::digest::BlobDigest;
+use crate::files::digest::BlobDigest;
+use crate::files::escape::escape;
 
 impl Manifest {
     /// A release of these files, made at this moment. They are sorted here; of several at one path the last counts.

@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use crate::error::Error;
-use crate::journal::Action;
-use crate::release_id::ReleaseId;
-use crate::time::unix_seconds;
+use crate::files::journal::Action;
+use crate::files::release_id::ReleaseId;
+use crate::files::time::unix_seconds;
 use crate::writer::Writer;
 
 impl Writer {

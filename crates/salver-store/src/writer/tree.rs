@@ -10,7 +10,7 @@ use salver_assets::{DirectorySource, Patience, Source, Symlinks, View, is_hidden
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
-use crate::manifest::{LONGEST_PATH, MOST_FILES};
+use crate::files::manifest::{LONGEST_PATH, MOST_FILES};
 
 const WAIT: Patience = Patience::MayWait;
 

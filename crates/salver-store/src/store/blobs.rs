@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::io;
 
-use crate::digest::{BlobDigest, Hashes};
 use crate::error::Error;
 use crate::event::Listener;
+use crate::files::digest::{BlobDigest, Hashes};
 use crate::store::Store;
 
 /// The state of a blob.

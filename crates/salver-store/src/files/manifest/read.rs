@@ -7,9 +7,10 @@ use salver_assets::ContentCoding;
 use salver_assets::digest::{Digest, KnownDigests};
 use salver_assets::source::is_clean;
 
-use super::{LONGEST_PATH, MOST_FILES, Manifest, ManifestError, ManifestFile, unescape};
-use crate::digest::BlobDigest;
-use crate::time::LAST;
+use super::{LONGEST_PATH, MOST_FILES, Manifest, ManifestError, ManifestFile};
+use crate::files::digest::BlobDigest;
+use crate::files::escape::unescape;
+use crate::files::time::LAST;
 
 /// The longest media type, in bytes.
 const LONGEST_TYPE: usize = 255;

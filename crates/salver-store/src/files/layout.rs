@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::digest::BlobDigest;
-use crate::release_id::ReleaseId;
+use crate::files::digest::BlobDigest;
+use crate::files::release_id::ReleaseId;
 
 /// The name of the file that names the form of the store, and what it says.
 pub(crate) const FORMAT: (&str, &str) = ("salver-store", "salver-store 1\n");

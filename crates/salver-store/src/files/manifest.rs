@@ -15,7 +15,6 @@
 //! of their paths; what is no printable ASCII in a path, and `%`, is percent-encoded. The last line has the SHA-256 of
 //! all lines before it.
 
-mod escape;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -26,10 +25,8 @@ use std::sync::Arc;
 
 use salver_assets::digest::KnownDigests;
 
-use crate::digest::BlobDigest;
-use crate::release_id::ReleaseId;
-
-pub(crate) use escape::{escape, unescape};
+use crate::files::digest::BlobDigest;
+use crate::files::release_id::ReleaseId;
 
 /// The most files of a release.
 pub(crate) const MOST_FILES: usize = 1_000_000;

@@ -13,17 +13,17 @@ use std::time::SystemTime;
 use salver_assets::digest::{DECODED, KnownDigests, of_coded};
 use salver_assets::{ContentCoding, Symlinks};
 
-use crate::blobs::BlobState;
-use crate::digest::{BlobDigest, Hashes};
-use crate::durable::{make_directory, rename, sync_directory};
 use crate::error::Error;
 use crate::event::{Event, Listener};
-use crate::journal::Action;
-use crate::manifest::{Manifest, ManifestFile};
-use crate::release_id::ReleaseId;
-use crate::time::unix_seconds;
-use crate::tree::{Tree, TreeFile};
+use crate::files::digest::{BlobDigest, Hashes};
+use crate::files::durable::{make_directory, rename, sync_directory};
+use crate::files::journal::Action;
+use crate::files::manifest::{Manifest, ManifestFile};
+use crate::files::release_id::ReleaseId;
+use crate::files::time::unix_seconds;
+use crate::store::blobs::BlobState;
 use crate::writer::Writer;
+use crate::writer::tree::{Tree, TreeFile};
 
 /// The blobs that are written before they are synced: the first sync of a batch is that of most of it.
 const BATCH: usize = 128;

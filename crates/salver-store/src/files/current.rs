@@ -9,7 +9,7 @@
 //! The number counts all changes of the store: whoever serves it compares the file, and reads the rest of the store
 //! anew only if it has changed.
 
-use crate::release_id::ReleaseId;
+use crate::files::release_id::ReleaseId;
 
 /// The longest such file, in bytes.
 pub(crate) const MOST_BYTES: u64 = 256;
@@ -43,7 +43,7 @@ impl Current {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::BlobDigest;
+    use crate::files::digest::BlobDigest;
     use proptest::prelude::*;
 
     #[test]

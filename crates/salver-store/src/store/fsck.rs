@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::blobs::BlobState;
-use crate::digest::BlobDigest;
 use crate::error::Error;
 use crate::event::{Event, Listener};
-use crate::journal::Journal;
-use crate::release_id::ReleaseId;
+use crate::files::digest::BlobDigest;
+use crate::files::journal::Journal;
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
+use crate::store::blobs::BlobState;
 
 /// Files of releases.
 type ReleaseFiles = Vec<(ReleaseId, Box<[u8]>)>;

@@ -285,9 +285,9 @@ fn of_two_at_once_one_wins_and_the_other_is_told() {
             Deployment::new(&[("a.txt", &text), ("b.txt", &text)])
         })
         .collect();
+    let store = site.store();
+    let store = store.to_str().unwrap();
     let outcomes: Vec<(i32, String, String)> = std::thread::scope(|scope| {
-        let store = site.store();
-        let store = store.to_str().unwrap();
         let runs: Vec<_> = others
             .iter()
             .map(|other| {

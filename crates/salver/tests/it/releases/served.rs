@@ -63,7 +63,7 @@ fn a_deploy_is_seen_and_yesterdays_chunks_stay() {
             (200, &b"<script src=app.3f9a1c2b.js>"[..]),
             "{head}"
         );
-        assert!(head.contains("X-Release: one"), "{head}");
+        assert!(head.contains("x-release: one"), "{head}");
         let (_, before, _) = server.get("/same.css", "");
         let (status, head, content) = server.get("/long.bin", "");
         assert!(status == 200 && content == long.as_bytes(), "{head}");
@@ -86,7 +86,7 @@ fn a_deploy_is_seen_and_yesterdays_chunks_stay() {
         assert_eq!((status, &*content), (200, &b"old code"[..]), "{head}");
         assert!(head.contains("immutable"), "{head}");
         let (_, after, _) = server.get("/same.css", "");
-        assert!(after.contains("X-Release: two"), "{after}");
+        assert!(after.contains("x-release: two"), "{after}");
         assert_eq!(tag(&before), tag(&after));
         let (status, ..) = server.get("/same.css", &format!("If-None-Match: {}\r\n", tag(&after)));
         assert_eq!(status, 304);

@@ -193,31 +193,20 @@ struct Call {
 
 /// The calls of a log that went well. Descriptors are written with their paths.
 fn calls(log: &str) -> Vec<Call> {
-    let done = log
-        .lines()
-        .filter(|line| line.contains(" = 0") || line.contains("write("));
-    done.filter_map(|line| {
+    let is_done = |line: &&str| line.contains(" = 0") || line.contains("write(");
+    let calls = log.lines().filter(is_done).filter_map(|line| {
         // The number of the process comes first.
-        let line = line.split_once(' ')?.1.trim_start();
-        let (name, rest) = line.split_once('(')?;
-        let mut paths = Vec::new();
-        let mut rest = rest;
-        while let Some(start) = rest.find(['<', '"']) {
-            let end = if rest[start..].starts_with('<') {
-                '>'
-            } else {
-                '"'
-            };
-            let Some(length) = rest[start + 1..].find(end) else {
-                break;
-            };
-            paths.push(rest[start + 1..start + 1 + length].to_owned());
-            rest = &rest[start + 2 + length..];
-        }
-        let name = name.to_owned();
-        Some(Call { name, paths })
-    })
-    .collect()
+        let (_, line) = line.split_once(' ')?;
+        let (name, rest) = line.trim_start().split_once('(')?;
+        // What stands between such brackets or quotes.
+        let parts: Vec<&str> = rest.split(['<', '>', '"']).collect();
+        let paths = parts.iter().skip(1).step_by(2);
+        Some(Call {
+            name: name.to_owned(),
+            paths: paths.map(|path| (*path).to_owned()).collect(),
+        })
+    });
+    calls.collect()
 }
 
 #[test]

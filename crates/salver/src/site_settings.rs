@@ -17,6 +17,10 @@ use crate::page_variables::add_variables;
 use crate::roots::{absolute, has_file, kind, neither, open, open_store};
 use crate::rules::rules;
 
+/// The time after which a store is looked at again, unless it is said: a look takes no file but one, and a rollback
+/// is to be seen at once.
+const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
+
 /// The settings of one site.
 #[derive(Debug)]
 pub struct SiteSettings {
@@ -62,6 +66,9 @@ impl SiteSettings {
     ) -> Result<Self, Failure> {
         let server = &configuration.server;
         let mut engine = engine(server, site);
+        if site.store.is_some() && !server.revalidate.is_said() {
+            engine.revalidate = STORE_LOOKED_AT;
+        }
         crate::live_reload::adjust(&mut engine, site);
         engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
         let mut settings = SiteSettings {

@@ -9,7 +9,7 @@ use crate::common::{NO_COMPRESS, PATIENCE, Running, addr_in, salver, stop};
 /// Serves the store of a deployment.
 fn serve(site: &Deployment, args: &[&str]) -> Running {
     let mut command = salver();
-    command.args(["serve", "--port", "0", "--revalidate", "50ms", "--store"]);
+    command.args(["serve", "--port", "0", "--store"]);
     command
         .arg(site.store())
         .args(args)
@@ -225,4 +225,14 @@ fn a_store_is_a_site_of_a_file() {
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
     assert!(answer.ends_with("\r\n\r\nof the store"), "{answer}");
+}
+
+#[test]
+fn a_store_is_looked_at_often_unless_it_is_said() {
+    let site = Deployment::new(&[("index.html", "one")]);
+    site.deploy();
+    for (args, expected) in [(&[][..], "250ms"), (&["--revalidate", "2s"], "2s")] {
+        let said = stop(serve(&site, args));
+        assert!(said.contains(expected), "{said}");
+    }
 }

@@ -22,7 +22,7 @@ PROGRAM ?= target/dist/out/salver
 BENCH ?=
 
 # What `make test` uses beyond Rust: the program, and the Debian package that has it.
-TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli
+TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strace
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.

@@ -80,5 +80,5 @@ pub use variables::{PageVariables, TooManyBytes};
 
 /// Digests of content: entity tags are made of them, and precompressed siblings are trusted because of them.
 pub mod digest {
-    pub use crate::source::digest::{DECODED, Digest, KnownDigests, of_bytes, of_coded};
+    pub use crate::source::digest::{DECODED, Digest, KnownDigests, of_bytes, of_coded, of_reader};
 }

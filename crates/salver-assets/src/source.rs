@@ -122,6 +122,9 @@ pub struct Opened {
 pub enum Reader {
     /// A file of the operating system: can be sent without passing through memory.
     File(Arc<File>),
+    /// A file of the operating system that was complete before it got its name, and is never written to: a blob of a
+    /// store. The source tells its versions by another identity than its own.
+    Stored(Arc<StoredFile>),
     /// In memory. Shared, never copied; what the engine keeps of it counts in full, for it may be
     /// the last to hold it.
     Memory(Bytes),
@@ -135,25 +138,63 @@ impl Reader {
     /// # Errors
     /// `WouldBlock` if it would wait and must not; else the file's error.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64, patience: Patience) -> io::Result<usize> {
-        match self {
-            Reader::File(file) => match patience {
-                Patience::MayWait => salver_os::read_at(file, buffer, offset),
-                Patience::MustNotWait => salver_os::read_resident(file, buffer, offset),
-            },
-            Reader::Memory(bytes) => Ok(copy(bytes, offset, buffer)),
-            Reader::Static(bytes) => Ok(copy(bytes, offset, buffer)),
+        let file = match self {
+            Reader::File(file) => file,
+            Reader::Stored(stored) => stored.file(),
+            Reader::Memory(bytes) => return Ok(copy(bytes, offset, buffer)),
+            Reader::Static(bytes) => return Ok(copy(bytes, offset, buffer)),
+        };
+        match patience {
+            Patience::MayWait => salver_os::read_at(file, buffer, offset),
+            Patience::MustNotWait => salver_os::read_resident(file, buffer, offset),
         }
     }
 
     /// The current metadata of the open file, if that can change under its handle.
     ///
     /// # Errors
-    /// What `fstat(2)` gives.
+    /// What `fstat(2)` gives; `InvalidData` if a [stored](Reader::Stored) file was written to all the same.
     pub fn metadata(&self) -> io::Result<Option<Metadata>> {
         match self {
             Reader::File(file) => Metadata::of(file).map(Some),
+            Reader::Stored(file) => match file.is_unchanged()? {
+                true => Ok(None),
+                false => Err(io::ErrorKind::InvalidData.into()),
+            },
             Reader::Memory(_) | Reader::Static(_) => Ok(None),
         }
+    }
+}
+
+/// A file that is never written to, and what it was when it was opened.
+#[derive(Clone, Debug)]
+pub struct StoredFile {
+    file: Arc<File>,
+    identity: Identity,
+}
+
+impl StoredFile {
+    /// A file that was opened a moment ago, when it had this identity.
+    pub fn new(file: Arc<File>, identity: Identity) -> Self {
+        StoredFile { file, identity }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// The identity of the file itself.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// True if nobody has written to it since. That it lost its name is no change.
+    pub(crate) fn is_unchanged(&self) -> io::Result<bool> {
+        let (now, attributes) = Metadata::with_attributes(&*self.file, Patience::MayWait)?;
+        let now = now.identity;
+        Ok(identity::same_content(&self.identity, &now)
+            && (self.identity.changed == now.changed || attributes.links == 0))
     }
 }
 

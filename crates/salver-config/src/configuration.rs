@@ -69,8 +69,13 @@ impl Configuration {
                 .file
                 .zip(table)
                 .map(|(file, table)| file.place(table.line));
+            let (mut met, wrong) = from.end();
+            if site.store.is_some() && !site.root.is_said() {
+                // Where a store is served, the directory that would be served otherwise is not.
+                let roots = met.iter_mut().filter(|met| met.entry.row.key == "root");
+                roots.for_each(|met| met.values.clear());
+            }
             sites.push(site);
-            let (met, wrong) = from.end();
             faults.extend(wrong);
             all_met.push(met);
         }
@@ -78,6 +83,7 @@ impl Configuration {
             faults.extend(of_one_site(&sites, &all_met));
         }
         faults.extend(without_root(&sites));
+        faults.extend(with_root_and_store(&sites));
         faults.extend(claimed_twice(&sites));
         if faults.is_empty() {
             return Ok(Configuration {
@@ -155,14 +161,32 @@ fn of_one_site(sites: &[Site], met: &[Vec<Met>]) -> Vec<Fault> {
 
 /// Sites of a file that do not say what they show: the current directory can hardly be meant.
 fn without_root(sites: &[Site]) -> Vec<Fault> {
-    let rootless = sites.iter().filter(|site| !site.root.is_said());
+    let rootless = sites
+        .iter()
+        .filter(|site| !site.root.is_said() && site.store.is_none());
     let fault = |place: &Place| Fault {
         place: Some(place.clone()),
-        text: "a site without root: give root = \"DIR\"".to_owned(),
+        text: "a site without root: give root = \"DIR\", or store = \"STORE\"".to_owned(),
     };
     rootless
         .filter_map(|site| site.place.as_ref().map(fault))
         .collect()
+}
+
+/// Sites that are to show two things at once.
+fn with_root_and_store(sites: &[Site]) -> Vec<Fault> {
+    let both = sites
+        .iter()
+        .filter(|site| site.root.is_said() && site.store.is_some());
+    let fault = |site: &Site| Fault {
+        place: site.place.clone(),
+        text: format!(
+            "{} and {} are two things to show: give one of them",
+            site.root.name(),
+            site.store.name()
+        ),
+    };
+    both.map(fault).collect()
 }
 
 /// Hosts that two sites have, and a second site for all others.

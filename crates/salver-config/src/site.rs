@@ -37,6 +37,7 @@ pub struct Site {
     /// Its `[[site]]`; `None` for the only site of a configuration that has none.
     pub place: Option<Place>,
     pub root: Setting<PathBuf>,
+    pub store: Setting<Option<PathBuf>>,
     pub index: Setting<Vec<String>>,
     pub spa: Setting<Spa>,
     pub mount: Setting<Vec<Mount>>,
@@ -79,6 +80,15 @@ impl Site {
                 value: "PATH",
                 default: ".",
                 help: "The directory to serve",
+                heading: "Content",
+                ..SITE
+            }),
+            store: from.optional(PATH, Row {
+                key: "store",
+                flag: "store",
+                value: "STORE",
+                help: "Serve the current release of this store instead of PATH, and what fingerprinted files other \
+                       releases have; `salver deploy` makes releases",
                 heading: "Content",
                 ..SITE
             }),

@@ -7,13 +7,21 @@ pub mod bench;
 pub mod check;
 #[cfg(feature = "compress")]
 pub mod compress;
+pub mod deploy;
+pub mod diff;
+pub mod fsck;
 #[cfg(all(feature = "basic-auth", target_os = "linux"))]
 pub mod hash_password;
 pub mod import;
+mod progress;
+pub mod prune;
+pub mod releases;
+pub mod rollback;
 #[cfg(target_os = "linux")]
 pub mod running_server;
 #[cfg_attr(not(target_os = "linux"), path = "portable/serve.rs")]
 pub mod serve;
+mod store;
 #[cfg(all(feature = "basic-auth", target_os = "linux"))]
 mod terminal;
 pub mod written;

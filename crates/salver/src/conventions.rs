@@ -1,7 +1,9 @@
 //! What a site says of its trees, from settings to the engine: conventions of built sites, listings.
 
+use std::sync::Arc;
+
 use salver_assets::rules::Compat;
-use salver_assets::{Alternative, Conventions, DirectorySource, Listing, Mount, TrailingSlash};
+use salver_assets::{Alternative, Conventions, Listing, Mount, Source, TrailingSlash};
 use salver_config::{Site, conventions};
 
 use crate::failure::Failure;
@@ -14,7 +16,7 @@ use crate::live_reload;
 /// The template of listings cannot be used.
 pub(crate) fn with_conventions(
     prefix: &str,
-    source: DirectorySource,
+    source: Arc<dyn Source>,
     site: &Site,
 ) -> Result<Mount, Failure> {
     let mut tree = Mount::tree(prefix, live_reload::source(source, site));

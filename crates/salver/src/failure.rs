@@ -54,6 +54,15 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+impl From<salver_store::Error> for Failure {
+    fn from(error: salver_store::Error) -> Self {
+        match error {
+            salver_store::Error::Misused(text) => Failure::Misused(text),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}
+
 /// The parser's report of a wrong command line: one line, what is wrong and what to do.
 pub fn one_line(error: &clap::Error) -> String {
     let report = error.render().to_string();

@@ -24,9 +24,15 @@ use crate::commands::bench::ui::UiFlags;
 use crate::commands::check::CheckFlags;
 #[cfg(feature = "compress")]
 use crate::commands::compress::CompressFlags;
+use crate::commands::deploy::DeployFlags;
+use crate::commands::diff::DiffFlags;
+use crate::commands::fsck::FsckFlags;
 #[cfg(all(feature = "basic-auth", target_os = "linux"))]
 use crate::commands::hash_password::HashPasswordFlags;
 use crate::commands::import::ImportFlags;
+use crate::commands::prune::PruneFlags;
+use crate::commands::releases::ReleasesFlags;
+use crate::commands::rollback::RollbackFlags;
 #[cfg(target_os = "linux")]
 use crate::commands::running_server::RunningServerFlags;
 use crate::serve_flags::ServeFlags;
@@ -62,6 +68,18 @@ pub enum Command {
     /// Write siblings of files in Brotli, Zstandard and gzip, once for a build
     #[cfg(feature = "compress")]
     Compress(CompressFlags),
+    /// Make a directory the current release of a store, at once
+    Deploy(DeployFlags),
+    /// List the releases of a store
+    Releases(ReleasesFlags),
+    /// Make an older release the current one again, at once
+    Rollback(RollbackFlags),
+    /// Remove old releases of a store, and what only they have
+    Prune(PruneFlags),
+    /// Say what differs between two releases
+    Diff(DiffFlags),
+    /// Read a whole store, and name what is damaged
+    Fsck(FsckFlags),
     /// Say what a running server is doing
     #[cfg(target_os = "linux")]
     Status(StatusFlags),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use salver_assets::{Config, DirectorySource, Source};
+use salver_assets::{Config, Source};
 use salver_config::Site;
 use salver_server::{BuildError, Server};
 
@@ -85,9 +85,9 @@ pub(crate) fn adjust(engine: &mut Config, site: &Site) {
 }
 
 /// The files of a directory, pages with the script if the site wants it.
-pub(crate) fn source(source: DirectorySource, site: &Site) -> Arc<dyn Source> {
+pub(crate) fn source(source: Arc<dyn Source>, site: &Site) -> Arc<dyn Source> {
     match *site.live_reload {
         true => Arc::new(ScriptedSource::new(source)),
-        false => Arc::new(source),
+        false => source,
     }
 }

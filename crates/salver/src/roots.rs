@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use salver_assets::source::Kind;
 use salver_assets::{Config, DirectorySource, Patience, Source, Symlinks};
+use salver_store::StoreSource;
 
 use crate::failure::Failure;
 
@@ -37,8 +38,13 @@ pub(crate) fn open(
         .map_err(|error| unusable(path, &error))
 }
 
+/// Opens a store, whose current release can then be looked up.
+pub(crate) fn open_store(engine: &Config, path: &Path) -> Result<StoreSource, Failure> {
+    Ok(StoreSource::open(path, engine.revalidate)?)
+}
+
 /// True if a request would find this file: by the same walk, under the same rules.
-pub(crate) fn has_file(source: &DirectorySource, name: &str) -> bool {
+pub(crate) fn has_file(source: &dyn Source, name: &str) -> bool {
     let wait = Patience::MayWait;
     let found = source
         .view(wait)

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use salver_assets::rules::RuleSet;
 use salver_assets::source::Kind;
-use salver_assets::{
-    CompressibleTypes, Config, ContentCoding, DirectorySource, Mount, Symlinks, TypeRange,
-};
+use salver_assets::{CompressibleTypes, Config, ContentCoding, Mount, Source, Symlinks, TypeRange};
 use salver_config::conventions::CleanUrls;
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
@@ -16,8 +14,12 @@ use salver_config::{Configuration, Origin, Server, Setting, Site};
 use crate::conventions::{alternatives, lists, with_conventions};
 use crate::failure::Failure;
 use crate::page_variables::add_variables;
-use crate::roots::{absolute, has_file, kind, neither, open};
+use crate::roots::{absolute, has_file, kind, neither, open, open_store};
 use crate::rules::rules;
+
+/// The time after which a store is looked at again, unless it is said: a look takes no file but one, and a rollback
+/// is to be seen at once.
+const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
 
 /// The settings of one site.
 #[derive(Debug)]
@@ -64,6 +66,9 @@ impl SiteSettings {
     ) -> Result<Self, Failure> {
         let server = &configuration.server;
         let mut engine = engine(server, site)?;
+        if site.store.is_some() && !server.revalidate.is_said() {
+            engine.revalidate = STORE_LOOKED_AT;
+        }
         crate::live_reload::adjust(&mut engine, site);
         engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
         let mut settings = SiteSettings {
@@ -123,22 +128,28 @@ impl SiteSettings {
     }
 
     fn add_root(&mut self, site: &Site) -> Result<(), Failure> {
-        let (path, source) = self
-            .open_root(site)
-            .map_err(|failure| of_file(&site.root, failure))?;
+        let (path, source) = match &*site.store {
+            Some(store) => self
+                .open_store(store, site)
+                .map_err(|failure| of_file(&site.store, failure))?,
+            None => self
+                .open_root(site)
+                .map_err(|failure| of_file(&site.root, failure))?,
+        };
         let fallback = match &*site.spa {
             Spa::Off => None,
             Spa::Index => self.engine.index.first().cloned(),
             Spa::File(file) => Some(file.clone()),
         };
-        if *site.root == Path::new(".") && !(site.mount.is_empty() && site.mount_plain.is_empty()) {
+        let is_here = *site.root == Path::new(".") && site.store.is_none();
+        if is_here && !(site.mount.is_empty() && site.mount_plain.is_empty()) {
             self.warnings.push(format!(
                 "besides what is mounted, / shows the current directory, {path:?}: give another PATH if \
                  that is not meant"
             ));
         }
         for page in site.error_pages.iter() {
-            if !has_file(&source, &page.file) {
+            if !has_file(&*source, &page.file) {
                 self.warnings.push(format!(
                     "{} is not in {path:?}: {} has a plain answer until it is",
                     page.file, page.status
@@ -148,7 +159,7 @@ impl SiteSettings {
         self.add_tree(site, "/", path, source, fallback, true)
     }
 
-    fn open_root(&self, site: &Site) -> Result<(PathBuf, DirectorySource), Failure> {
+    fn open_root(&self, site: &Site) -> Result<(PathBuf, Arc<dyn Source>), Failure> {
         let path = absolute(&site.root)?;
         let source = match kind(&path)? {
             Kind::Directory => open(&self.engine, &path, links(site))?,
@@ -161,7 +172,30 @@ impl SiteSettings {
             }
             Kind::Other => return Err(neither(&path)),
         };
-        Ok((path, source))
+        Ok((path, Arc::new(source)))
+    }
+
+    fn open_store(
+        &mut self,
+        path: &Path,
+        site: &Site,
+    ) -> Result<(PathBuf, Arc<dyn Source>), Failure> {
+        if *site.live_reload {
+            return Err(Failure::Misused(format!(
+                "{} is for who works on a directory: give that as {} instead of {}",
+                site.live_reload.name(),
+                site.root.name(),
+                site.store.name()
+            )));
+        }
+        let path = absolute(path)?;
+        let source = open_store(&self.engine, &path)?;
+        if source.has_no_release() {
+            self.warnings.push(format!(
+                "there is no release in {path:?}: all is answered 404 until `salver deploy` has made one"
+            ));
+        }
+        Ok((path, Arc::new(source)))
     }
 
     fn add_mount(
@@ -175,7 +209,7 @@ impl SiteSettings {
         match kind(&path)? {
             Kind::Directory => {
                 let source = open(&self.engine, &path, links(site))?;
-                self.add_tree(site, prefix, path, source, None, cached)?;
+                self.add_tree(site, prefix, path, Arc::new(source), None, cached)?;
             }
             Kind::File => {
                 let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -211,11 +245,11 @@ impl SiteSettings {
         site: &Site,
         prefix: &str,
         path: PathBuf,
-        source: DirectorySource,
+        source: Arc<dyn Source>,
         fallback: Option<String>,
         cached: bool,
     ) -> Result<(), Failure> {
-        let has = |name: &String| has_file(&source, name);
+        let has = |name: &String| has_file(&*source, name);
         let index = self.engine.index.iter().find(|name| has(name)).cloned();
         let slash = if prefix.ends_with('/') { "" } else { "/" };
         if let Some(file) = fallback.as_ref().filter(|file| !has(file)) {

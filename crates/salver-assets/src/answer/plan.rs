@@ -1,5 +1,6 @@
 //! Plans of answers: status, fields and content as a value. Carrying it out is the driver's part.
 
+use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
@@ -12,7 +13,7 @@ use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::{
     Field, Head, OwnField, RenderedHeads, Representation, TagBasis, vary_field,
 };
-use crate::source::{Opened, Reader};
+use crate::source::{Identity, Opened, Reader};
 use crate::strategy::Situation;
 
 /// The plan of an answer. `Date` and the connection's own fields are the driver's to add.
@@ -296,6 +297,20 @@ pub(crate) struct OpenedContent {
     pub(crate) tag_basis: TagBasis,
 }
 
+impl OpenedContent {
+    /// The bytes of `range` of the file, which is to stay what this identity says.
+    fn file(&self, file: &Arc<File>, range: Range<u64>, identity: &Identity) -> Piece {
+        Piece::File(FileContent {
+            file: Arc::clone(file),
+            range,
+            identity: *identity,
+            local: self.opened.local,
+            situation: self.situation,
+            transfer: TransferCheck::new(self.tag_basis, identity, Arc::clone(&self.checks)),
+        })
+    }
+}
+
 /// The source of a representation's bytes, for one answer.
 pub(crate) enum ContentSource<'a> {
     Memory(&'a Bytes),
@@ -307,28 +322,17 @@ impl ContentSource<'_> {
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
         let bytes = match self {
             ContentSource::Memory(bytes) => bytes,
-            ContentSource::Opened(OpenedContent {
-                opened,
-                checks,
-                situation,
-                tag_basis,
-            }) => match &opened.reader {
+            ContentSource::Opened(content) => match &content.opened.reader {
                 Reader::Memory(bytes) => bytes,
                 Reader::Static(bytes) => &Bytes::from_static(bytes),
-                Reader::File(_) if range.is_empty() => &const { Bytes::new() },
+                Reader::File(_) | Reader::Stored(_) if range.is_empty() => &const { Bytes::new() },
                 Reader::File(file) => {
-                    return Piece::File(FileContent {
-                        file: Arc::clone(file),
-                        range,
-                        identity: opened.metadata.identity,
-                        local: opened.local,
-                        situation: *situation,
-                        transfer: TransferCheck::new(
-                            *tag_basis,
-                            &opened.metadata.identity,
-                            Arc::clone(checks),
-                        ),
-                    });
+                    let identity = &content.opened.metadata.identity;
+                    return content.file(file, range, identity);
+                }
+                // What is compared while it leaves is the file as it lies there.
+                Reader::Stored(stored) => {
+                    return content.file(stored.file(), range, stored.identity());
                 }
             },
         };

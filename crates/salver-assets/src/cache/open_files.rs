@@ -119,10 +119,7 @@ impl OpenFiles {
     /// Keeps a handle, if it is one that spares something: where reading has to go elsewhere
     /// anyway, it is better to look at the disk each time.
     pub(crate) fn keep(&self, opened: &Opened, now: Duration) {
-        let Reader::File(_) = opened.reader else {
-            return;
-        };
-        if !opened.local {
+        if !matches!(opened.reader, Reader::File(_) | Reader::Stored(_)) || !opened.local {
             return;
         }
         let file = OpenHandle {
@@ -155,8 +152,10 @@ impl OpenFiles {
 
     /// Counts a file that was opened, until it is closed.
     pub(crate) fn count(&self, opened: &Opened) {
-        let Reader::File(file) = &opened.reader else {
-            return;
+        let file = match &opened.reader {
+            Reader::File(file) => file,
+            Reader::Stored(stored) => stored.file(),
+            Reader::Memory(_) | Reader::Static(_) => return,
         };
         let most = self.most_open.load(Ordering::Relaxed);
         if most != usize::MAX {

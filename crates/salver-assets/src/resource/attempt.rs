@@ -1,6 +1,7 @@
 //! One attempt of a load: locate the file, compare it with what is known, and read or open what is wanted.
 
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::resource::rendered_page::{self, PageState};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::resource::resolve::Looked;
 use crate::resource::siblings::Siblings;
+use crate::source::digest;
 use crate::source::growth::Sample;
 use crate::source::snapshot::{ReadContext, settle};
 use crate::source::{Identity, Opened, Patience, Reader};
@@ -277,7 +279,16 @@ impl Load {
         };
         let open = || files.open(&representation.path, identity, context);
         if way(&shared.situation(identity, cached)) == Way::Read {
-            return read(shared, &open()?, context).map(Ok);
+            let opened = open()?;
+            let content = read(shared, &opened, context)?;
+            // A blob that was damaged where it lies: nobody gets wrong bytes under a right tag.
+            if let (Reader::Stored(_), TagBasis::Digest(digest)) =
+                (&opened.reader, representation.tag_basis)
+                && digest::of_bytes(&content.bytes) != digest
+            {
+                return Err(Stop::Io(damaged()));
+            }
+            return Ok(Ok(content));
         }
         let kept = shared.pool.open_files.get(identity, began);
         let file = match kept.filter(|_| cached) {
@@ -290,7 +301,7 @@ impl Load {
         }
         Ok(match file.reader {
             Reader::Static(bytes) => Ok(CachedContent::embedded(bytes)),
-            Reader::File(_) | Reader::Memory(_) => Err(file),
+            Reader::File(_) | Reader::Stored(_) | Reader::Memory(_) => Err(file),
         })
     }
 
@@ -355,4 +366,10 @@ impl Load {
             opened,
         }
     }
+}
+
+/// The error of a stored file whose content is not what its source knows of it.
+fn damaged() -> io::Error {
+    let what = "its content is not what the store says: it is damaged, `salver fsck` names it";
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }

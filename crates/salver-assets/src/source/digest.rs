@@ -166,7 +166,10 @@ pub fn of_bytes(bytes: &[u8]) -> Digest {
 }
 
 /// The digest of all that `reader` gives.
-pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
+///
+/// # Errors
+/// Those of `reader`.
+pub fn of_reader(reader: &mut impl Read) -> io::Result<Digest> {
     let mut hasher = Xxh3::new();
     let mut buffer = vec![0; CHUNK];
     loop {

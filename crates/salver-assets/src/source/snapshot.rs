@@ -183,8 +183,10 @@ fn empty_for(file: &File) -> io::Result<Duration> {
 
 /// True if an open file still is what it was when it was opened.
 pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
-    let Reader::File(file) = &opened.reader else {
-        return Ok(true);
+    let file = match &opened.reader {
+        Reader::File(file) => file,
+        Reader::Stored(stored) => return stored.is_unchanged(),
+        Reader::Memory(_) | Reader::Static(_) => return Ok(true),
     };
     let before = &opened.metadata.identity;
     let Some(Metadata { identity: now, .. }) = opened.reader.metadata()? else {

@@ -43,3 +43,16 @@ fn paths_are_those_of_files_roots_and_mounts() {
     assert!(paths.iter().any(|(_, path)| path == Path::new("/srv/m")));
     assert!(paths.iter().all(|(_, path)| path.is_absolute()));
 }
+
+#[test]
+fn where_a_store_is_served_the_current_directory_is_not() {
+    let found = resolve(&["--store", "/srv/releases"], &[], None).unwrap();
+    let paths = found.paths();
+    assert!(paths.contains(&("store", Path::new("/srv/releases").to_owned())));
+    assert!(paths.iter().all(|(key, _)| *key != "root"), "{paths:?}");
+    let both = resolve(&["dist", "--store", "/srv/releases"], &[], None);
+    assert!(
+        both.unwrap_err()
+            .contains("PATH and --store are two things to show")
+    );
+}

@@ -5,7 +5,6 @@ mod finding;
 mod new_file;
 mod original;
 mod plan;
-mod progress;
 mod siblings;
 mod summary;
 #[cfg(test)]
@@ -25,12 +24,12 @@ use clap::Args;
 use salver_coding::{CompressibleTypes, ContentCoding, Effort, TypeRange};
 use salver_config::values::{Coding, Codings, codings, size, whole};
 
+use super::progress::Progress;
 use crate::failure::Failure;
 use crate::signal;
 
 use finding::{Finding, Kind, shown};
 use plan::Plan;
-use progress::Progress;
 use summary::Summary;
 use tree::{Tree, TreeFile};
 use watch::{Known, Watch};

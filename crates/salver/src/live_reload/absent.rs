@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use salver_assets::{Config, DirectorySource, Source};
+use salver_assets::{Config, Source};
 use salver_config::Site;
 use salver_server::{BuildError, Server};
 
@@ -33,6 +33,6 @@ impl LiveReload {
 
 pub(crate) fn adjust(_: &mut Config, _: &Site) {}
 
-pub(crate) fn source(source: DirectorySource, _: &Site) -> Arc<dyn Source> {
-    Arc::new(source)
+pub(crate) fn source(source: Arc<dyn Source>, _: &Site) -> Arc<dyn Source> {
+    source
 }

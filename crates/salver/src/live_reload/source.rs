@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::source::{Identity, Kind, Metadata, Opened, Reader};
-use salver_assets::{DirectorySource, Patience, Source, View};
+use salver_assets::{Patience, Source, View};
 
 use super::SCRIPT;
 
@@ -18,7 +18,7 @@ const AT_ONCE: u64 = 64 * 1024;
 /// A directory whose pages have the script.
 #[derive(Debug)]
 pub(super) struct ScriptedSource {
-    files: DirectorySource,
+    files: Arc<dyn Source>,
     element: Arc<str>,
 }
 
@@ -28,7 +28,7 @@ struct ScriptedView {
 }
 
 impl ScriptedSource {
-    pub(super) fn new(files: DirectorySource) -> Self {
+    pub(super) fn new(files: Arc<dyn Source>) -> Self {
         ScriptedSource {
             files,
             element: format!("\n<script src=\"{SCRIPT}\" async></script>\n").into(),
@@ -134,12 +134,12 @@ impl View for ScriptedView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use salver_assets::Symlinks;
+    use salver_assets::{DirectorySource, Symlinks};
     use std::time::Duration;
 
     fn source(root: &std::path::Path) -> ScriptedSource {
         let files = DirectorySource::open(root, Symlinks::Beneath, Duration::ZERO);
-        ScriptedSource::new(files.unwrap())
+        ScriptedSource::new(Arc::new(files.unwrap()))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use salver_assets::{Config, DirectorySource, Source};
+use salver_assets::{Config, Source};
 use salver_config::Site;
 
 /// The path of the script in pages.
@@ -10,6 +10,6 @@ pub(crate) const SCRIPT: &str = "/.salver/live-reload.js";
 
 pub(crate) fn adjust(_: &mut Config, _: &Site) {}
 
-pub(crate) fn source(source: DirectorySource, _: &Site) -> Arc<dyn Source> {
-    Arc::new(source)
+pub(crate) fn source(source: Arc<dyn Source>, _: &Site) -> Arc<dyn Source> {
+    source
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     (
         "salver",
         &[
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
             "salver-bench",
             "salver-coding",
             "salver-config",
+            "salver-store",
             "salver-tower",
         ],
     ),
@@ -48,6 +49,10 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ),
     ("salver-tower", &["salver-assets"]),
     ("salver-embed", &["salver-assets", "salver-coding"]),
+    (
+        "salver-store",
+        &["salver-assets", "salver-os", "salver-semantics"],
+    ),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),
     ("salver-http2", &["salver-semantics", "salver-fields"]),

@@ -50,6 +50,7 @@ mod made_codings;
 mod page_variables;
 mod process;
 mod recipes;
+mod releases;
 mod rules;
 mod said;
 mod security;

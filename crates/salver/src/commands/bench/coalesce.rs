@@ -126,7 +126,7 @@ fn measure(flags: &CoalesceFlags, watch: Watch<'_>) -> Result<Coalesced, Failure
         let burst = burst::burst(&cold, connections, coalesce, cores)?;
         warm += usize::from(!burst.cold);
         loads.push(burst.loads);
-        Ok(burst.measured)
+        Ok::<_, Failure>(burst.measured)
     })?;
     environment.others = others.others();
     let mut coalesced = Coalesced::new(environment, connections, flags.size, loads, found);

@@ -32,6 +32,11 @@ impl Progress {
         Progress { bar }
     }
 
+    /// So many bytes more are to be done.
+    pub(super) fn expect(&self, bytes: u64) {
+        self.bar.inc_length(bytes);
+    }
+
     /// So many bytes more are done.
     pub(super) fn add(&self, bytes: u64) {
         self.bar.inc(bytes);

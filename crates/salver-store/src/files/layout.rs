@@ -1,0 +1,82 @@
+//! Where what lies in a store.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::digest::BlobDigest;
+use crate::files::release_id::ReleaseId;
+
+/// The name of the file that names the form of the store, and what it says.
+pub(crate) const FORMAT: (&str, &str) = ("salver-store", "salver-store 1\n");
+
+/// The name of the file that names the current release.
+pub(crate) const CURRENT: &str = "current";
+
+/// The directories of a store.
+pub(crate) const DIRECTORIES: [&str; 3] = [BLOBS, MANIFESTS, NEW];
+const BLOBS: &str = "blobs";
+const MANIFESTS: &str = "manifests";
+const NEW: &str = "new";
+
+/// The name of the file whose lock is that of the store.
+pub(crate) const LOCK: &str = "lock";
+
+const JOURNAL: &str = "journal";
+
+/// The paths of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) root: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn format(&self) -> PathBuf {
+        self.root.join(FORMAT.0)
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.root.join(LOCK)
+    }
+
+    pub(crate) fn current(&self) -> PathBuf {
+        self.root.join(CURRENT)
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join(JOURNAL)
+    }
+
+    pub(crate) fn manifests(&self) -> PathBuf {
+        self.root.join(MANIFESTS)
+    }
+
+    pub(crate) fn manifest(&self, id: &ReleaseId) -> PathBuf {
+        self.manifests().join(id.as_str())
+    }
+
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.root.join(BLOBS)
+    }
+
+    pub(crate) fn blob(&self, digest: &BlobDigest) -> PathBuf {
+        self.root.join(relative_blob(digest))
+    }
+
+    /// The directory of files that are not whole yet. Whatever is in it can go.
+    pub(crate) fn unfinished(&self) -> PathBuf {
+        self.root.join(NEW)
+    }
+}
+
+/// The path of a blob relative to the store.
+pub(crate) fn relative_blob(digest: &BlobDigest) -> String {
+    let name = digest.to_string();
+    let (directory, rest) = name.split_at_checked(2).unwrap_or_default();
+    format!("{BLOBS}/{directory}/{rest}")
+}
+
+/// The digest of the blob with this name in the directory of this name.
+pub(crate) fn digest_of(directory: &Path, name: &str) -> Option<BlobDigest> {
+    let start = directory.file_name()?.to_str()?;
+    (start.len() == 2).then_some(())?;
+    BlobDigest::parse(&format!("{start}{name}"))
+}

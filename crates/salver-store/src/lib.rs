@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! A [`Store`] is opened, and [locked](Writer::lock) by who changes it: a [`Writer`] deploys, rolls back and prunes.
+//! [`StoreSource`] is what a server reads: a [`Source`](salver_assets::Source) for the engine. [`Manifest`] is the
+//! format of a release.
+#![forbid(unsafe_code)]
+
+mod error;
+mod event;
+mod files;
+mod source;
+mod store;
+mod writer;
+
+pub use error::Error;
+pub use event::Event;
+pub use files::digest::BlobDigest;
+pub use files::journal::{Action, JournalEntry};
+pub use files::manifest::{Manifest, ManifestError, ManifestFile};
+pub use files::release_id::ReleaseId;
+pub use files::time::written as written_time;
+pub use source::StoreSource;
+pub use store::diff::{Change, Diff};
+pub use store::fsck::{Damage, Damaged, Fsck};
+pub use store::{Release, Store};
+pub use writer::Writer;
+pub use writer::deploy::{DeployOptions, Deployed};
+pub use writer::prune::Pruned;

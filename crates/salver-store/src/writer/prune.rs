@@ -1,0 +1,103 @@
+//! A prune: old releases are removed, and the blobs that no other release names.
+
+use std::collections::HashSet;
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use crate::error::Error;
+use crate::files::durable::{remove, sync_directory};
+use crate::files::journal::{Action, Journal};
+use crate::files::release_id::ReleaseId;
+use crate::files::time::unix_seconds;
+use crate::writer::Writer;
+
+/// What a prune has removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The releases, oldest first.
+    pub releases: Vec<ReleaseId>,
+    /// The number of blobs.
+    pub blobs: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Writer {
+    /// Removes releases, except for the newest `keep` of them and those that were current within `time`. The current
+    /// one stays. What an interrupted deploy has left goes, too.
+    ///
+    /// # Errors
+    /// Something is damaged, so that nobody knows what is still needed; or the system says no.
+    pub fn prune(
+        &mut self,
+        keep: usize,
+        time: Duration,
+        who: &str,
+        now: SystemTime,
+    ) -> Result<Pruned, Error> {
+        let layout = self.store.layout.clone();
+        let Some(current) = self.current.clone() else {
+            return Err(Error::Misused(
+                "no release is current: `salver rollback STORE ID` or `salver deploy` makes one so first"
+                    .to_owned(),
+            ));
+        };
+        let ids = self.store.ids()?;
+        let now_seconds = unix_seconds(now);
+        let since = now_seconds.saturating_sub(i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
+        let journal = Journal::read(&layout)?;
+        let is_recent = |id: &ReleaseId| {
+            // It was current until another took its place.
+            let replaced = journal.entries.iter().rev().find(|entry| {
+                entry.previous.as_ref() == Some(id)
+                    && entry.release != *id
+                    && matches!(entry.action, Action::Deploy | Action::Rollback)
+            });
+            let last = replaced.map_or(id.unix_seconds(), |entry| entry.unix_seconds);
+            last > since
+        };
+        let newest = ids.len().saturating_sub(keep);
+        let old = ids.iter().take(newest);
+        let removed: Vec<ReleaseId> = old
+            .filter(|id| **id != current.release && !is_recent(id))
+            .cloned()
+            .collect();
+        let mut named = HashSet::new();
+        for id in ids.iter().filter(|id| !removed.contains(id)) {
+            let manifest = self.store.manifest(id)?;
+            named.extend(manifest.files().iter().map(|file| file.blob));
+        }
+        let blobs = self.store.blobs()?;
+        let unnamed = blobs.into_iter().filter_map(|(path, digest)| {
+            // What is no blob is not ours.
+            digest
+                .filter(|digest| !named.contains(digest))
+                .map(|_| path)
+        });
+        let unnamed: Vec<_> = unnamed.collect();
+        let mut pruned = Pruned {
+            releases: removed,
+            ..Pruned::default()
+        };
+        if pruned.releases.is_empty() && unnamed.is_empty() {
+            return Ok(pruned);
+        }
+        let by = (who, now_seconds);
+        if !pruned.releases.is_empty() {
+            self.note(Action::Prune, &pruned.releases, by)?;
+        }
+        for id in &pruned.releases {
+            remove(&layout.manifest(id))?;
+        }
+        sync_directory(&layout.manifests())?;
+        // From here on whoever serves the store no longer looks for what goes now.
+        self.switch(current.release)?;
+        for path in unnamed {
+            let metadata = fs::symlink_metadata(&path).map_err(Error::at(&path))?;
+            remove(&path)?;
+            pruned.blobs += 1;
+            pruned.bytes = pruned.bytes.saturating_add(metadata.len());
+        }
+        Ok(pruned)
+    }
+}

@@ -1,0 +1,67 @@
+//! A rollback: a release that is there becomes the current one.
+
+use std::time::SystemTime;
+
+use crate::error::Error;
+use crate::files::journal::Action;
+use crate::files::release_id::ReleaseId;
+use crate::files::time::unix_seconds;
+use crate::writer::Writer;
+
+impl Writer {
+    /// Makes a release the current one: this, or the newest of those that are older than the current one. Nothing is
+    /// read but names and lengths, so that it takes no time.
+    ///
+    /// # Errors
+    /// There is none, or a part of it is missing: then the release that was current still is.
+    pub fn rollback(
+        &mut self,
+        id: Option<&ReleaseId>,
+        who: &str,
+        now: SystemTime,
+    ) -> Result<ReleaseId, Error> {
+        let id = match (id, &self.current) {
+            (Some(id), _) => id.clone(),
+            (None, Some(current)) => {
+                let ids = self.store.ids()?;
+                let older = ids.into_iter().rev().find(|id| *id < current.release);
+                older.ok_or_else(|| {
+                    Error::Misused(format!(
+                        "there is no release before {}: name one, `salver releases STORE` lists them",
+                        current.release
+                    ))
+                })?
+            }
+            (None, None) => {
+                return Err(Error::Misused(
+                    "no release is current: name one, `salver releases STORE` lists them"
+                        .to_owned(),
+                ));
+            }
+        };
+        if self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.release == id)
+        {
+            return Err(Error::Misused(format!(
+                "{id} is the current release already"
+            )));
+        }
+        for file in self.store.manifest(&id)?.files() {
+            if self.store.blob_length(&file.blob)? != Some(file.length) {
+                return Err(Error::Damaged(format!(
+                    "{:?} of {id} is missing or damaged: `salver fsck` says what else is; nothing was switched",
+                    file.path.escape_ascii().to_string()
+                )));
+            }
+        }
+        self.note(
+            Action::Rollback,
+            std::slice::from_ref(&id),
+            (who, unix_seconds(now)),
+        )?;
+        self.switch(id.clone())?;
+        Ok(id)
+    }
+}

@@ -1,0 +1,157 @@
+//! What the commands that work on a store have in common.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use salver_store::Event;
+use serde::Serialize;
+
+use super::progress::Progress;
+use crate::failure::Failure;
+use crate::log::say;
+use crate::signal;
+
+/// The version of the JSON of all of them.
+const VERSION: u32 = 1;
+
+/// A store that is given on a command line.
+///
+/// # Errors
+/// It is a URL, which would be taken for a path.
+pub(super) fn store(text: &str) -> Result<PathBuf, String> {
+    match text.contains("://") {
+        true => Err("a store is a directory of this machine: give its path".to_owned()),
+        false if text.is_empty() => Err("give the path of a store".to_owned()),
+        false => Ok(text.into()),
+    }
+}
+
+/// Who runs the program, for the journal of a store.
+pub(super) fn who() -> String {
+    let named = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
+    let name = named
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .find(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| OsString::from("unknown"));
+    name.to_string_lossy().into_owned()
+}
+
+/// What `work` gives, which tells of its progress in a terminal and ends by Ctrl-C.
+pub(super) fn with_progress<T>(
+    is_quiet: bool,
+    work: impl FnOnce(&mut dyn FnMut(Event<'_>) -> bool) -> Result<T, salver_store::Error>,
+) -> Result<T, Failure> {
+    let is_ended = Arc::new(AtomicBool::new(false));
+    let by_signal = Arc::clone(&is_ended);
+    signal::listen(move || by_signal.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")))?;
+    let progress = Progress::new(0, is_quiet);
+    let result = work(&mut |event| {
+        match event {
+            Event::Expected(bytes) => progress.expect(bytes),
+            Event::Done(bytes) => progress.add(bytes),
+            Event::Note(note) => progress.say(&format!("note: {note}")),
+        }
+        !is_ended.load(Ordering::Relaxed)
+    });
+    progress.clear();
+    Ok(result?)
+}
+
+/// A number of bytes and of the blobs that have them.
+#[derive(Serialize)]
+pub(super) struct BlobCount {
+    pub(super) blobs: usize,
+    pub(super) bytes: u64,
+}
+
+impl From<(usize, u64)> for BlobCount {
+    fn from((blobs, bytes): (usize, u64)) -> Self {
+        BlobCount { blobs, bytes }
+    }
+}
+
+impl BlobCount {
+    /// The count for people.
+    pub(super) fn text(&self) -> String {
+        let blobs = counted(self.blobs, "blob");
+        format!("{blobs}, {}", crate::size::size(self.bytes))
+    }
+}
+
+/// A number and what is counted.
+pub(super) fn counted(number: usize, one: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {one}s"),
+    }
+}
+
+/// A path within a release, for people: one line, whatever it holds.
+pub(super) fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).escape_debug().to_string()
+}
+
+#[derive(Serialize)]
+struct Json<'a, T> {
+    version: u32,
+    store: std::borrow::Cow<'a, str>,
+    #[serde(flatten)]
+    result: T,
+}
+
+/// Prints a result as one line of JSON.
+///
+/// # Errors
+/// Standard output fails.
+pub(super) fn print_json(store: &Path, result: impl Serialize) -> Result<(), Failure> {
+    let json = Json {
+        version: VERSION,
+        store: store.to_string_lossy(),
+        result,
+    };
+    let text = serde_json::to_string(&json);
+    let text = text.map_err(|error| Failure::Failed(format!("no JSON can be made: {error}")))?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints a result for people.
+///
+/// # Errors
+/// Standard output fails.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Failure::Failed(format!("standard output failed: {error}")))
+}
+
+/// Says what somebody should know, unless they want to hear nothing.
+pub(super) fn remark(text: &str, is_quiet: bool) {
+    if !is_quiet {
+        say(&format!("note: {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_no_path() {
+        assert_eq!(store("/srv/store"), Ok("/srv/store".into()));
+        for wrong in ["https://example.org/", "s3://bucket", ""] {
+            assert!(store(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_counted() {
+        assert_eq!(BlobCount::from((1, 2048)).text(), "1 blob, 2 KiB");
+        assert_eq!(BlobCount::from((0, 0)).text(), "0 blobs, 0 B");
+        assert_eq!(shown(b"a\n\xff"), "a\\n\u{fffd}");
+    }
+}

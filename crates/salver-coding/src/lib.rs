@@ -9,6 +9,8 @@
 
 mod compressible;
 mod decode;
+#[cfg(feature = "dictionary")]
+mod dictionary;
 #[cfg(feature = "encode")]
 mod effort;
 #[cfg(feature = "encode")]
@@ -19,6 +21,11 @@ mod worth;
 
 pub use compressible::{Compressibility, TypeRange, Types};
 pub use decode::{DECODED, decode, decode_with, decodes_to};
+#[cfg(feature = "dictionary")]
+pub use dictionary::{
+    DICTIONARY_METHOD, Dictionary, DictionaryCoding, DictionaryError, decode_with_dictionary,
+    decodes_to_with_dictionary, dictionary_peak_memory, encode_with_dictionary,
+};
 #[cfg(feature = "encode")]
 pub use effort::Effort;
 #[cfg(feature = "encode")]

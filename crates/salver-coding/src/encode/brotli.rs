@@ -20,16 +20,49 @@ pub(super) fn window(length: usize) -> u32 {
 }
 
 pub(super) fn encode(reader: &mut impl Read, length: usize, effort: Effort) -> io::Result<Vec<u8>> {
-    let mut encoder = Encoder::new(Parameters {
-        quality: match effort {
-            Effort::Quick => 4,
-            Effort::Best | Effort::Extreme => 11,
-        },
+    let quality = match effort {
+        Effort::Quick => 4,
+        Effort::Best | Effort::Extreme => 11,
+    };
+    let encoder = Encoder::new(parameters(quality, length))?;
+    run(encoder, reader, Vec::new())
+}
+
+/// Appends to `coded` a stream against a dictionary (RFC 9841), as small as it gets.
+#[cfg(feature = "dictionary")]
+pub(crate) fn encode_after(
+    reader: &mut impl Read,
+    length: usize,
+    dictionary: &[u8],
+    coded: Vec<u8>,
+) -> io::Result<Vec<u8>> {
+    /// Distances beyond this have no code (RFC 7932 section 4).
+    const FARTHEST: usize = (1 << 26) - 4;
+
+    let parameters = parameters(11, length);
+    if dictionary.len() > FARTHEST - (1 << *WINDOWS.end()) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let prepared = library::Dictionary::new(dictionary, parameters.quality)?;
+    let encoder = Encoder::with_dictionary(parameters, &prepared)?;
+    run(encoder, reader, coded)
+}
+
+fn parameters(quality: u32, length: usize) -> Parameters {
+    Parameters {
+        quality,
         window: window(length),
         length,
-    })?;
+    }
+}
+
+/// Appends to `coded` what an encoder makes of all that there is to read.
+fn run(
+    mut encoder: Encoder<'_>,
+    reader: &mut impl Read,
+    mut coded: Vec<u8>,
+) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; BUFFER];
-    let mut coded = Vec::new();
     loop {
         match reader.read(&mut buffer) {
             Ok(0) => break,

@@ -4,6 +4,7 @@
 //!
 //! [`Types`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name does not
 //! tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
+//! What a client already has a version of is sent by `encode_with_dictionary` in a few bytes (RFC 9842).
 //! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
 #![deny(unsafe_code)]
 

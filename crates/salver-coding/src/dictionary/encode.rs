@@ -78,7 +78,7 @@ pub fn dictionary_peak_memory(coding: DictionaryCoding, length: usize, dictionar
         DictionaryCoding::Zstd => {
             let all = length.saturating_add(dictionary);
             let window = 1_u64 << zstd_window(length, dictionary);
-            peak_memory(ContentCoding::Zstd, Effort::Best, all).saturating_add(3 * window)
+            peak_memory(ContentCoding::Zstd, Effort::Best, all).saturating_add(3 * window + 4 * MIB)
         }
     }
 }

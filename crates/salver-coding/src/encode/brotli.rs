@@ -1,11 +1,15 @@
 //! Brotli (RFC 7932) by the library of those who made it: what `brotli` writes, and no byte more.
 
 mod library;
+#[cfg(feature = "dictionary")]
+mod with_dictionary;
 
 use std::io::{self, Read};
 
 use crate::effort::Effort;
 use library::{Encoder, Parameters};
+#[cfg(feature = "dictionary")]
+pub(crate) use with_dictionary::encode_after;
 
 /// The bytes that are handed to the encoder at a time.
 const BUFFER: usize = 64 * 1024;
@@ -26,26 +30,6 @@ pub(super) fn encode(reader: &mut impl Read, length: usize, effort: Effort) -> i
     };
     let encoder = Encoder::new(parameters(quality, length))?;
     run(encoder, reader, Vec::new())
-}
-
-/// Appends to `coded` a stream against a dictionary (RFC 9841), as small as it gets.
-#[cfg(feature = "dictionary")]
-pub(crate) fn encode_after(
-    reader: &mut impl Read,
-    length: usize,
-    dictionary: &[u8],
-    coded: Vec<u8>,
-) -> io::Result<Vec<u8>> {
-    /// Distances beyond this have no code (RFC 7932 section 4).
-    const FARTHEST: usize = (1 << 26) - 4;
-
-    let parameters = parameters(11, length);
-    if dictionary.len() > FARTHEST - (1 << *WINDOWS.end()) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let prepared = library::Dictionary::new(dictionary, parameters.quality)?;
-    let encoder = Encoder::with_dictionary(parameters, &prepared)?;
-    run(encoder, reader, coded)
 }
 
 fn parameters(quality: u32, length: usize) -> Parameters {

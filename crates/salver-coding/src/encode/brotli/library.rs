@@ -11,6 +11,12 @@ use std::ptr::{self, NonNull};
 
 use compu_brotli_sys as c;
 
+#[cfg(feature = "dictionary")]
+mod dictionary;
+
+#[cfg(feature = "dictionary")]
+pub(super) use dictionary::Dictionary;
+
 /// The parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
@@ -22,49 +28,6 @@ pub(super) struct Parameters {
     pub(super) length: usize,
 }
 
-/// A dictionary that encoders look into: tables of the places in its bytes, which it borrows.
-#[cfg(feature = "dictionary")]
-pub(super) struct Dictionary<'a> {
-    prepared: NonNull<c::BrotliEncoderPreparedDictionary>,
-    bytes: PhantomData<&'a [u8]>,
-}
-
-#[cfg(feature = "dictionary")]
-impl<'a> Dictionary<'a> {
-    /// A dictionary in the raw format, whatever its bytes are, for encoders of a quality.
-    ///
-    /// # Errors
-    /// If there is no memory, or the library does not take it.
-    pub(super) fn new(bytes: &'a [u8], quality: u32) -> io::Result<Self> {
-        // SAFETY: the bytes are as many as is said. The library keeps their address, and `bytes` borrows them for as long
-        // as the dictionary lives.
-        let prepared = unsafe {
-            c::BrotliEncoderPrepareDictionary(
-                c::BrotliSharedDictionaryType_BROTLI_SHARED_DICTIONARY_RAW,
-                bytes.len(),
-                bytes.as_ptr(),
-                c_int::try_from(quality).unwrap_or(c_int::MAX),
-                None,
-                None,
-                ptr::null_mut(),
-            )
-        };
-        let prepared = NonNull::new(prepared).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Dictionary {
-            prepared,
-            bytes: PhantomData,
-        })
-    }
-}
-
-#[cfg(feature = "dictionary")]
-impl Drop for Dictionary<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the library made it, and encoders that have it borrow it: there are none any more.
-        unsafe { c::BrotliEncoderDestroyPreparedDictionary(self.prepared.as_ptr()) }
-    }
-}
-
 /// The encoder of one stream. It is used by the thread that made it.
 pub(super) struct Encoder<'d> {
     state: NonNull<c::BrotliEncoderState>,
@@ -72,7 +35,7 @@ pub(super) struct Encoder<'d> {
     dictionary: PhantomData<&'d ()>,
 }
 
-impl<'d> Encoder<'d> {
+impl Encoder<'_> {
     /// An encoder with these parameters.
     ///
     /// # Errors
@@ -111,24 +74,6 @@ impl<'d> Encoder<'d> {
             }
         }
         Ok(encoder)
-    }
-
-    /// An encoder with these parameters and a dictionary.
-    ///
-    /// # Errors
-    /// If there is no memory, or the library does not take the parameters or the dictionary.
-    #[cfg(feature = "dictionary")]
-    pub(super) fn with_dictionary(
-        parameters: Parameters,
-        dictionary: &'d Dictionary<'_>,
-    ) -> io::Result<Self> {
-        let encoder = Self::new(parameters)?;
-        let (state, prepared) = (encoder.state.as_ptr(), dictionary.prepared.as_ptr());
-        // SAFETY: both were made by the library and live. The encoder borrows the dictionary for as long as it lives.
-        match unsafe { c::BrotliEncoderAttachPreparedDictionary(state, prepared) } {
-            0 => Err(io::ErrorKind::InvalidInput.into()),
-            _ => Ok(encoder),
-        }
     }
 
     /// Takes more content, and appends to `coded` what has come out.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Collects the licences of all that is compiled into the program in one text, packaging/out/licences.txt, by cargo-about;
-# packages carry it. Each crate of the dependency tree has to be named in it.
+# packages carry it. What crates bring along without its notice is in packaging/notices. Each crate of the dependency tree has to be named in it.
 #   packaging/licences.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,6 +11,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$cargo" about generate --fail --offline --locked --config packaging/about.toml --manifest-path crates/salver/Cargo.toml \
 	--output-file "$work/licences.txt" packaging/licences.hbs
+# Sources of others within a crate, whose notice the crate does not have.
+cat packaging/notices/*.txt >> "$work/licences.txt"
 
 # What the program is made of, by cargo itself; proc macros and build scripts are no part of it, but may be named.
 missing=0

@@ -22,7 +22,7 @@ PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 EXTRAS = {"compress", "listing-template", "live-reload"}
 # Which features of a crate are combined, and which are left out throughout.
 CRATES = {
-    "salver-coding": (CODINGS | {"encode", "zopfli"}, set()),
+    "salver-coding": (CODINGS | {"dictionary", "encode", "zopfli"}, set()),
     "salver-assets": (CODINGS | {"compress"}, {"listing-template"}),
     "salver-tower": (CODINGS, {"compress"}),
     "salver-server": (PARTS, CODINGS | {"compress"}),

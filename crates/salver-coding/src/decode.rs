@@ -50,7 +50,7 @@ fn all(
 }
 
 /// True if a reader gives these bytes and ends.
-fn is_equal(reader: &mut dyn Read, mut expected: &[u8]) -> bool {
+pub(crate) fn is_equal(reader: &mut dyn Read, mut expected: &[u8]) -> bool {
     let mut buffer = vec![0; CHUNK];
     loop {
         match reader.read(&mut buffer) {

@@ -1,6 +1,6 @@
 //! Encoding: the same bytes, coding and effort make the same coded bytes.
 
-mod brotli;
+pub(crate) mod brotli;
 mod gzip;
 mod memory;
 mod zlib;
@@ -65,6 +65,14 @@ pub fn encode(
         ContentCoding::Zstd => zstd::encode(&mut Blocks { bytes, wanted }, bytes.len(), effort),
         ContentCoding::Gzip => gzip(bytes, effort, wanted),
     };
+    finish(made, wanted)
+}
+
+/// What was made, or why there is nothing.
+pub(crate) fn finish(
+    made: io::Result<Vec<u8>>,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, EncodeError> {
     made.map_err(|error| match wanted() {
         true => EncodeError::Failed(error),
         false => EncodeError::Cancelled,
@@ -88,9 +96,9 @@ fn gzip(bytes: &[u8], effort: Effort, wanted: &dyn Fn() -> bool) -> io::Result<V
 }
 
 /// Content as a reader that fails once it is no longer wanted.
-struct Blocks<'a> {
-    bytes: &'a [u8],
-    wanted: &'a dyn Fn() -> bool,
+pub(crate) struct Blocks<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) wanted: &'a dyn Fn() -> bool,
 }
 
 impl Read for Blocks<'_> {

@@ -4,11 +4,14 @@
 //!
 //! [`CompressibleTypes`] says by name whether a file can get smaller, and `looks_compressed` by a sample where the name
 //! does not tell. `encode` makes a coding, [`is_worth_it`] says whether to keep it, [`decodes_to`] verifies one that was kept.
+//! What a client already has a version of is sent by `encode_with_dictionary` in a few bytes (RFC 9842).
 //! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
 #![deny(unsafe_code)]
 
 mod compressible;
 mod decode;
+#[cfg(feature = "dictionary")]
+mod dictionary;
 #[cfg(feature = "encode")]
 mod effort;
 #[cfg(feature = "encode")]
@@ -19,6 +22,11 @@ mod worth;
 
 pub use compressible::{Compressibility, CompressibleTypes, TypeRange};
 pub use decode::{DECODED, decode, decode_with, decodes_to};
+#[cfg(feature = "dictionary")]
+pub use dictionary::{
+    DICTIONARY_METHOD, Dictionary, DictionaryCoding, DictionaryError, decode_with_dictionary,
+    decodes_to_with_dictionary, dictionary_peak_memory, encode_with_dictionary,
+};
 #[cfg(feature = "encode")]
 pub use effort::Effort;
 #[cfg(feature = "encode")]

@@ -1,11 +1,15 @@
 //! Brotli (RFC 7932) by the library of those who made it: what `brotli` writes, and no byte more.
 
 mod library;
+#[cfg(feature = "dictionary")]
+mod with_dictionary;
 
 use std::io::{self, Read};
 
 use crate::effort::Effort;
 use library::{Encoder, Parameters};
+#[cfg(feature = "dictionary")]
+pub(crate) use with_dictionary::encode_after;
 
 /// The bytes that are handed to the encoder at a time.
 const BUFFER: usize = 64 * 1024;
@@ -20,16 +24,29 @@ pub(super) fn window(length: usize) -> u32 {
 }
 
 pub(super) fn encode(reader: &mut impl Read, length: usize, effort: Effort) -> io::Result<Vec<u8>> {
-    let mut encoder = Encoder::new(Parameters {
-        quality: match effort {
-            Effort::Quick => 4,
-            Effort::Best | Effort::Extreme => 11,
-        },
+    let quality = match effort {
+        Effort::Quick => 4,
+        Effort::Best | Effort::Extreme => 11,
+    };
+    let encoder = Encoder::new(parameters(quality, length))?;
+    run(encoder, reader, Vec::new())
+}
+
+fn parameters(quality: u32, length: usize) -> Parameters {
+    Parameters {
+        quality,
         window: window(length),
         length,
-    })?;
+    }
+}
+
+/// Appends to `coded` what an encoder makes of all that there is to read.
+fn run(
+    mut encoder: Encoder<'_>,
+    reader: &mut impl Read,
+    mut coded: Vec<u8>,
+) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; BUFFER];
-    let mut coded = Vec::new();
     loop {
         match reader.read(&mut buffer) {
             Ok(0) => break,

@@ -235,9 +235,9 @@ fn unsafe_code_stays_in_few_crates() {
     }
 }
 
-/// A C library is called by one file of salver-coding, and what decodes is not in it.
+/// A C library is called by one module of salver-coding, and what decodes is not in it.
 #[test]
-fn unsafe_code_of_codings_stays_in_one_file() {
+fn unsafe_code_of_codings_stays_in_one_module() {
     let root = crates().join("salver-coding").join("src");
     let library = fs::read_to_string(root.join("lib.rs")).unwrap();
     assert!(library.contains("#![deny(unsafe_code)]"));

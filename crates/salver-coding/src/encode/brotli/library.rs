@@ -6,9 +6,16 @@
 
 use std::ffi::c_int;
 use std::io;
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use compu_brotli_sys as c;
+
+#[cfg(feature = "dictionary")]
+mod dictionary;
+
+#[cfg(feature = "dictionary")]
+pub(super) use dictionary::Dictionary;
 
 /// The parameters of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +28,14 @@ pub(super) struct Parameters {
     pub(super) length: usize,
 }
 
-/// The encoder of one stream. It holds no thread-local state, and is used where it was made.
-pub(super) struct Encoder {
+/// The encoder of one stream. It is used by the thread that made it.
+pub(super) struct Encoder<'d> {
     state: NonNull<c::BrotliEncoderState>,
+    /// The state has the address of a dictionary.
+    dictionary: PhantomData<&'d ()>,
 }
 
-impl Encoder {
+impl Encoder<'_> {
     /// An encoder with these parameters.
     ///
     /// # Errors
@@ -36,7 +45,10 @@ impl Encoder {
         let state = unsafe { c::BrotliEncoderCreateInstance(None, None, ptr::null_mut()) };
         let state = NonNull::new(state).ok_or(io::ErrorKind::OutOfMemory)?;
         // From here on `Drop` returns what was taken.
-        let encoder = Encoder { state };
+        let encoder = Encoder {
+            state,
+            dictionary: PhantomData,
+        };
         let length = u32::try_from(parameters.length).unwrap_or(u32::MAX);
         for (parameter, value) in [
             (
@@ -124,7 +136,7 @@ impl Encoder {
     }
 }
 
-impl Drop for Encoder {
+impl Drop for Encoder<'_> {
     fn drop(&mut self) {
         // SAFETY: the library made it, and nobody uses it any more.
         unsafe { c::BrotliEncoderDestroyInstance(self.state.as_ptr()) }

@@ -47,6 +47,17 @@ impl Others {
     }
 }
 
+/// The clock that files get their times from, since its beginning. It stands still while the core that counts ticks is
+/// taken away, and leaps after that: what was written meanwhile looks as old as that.
+pub fn file_clock() -> Duration {
+    #[cfg(target_os = "linux")]
+    return rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse)
+        .try_into()
+        .unwrap_or_default();
+    #[cfg(not(target_os = "linux"))]
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
 /// Measures until it comes out right, or has failed on a machine that nobody else used. Where others did not stop
 /// to use it, that is said past the test harness, and nothing is judged.
 ///

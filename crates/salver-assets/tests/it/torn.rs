@@ -10,7 +10,7 @@ use crate::common::{Tree, config_of, directory, request, try_seen};
 use salver_assets::{Config, Engine, HttpDate, Method, Mount, Now, Patience, Request, Step};
 
 /// For each of the two engines; loads that are under way then may take some seconds more.
-const TIME: Duration = Duration::from_secs(3);
+const TIME: Duration = Duration::from_secs(2);
 
 /// Answers of each of them, for which a busy machine has a minute.
 const ANSWERS: u64 = 5_000;

@@ -48,8 +48,6 @@ fn zstd(
 ) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::stream::write::Encoder::with_ref_prefix(coded, 19, before)?;
     encoder.window_log(zstd_window(length, before.len()))?;
-    // Where a long file has moved, the table of the level alone has forgotten what it was.
-    encoder.long_distance_matching(true)?;
     encoder.set_pledged_src_size(u64::try_from(length).ok())?;
     io::copy(reader, &mut encoder)?;
     encoder.finish()

@@ -2,6 +2,8 @@
 //!
 //! Nothing here is about what is encoded: a caller chooses the parameters, and what comes out is judged by a decoder of
 //! other descent.
+//!
+//! Where there is no memory left the library ends the process, as Rust itself does: callers keep within a budget.
 #![allow(unsafe_code, reason = "a C library is called")]
 
 use std::ffi::c_int;
@@ -39,7 +41,7 @@ impl Encoder<'_> {
     /// An encoder with these parameters.
     ///
     /// # Errors
-    /// If there is no memory, or the library does not take the parameters.
+    /// If the library does not take the parameters.
     pub(super) fn new(parameters: Parameters) -> io::Result<Self> {
         // SAFETY: without functions of ours for memory the library takes malloc and free, and no `opaque`.
         let state = unsafe { c::BrotliEncoderCreateInstance(None, None, ptr::null_mut()) };
@@ -79,7 +81,7 @@ impl Encoder<'_> {
     /// Takes more content, and appends to `coded` what has come out.
     ///
     /// # Errors
-    /// If there is no memory. Nothing more can be made then.
+    /// If the library fails. Nothing more can be made then.
     pub(super) fn write(&mut self, content: &[u8], coded: &mut Vec<u8>) -> io::Result<()> {
         let operation = c::BrotliEncoderOperation_BROTLI_OPERATION_PROCESS;
         self.step(operation, content, coded)
@@ -88,7 +90,7 @@ impl Encoder<'_> {
     /// Ends the stream, and appends the rest of it to `coded`.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// If the library fails.
     pub(super) fn finish(mut self, coded: &mut Vec<u8>) -> io::Result<()> {
         let operation = c::BrotliEncoderOperation_BROTLI_OPERATION_FINISH;
         self.step(operation, &[], coded)
@@ -112,7 +114,7 @@ impl Encoder<'_> {
                 )
             };
             if went_well == 0 {
-                return Err(io::ErrorKind::OutOfMemory.into());
+                return Err(io::Error::other("the Brotli encoder failed"));
             }
             let more = self.take(coded);
             if left == 0 && !more {

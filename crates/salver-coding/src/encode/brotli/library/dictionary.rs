@@ -19,7 +19,7 @@ impl<'a> Dictionary<'a> {
     /// A dictionary in the raw format, whatever its bytes are, for encoders of a quality.
     ///
     /// # Errors
-    /// If there is no memory, or the library does not take it.
+    /// If the library does not take it.
     pub(in crate::encode::brotli) fn new(bytes: &'a [u8], quality: u32) -> io::Result<Self> {
         // SAFETY: the bytes are as many as is said. The library keeps their address, and `bytes` borrows them for as long
         // as the dictionary lives.
@@ -53,7 +53,7 @@ impl<'d> Encoder<'d> {
     /// An encoder with these parameters and a dictionary.
     ///
     /// # Errors
-    /// If there is no memory, or the library does not take the parameters or the dictionary.
+    /// If the library does not take the parameters or the dictionary.
     pub(in crate::encode::brotli) fn with_dictionary(
         parameters: Parameters,
         dictionary: &'d Dictionary<'_>,

@@ -18,7 +18,7 @@ pub use memory::peak_memory;
 
 /// The version of what [`encode`] makes, for keys of caches: it is raised whenever something else is made of the same
 /// bytes.
-pub const METHOD: u32 = 3;
+pub const METHOD: u32 = 4;
 
 /// The most bytes that an encoder takes before it asks whether its result is still wanted.
 const BLOCK: usize = 64 * 1024;
@@ -46,7 +46,8 @@ impl std::error::Error for EncodeError {}
 /// `bytes` in `coding`, as small as the effort allows; those of identity as they are.
 ///
 /// `wanted` is asked before each block of 64 KiB that an encoder takes; once it returns false the work ends. What an
-/// encoder has taken it finishes first: some hundred KiB of Brotli and Zstandard, all of gzip by libdeflate.
+/// encoder has taken it finishes first: some hundred KiB of Brotli and Zstandard, a million bytes of
+/// gzip by Zopfli, all of it by libdeflate.
 ///
 /// # Errors
 /// If it is no longer wanted, or there is no memory.
@@ -87,7 +88,7 @@ fn gzip(bytes: &[u8], effort: Effort, wanted: &dyn Fn() -> bool) -> io::Result<V
         coded = other.unwrap_or(coded);
     }
     if effort >= Effort::Extreme {
-        let other = zopfli::encode(&mut Blocks { bytes, wanted })?;
+        let other = zopfli::encode(bytes, wanted)?;
         coded = other
             .filter(|other| other.len() < coded.len())
             .unwrap_or(coded);

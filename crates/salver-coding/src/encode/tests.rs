@@ -98,6 +98,25 @@ fn what_is_no_longer_wanted_ends() {
     }
 }
 
+/// Zopfli takes a million bytes at a time.
+#[cfg(feature = "zopfli")]
+#[test]
+fn parts_of_zopfli_are_one_stream() {
+    for length in [1_000_000, 1_000_001] {
+        let original = vec![7; length];
+        let coded = zopfli::encode(&original, &|| true).unwrap().unwrap();
+        let coding = ContentCoding::Gzip;
+        assert!(decodes_to(&mut &*coded, coding, &original), "{length}");
+    }
+    let asked = Cell::new(0);
+    let wanted = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 2
+    };
+    assert!(zopfli::encode(&vec![0; 3_000_000], &wanted).is_err());
+    assert_eq!(asked.get(), 2);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 

@@ -1,4 +1,4 @@
-//! The encoder of Google's C library, behind an interface that is safe: the only `unsafe` of this crate.
+//! The encoder of Google's C library, behind an interface that is safe.
 //!
 //! Nothing here is about what is encoded: a caller chooses the parameters, and what comes out is judged by a decoder of
 //! other descent.

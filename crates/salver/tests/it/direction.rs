@@ -235,9 +235,9 @@ fn unsafe_code_stays_in_few_crates() {
     }
 }
 
-/// A C library is called by one module of salver-coding, and what decodes is not in it.
+/// C libraries are called by one module of salver-coding each, and what decodes is in none of them.
 #[test]
-fn unsafe_code_of_codings_stays_in_one_module() {
+fn unsafe_code_of_codings_stays_where_c_libraries_are_called() {
     let root = crates().join("salver-coding").join("src");
     let library = fs::read_to_string(root.join("lib.rs")).unwrap();
     assert!(library.contains("#![deny(unsafe_code)]"));
@@ -256,5 +256,9 @@ fn unsafe_code_of_codings_stays_in_one_module() {
             }
         }
     }
-    assert_eq!(allowed, [Path::new("encode/brotli/library.rs")]);
+    allowed.sort();
+    assert_eq!(
+        allowed,
+        ["encode/brotli/library.rs", "encode/zopfli/library.rs"].map(Path::new)
+    );
 }

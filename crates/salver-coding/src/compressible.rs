@@ -158,6 +158,15 @@ pub struct CompressibleTypes {
 }
 
 impl CompressibleTypes {
+    /// The table with these types included and those excluded.
+    pub fn with(
+        included: impl IntoIterator<Item = TypeRange>,
+        excluded: impl IntoIterator<Item = TypeRange>,
+    ) -> Self {
+        let types = included.into_iter().fold(Self::default(), Self::include);
+        excluded.into_iter().fold(types, Self::exclude)
+    }
+
     /// Counts types in `range` as compressible. Of several overrides the one that names more counts; of equal ones
     /// one that excludes.
     #[must_use]

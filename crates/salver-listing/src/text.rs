@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use salver_semantics::CivilTime;
+
 /// A name that people can read and tell from others: bytes that are no text are shown as U+FFFD, and characters that
 /// show nothing or change how the rest is read (line ends, marks of direction) by their numbers, as `\u{202e}`.
 pub(crate) fn shown(name: &[u8]) -> String {
@@ -60,49 +62,28 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// A time as RFC 3339 writes it, in UTC; empty for one that has no year of four digits.
 pub(crate) fn rfc3339(seconds: i64) -> String {
-    match civil(seconds) {
-        Some((year, month, day, time)) => format!(
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-            time / 3600,
-            time / 60 % 60,
-            time % 60
-        ),
-        None => String::new(),
-    }
+    civil_time(seconds).map_or_else(String::new, |time| time.to_string())
 }
 
 /// A time for people, to the minute, in UTC.
 pub(crate) fn minute(seconds: i64) -> String {
-    match civil(seconds) {
-        Some((year, month, day, time)) => format!(
-            "{year:04}-{month:02}-{day:02} {:02}:{:02}",
-            time / 3600,
-            time / 60 % 60
-        ),
-        None => String::new(),
-    }
+    civil_time(seconds).map_or_else(String::new, |time| {
+        let CivilTime {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            ..
+        } = time;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    })
 }
 
-/// Year, month, day and the second of the day. The calendar is counted from the first of March of the year 0, so that
-/// the day that some years have more is the last of its year.
-fn civil(seconds: i64) -> Option<(i64, i64, i64, i64)> {
-    const DAYS_TO_1970: i64 = 719_468;
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = seconds.div_euclid(86_400).checked_add(DAYS_TO_1970)?;
-    let (era, day) = (
-        days.div_euclid(DAYS_OF_400_YEARS),
-        days.rem_euclid(DAYS_OF_400_YEARS),
-    );
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // From March on the lengths of months repeat after 153 days.
-    let month = (5 * day + 2) / 153;
-    let of_month = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + i64::from(month <= 2);
-    (0..=9999)
-        .contains(&year)
-        .then_some((year, month, of_month, seconds.rem_euclid(86_400)))
+/// The calendar's time, if its year has four digits.
+fn civil_time(seconds: i64) -> Option<CivilTime> {
+    let time = CivilTime::of(seconds);
+    (0..=9999).contains(&time.year).then_some(time)
 }
 
 /// Percent-encodes the name of a file as one segment of a path (RFC 3986 section 3.3).

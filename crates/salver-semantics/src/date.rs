@@ -1,5 +1,7 @@
 //! HTTP-date, both directions (RFC 9110 section 5.6.7).
 
+use crate::civil_time::CivilTime;
+
 /// A point in time as HTTP knows it: whole seconds since 1970-01-01T00:00:00Z, leap seconds not
 /// counted. Negative before 1970. Always within the years 0 to 9999 (proleptic Gregorian), because
 /// an HTTP-date has four digits for the year.
@@ -40,7 +42,7 @@ impl HttpDate {
 
     /// The date as an IMF-fixdate, the only form that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     pub fn format(self) -> [u8; 29] {
-        let civil = Civil::of(self);
+        let civil = CivilTime::of(self.0);
         let [w0, w1, w2] = weekday_name(self.0.div_euclid(DAY));
         let [m0, m1, m2] = month_name(civil.month);
         let [y0, y1, y2, y3] = digits(civil.year);
@@ -67,106 +69,24 @@ impl HttpDate {
             [_, _, _, b' ', ..] => asctime(value),
             _ => rfc850(value, now),
         };
-        civil?.to_date()
+        civil?.unix_seconds().map(HttpDate::from_unix_seconds)
     }
 }
 
-/// A time of the calendar, not necessarily an existing one. The order of the fields makes the
-/// derived order the order of time.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Civil {
-    year: i64,
-    /// 1 to 12.
-    month: i64,
-    /// From 1.
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
-}
-
-impl Civil {
-    /// The time of day on this day.
-    fn new(year: i64, month: i64, day: i64, (hour, minute, second): (i64, i64, i64)) -> Civil {
-        Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        }
-    }
-
-    fn of(date: HttpDate) -> Civil {
-        let seconds = date.0.rem_euclid(DAY);
-        // Days are counted from 1 March of year 0, so that the leap day is the last of its year;
-        // eras are the 400 years after which the calendar repeats.
-        let days = date.0.div_euclid(DAY) + 719_468;
-        let era = days.div_euclid(146_097);
-        let day_of_era = days.rem_euclid(146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * day_of_year + 2) / 153;
-        let month = if month_from_march < 10 {
-            month_from_march + 3
-        } else {
-            month_from_march - 9
-        };
-        Civil {
-            year: era * 400 + year_of_era + i64::from(month <= 2),
-            month,
-            day: day_of_year - (153 * month_from_march + 2) / 5 + 1,
-            hour: seconds / 3_600,
-            minute: seconds / 60 % 60,
-            second: seconds % 60,
-        }
-    }
-
-    /// `None` if there is no such day or time.
-    fn to_date(self) -> Option<HttpDate> {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        } = self;
-        let exists = (0..=9_999).contains(&year)
-            && (1..=days_in_month(year, month)).contains(&day)
-            && (0..=23).contains(&hour)
-            && (0..=59).contains(&minute)
-            && (0..=60).contains(&second);
-        if !exists {
-            return None;
-        }
-        let march_year = year - i64::from(month <= 2);
-        let era = march_year.div_euclid(400);
-        let year_of_era = march_year.rem_euclid(400);
-        let month_from_march = if month > 2 { month - 3 } else { month + 9 };
-        let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        let days = era * 146_097 + day_of_era - 719_468;
-        let seconds = days * DAY + hour * 3_600 + minute * 60 + second;
-        Some(HttpDate::from_unix_seconds(seconds))
-    }
-}
-
-/// The number of days; 0 if there is no such month.
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        _ => 0,
+/// The time of day on this day.
+fn at(year: i64, month: i64, day: i64, (hour, minute, second): (i64, i64, i64)) -> CivilTime {
+    CivilTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
     }
 }
 
 /// `day-name "," SP 2DIGIT SP month SP 4DIGIT SP time-of-day SP GMT`.
-fn imf_fixdate(value: &[u8]) -> Option<Civil> {
+fn imf_fixdate(value: &[u8]) -> Option<CivilTime> {
     let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b", ")?;
@@ -178,11 +98,11 @@ fn imf_fixdate(value: &[u8]) -> Option<Civil> {
     reader.literal(b" ")?;
     let time = reader.time_of_day()?;
     reader.last(b" GMT")?;
-    Some(Civil::new(year, month, day, time))
+    Some(at(year, month, day, time))
 }
 
 /// `day-name-l "," SP 2DIGIT "-" month "-" 2DIGIT SP time-of-day SP GMT`.
-fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
+fn rfc850(value: &[u8], now: HttpDate) -> Option<CivilTime> {
     let mut reader = DateReader(value);
     reader.one_of(&LONG_WEEKDAYS)?;
     reader.literal(b", ")?;
@@ -197,19 +117,19 @@ fn rfc850(value: &[u8], now: HttpDate) -> Option<Civil> {
 
     // RFC 9110 section 5.6.7: what would be more than 50 years in the future is the most recent
     // year in the past with the same two digits. So: the latest year that is not beyond.
-    let now = Civil::of(now);
-    let beyond = Civil {
+    let now = CivilTime::of(now.0);
+    let beyond = CivilTime {
         year: now.year + 50,
         ..now
     };
     let next_century = now.year - now.year % 100 + 100;
     (0..3)
-        .map(|back| Civil::new(next_century - back * 100 + year, month, day, time))
+        .map(|back| at(next_century - back * 100 + year, month, day, time))
         .find(|candidate| *candidate <= beyond && candidate.year <= 9_999)
 }
 
 /// `day-name SP month SP ( 2DIGIT / ( SP 1DIGIT ) ) SP time-of-day SP 4DIGIT`.
-fn asctime(value: &[u8]) -> Option<Civil> {
+fn asctime(value: &[u8]) -> Option<CivilTime> {
     let mut reader = DateReader(value);
     reader.one_of(&WEEKDAYS)?;
     reader.literal(b" ")?;
@@ -224,7 +144,7 @@ fn asctime(value: &[u8]) -> Option<Civil> {
     reader.literal(b" ")?;
     let year = reader.number(4)?;
     reader.last(b"")?;
-    Some(Civil::new(year, month, day, time))
+    Some(at(year, month, day, time))
 }
 
 /// The part of a date that is still to be read.

@@ -23,6 +23,7 @@ pub mod precondition;
 pub mod range;
 pub mod validator;
 
+mod civil_time;
 mod fingerprint;
 mod flood_guard;
 mod host_table;
@@ -37,6 +38,7 @@ pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::Authority;
 pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
 pub use cache_status::{CacheState, CacheStatus};
+pub use civil_time::CivilTime;
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;

@@ -333,24 +333,23 @@ fn codings(site: &Site) -> Vec<ContentCoding> {
 
 /// The media types of which codings are made.
 fn compressible_types(site: &Site) -> Result<CompressibleTypes, Failure> {
-    let mut types = CompressibleTypes::default();
-    for (setting, includes) in [
-        (&site.compress_include_type, true),
-        (&site.compress_exclude_type, false),
-    ] {
-        for text in setting.iter() {
-            let range = TypeRange::parse(text).ok_or_else(|| {
-                let what = format!("{text:?} is no media type");
-                let advice = "give type/subtype, type/* or */*";
-                Failure::Misused(format!("{}: {what}: {advice}", setting.name()))
-            })?;
-            types = match includes {
-                true => types.include(range),
-                false => types.exclude(range),
-            };
-        }
-    }
-    Ok(types)
+    let (included, excluded) = (&site.compress_include_type, &site.compress_exclude_type);
+    Ok(CompressibleTypes::with(
+        type_ranges(included)?,
+        type_ranges(excluded)?,
+    ))
+}
+
+/// The ranges of media types that a setting lists.
+fn type_ranges(setting: &Setting<Vec<String>>) -> Result<Vec<TypeRange>, Failure> {
+    let range = |text: &String| {
+        TypeRange::parse(text).ok_or_else(|| {
+            let what = format!("{text:?} is no media type");
+            let advice = "give type/subtype, type/* or */*";
+            Failure::Misused(format!("{}: {what}: {advice}", setting.name()))
+        })
+    };
+    setting.iter().map(range).collect()
 }
 
 /// The first of several failures, in one line that says how to hear of the others.

@@ -340,7 +340,7 @@ proptest! {
     #[test]
     fn all_forms_agree(seconds in 0_i64..3_000_000_000) {
         let date = HttpDate::from_unix_seconds(seconds);
-        let Civil { year, month, day, hour, minute, second } = Civil::of(date);
+        let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(seconds);
         let month = String::from_utf8(month_name(month).to_vec()).unwrap();
         let asctime = format!("Mon {month} {day:>2} {hour:02}:{minute:02}:{second:02} {year}");
         prop_assert_eq!(HttpDate::parse(asctime.as_bytes(), NOW), Some(date));

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use salver_semantics::CivilTime;
+
 use crate::files::digest::BlobDigest;
-use crate::files::time::{Civil, LAST};
+use crate::files::time::{self, LAST};
 
 /// The name of a release: `20261124-013510-3f9a1c2b`, the time of its deploy in UTC and the begin of the SHA-256 over
 /// what it holds.
@@ -19,29 +21,27 @@ const LENGTH: usize = 24;
 impl ReleaseId {
     /// The name of what was deployed then and has this digest.
     pub(crate) fn new(unix_seconds: i64, of: &BlobDigest) -> Self {
-        let at = Civil::of(unix_seconds.clamp(0, LAST));
-        let (hour, rest) = (at.second_of_day / 3600, at.second_of_day % 3600);
+        let CivilTime {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        } = CivilTime::of(unix_seconds.clamp(0, LAST));
         let digest: String = of.to_string().chars().take(8).collect();
         ReleaseId(format!(
-            "{:04}{:02}{:02}-{hour:02}{:02}{:02}-{digest}",
-            at.year,
-            at.month,
-            at.day,
-            rest / 60,
-            rest % 60
+            "{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{digest}"
         ))
     }
 
     /// The name that is written so.
     pub fn parse(text: &str) -> Option<Self> {
-        let at = unix_seconds_of(text)?;
+        unix_seconds_of(text)?;
         let digest = text.get(16..)?;
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let name = ReleaseId(text.to_owned());
-        // One moment has one text.
-        let is_name = text.len() == LENGTH
-            && digest.bytes().all(is_hex)
-            && Civil::of(at).unix_seconds() == Some(at);
+        let is_name = text.len() == LENGTH && digest.bytes().all(is_hex);
         is_name.then_some(name)
     }
 
@@ -69,18 +69,18 @@ fn unix_seconds_of(text: &str) -> Option<i64> {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| part.parse::<i64>().ok()).flatten()
     };
-    let (hour, minute, second) = (number(9, 11)?, number(11, 13)?, number(13, 15)?);
     let are_separated = text.get(8..9) == Some("-") && text.get(15..16) == Some("-");
-    if !are_separated || minute > 59 || second > 59 {
+    if !are_separated {
         return None;
     }
-    let at = Civil {
+    time::unix_seconds_of(CivilTime {
         year: number(0, 4)?,
         month: number(4, 6)?,
         day: number(6, 8)?,
-        second_of_day: hour * 3600 + minute * 60 + second,
-    };
-    at.unix_seconds()
+        hour: number(9, 11)?,
+        minute: number(11, 13)?,
+        second: number(13, 15)?,
+    })
 }
 
 impl fmt::Display for ReleaseId {

@@ -166,13 +166,6 @@ fn plan(flags: &CompressFlags) -> Result<Plan, Failure> {
         let text = "no coding is left: give some of br,zstd,gzip by --codings";
         return Err(Failure::Misused(text.to_owned()));
     }
-    let mut types = CompressibleTypes::default();
-    for range in &flags.include_type {
-        types = types.include(range.clone());
-    }
-    for range in &flags.exclude_type {
-        types = types.exclude(range.clone());
-    }
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     Ok(Plan {
         root,
@@ -181,7 +174,7 @@ fn plan(flags: &CompressFlags) -> Result<Plan, Failure> {
             true => Effort::Extreme,
             false => Effort::Best,
         },
-        types,
+        types: CompressibleTypes::with(flags.include_type.clone(), flags.exclude_type.clone()),
         longest: flags.longest,
         only_checks: flags.check,
         anew: flags.anew,

@@ -59,7 +59,7 @@ pub use error::LoadError;
 pub use events::{Event, Observer, ResourceKind};
 pub use listing::Listing;
 pub use log::LogLimit;
-pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
+pub use path::is_hidden;
 pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
 pub use request::{Access, Request, RequestDetails};
@@ -71,7 +71,10 @@ pub use salver_coding::{CompressibleTypes, TypeRange};
 pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
-pub use salver_semantics::{CacheState, ContentCoding, HostTable, HttpDate, Method, RequestFields};
+pub use salver_semantics::{
+    CacheState, ContentCoding, HostTable, HttpDate, Method, PathError, RequestFields, RequestPath,
+    encode_path, target_of,
+};
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;

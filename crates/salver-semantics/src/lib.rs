@@ -33,6 +33,7 @@ mod noted_fields;
 mod refusal;
 pub mod request_fields;
 mod request_limits;
+mod request_path;
 
 pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::Authority;
@@ -55,4 +56,5 @@ pub use range::{
 pub use refusal::Refusal;
 pub use request_fields::RequestFields;
 pub use request_limits::RequestLimits;
+pub use request_path::{PathError, RequestPath, encode_path, encode_query, target_of};
 pub use validator::{EntityTag, Validators, entity_tags};

@@ -36,12 +36,15 @@ mod request_limits;
 
 pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::Authority;
-pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
+pub use cache_control::{
+    IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted, may_be_fingerprinted,
+};
 pub use cache_status::{CacheState, CacheStatus};
 pub use civil_time::CivilTime;
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use field::Weight;
+pub use fingerprint::HashPlaces;
 pub use flood_guard::FloodGuard;
 pub use host_table::{HostTable, host_of};
 pub use least_rate::{LeastRate, RateCredit};

@@ -39,6 +39,8 @@ mod page_variables;
 mod portable;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg_attr(not(target_os = "linux"), path = "portable/releases.rs")]
+mod releases;
 mod roots;
 mod rules;
 #[cfg(target_os = "linux")]

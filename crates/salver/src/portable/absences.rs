@@ -84,6 +84,7 @@ fn of_site(site: &Site) -> Vec<String> {
         name(&site.tls_key),
         name(&site.hsts),
         name(&site.live_reload),
+        name(&site.release_addresses),
     ];
     // Nobody here verifies a password. Those of `_headers` are refused request by request.
     let wants_password = site

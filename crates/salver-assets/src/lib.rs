@@ -75,6 +75,7 @@ pub use salver_semantics::{CacheState, ContentCoding, HostTable, HttpDate, Metho
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;
+pub use source::previous::{KeepPrevious, PreviousSource};
 pub use source::{Patience, Source, View};
 pub use variables::{PageVariables, TooManyBytes};
 

@@ -37,6 +37,7 @@ pub mod log;
 mod page_variables;
 #[cfg(not(target_os = "linux"))]
 mod portable;
+mod previous;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg_attr(not(target_os = "linux"), path = "portable/releases.rs")]

@@ -15,6 +15,7 @@ use crate::access_log::Logs;
 use crate::admin::{Current, RunningAdmin};
 use crate::failure::Failure;
 use crate::live_reload::LiveReload;
+use crate::previous;
 use crate::process::handover::Successor;
 use crate::process::pid_file::PidFile;
 use crate::process::sandbox::Sandbox;
@@ -149,6 +150,10 @@ impl Running {
             access_log: log.clone(),
             ..settings.server.clone()
         };
+        match keeps_sites {
+            true => previous::hand_on(&mut settings.sites, &self.settings.sites),
+            false => previous::start(&settings.sites, &self.settings.sites),
+        }
         let reloaded = self.handle.reload(sites.clone(), of_server);
         let reloaded = reloaded.map_err(|error| Failure::Failed(error.to_string()))?;
         self.current.set(

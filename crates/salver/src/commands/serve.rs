@@ -16,6 +16,7 @@ use crate::banner::{banner, local_url};
 use crate::browser;
 use crate::failure::Failure;
 use crate::live_reload::LiveReload;
+use crate::previous;
 use crate::process::confinement::Confinement;
 use crate::process::handover::{FromPredecessor, Given, Predecessor, Successor};
 use crate::process::pid_file::PidFile;
@@ -79,6 +80,7 @@ fn serve(
     // Answers from now on, while the cache is filled, until the server has ended.
     let admin = admin.map(BoundAdmin::start).transpose();
     running.admin = admin.map_err(failed("the admin listener"))?;
+    previous::start(&running.settings.sites, &[]);
     if running.settings.prewarm {
         let sites = running.sites.clone();
         start("salver-prewarm", &events, move || {

@@ -27,6 +27,7 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
         tracing::warn!("{remark}");
     }
     let settings = Settings::new(&configuration)?;
+    crate::previous::start(&settings.sites, &[]);
     let sites = Arc::new(Sites::new(&settings)?);
     let listeners = server::bind(&settings.addresses).map_err(|(address, error)| {
         let what = match error.kind() {

@@ -6,19 +6,12 @@
 mod decode;
 mod encode;
 
+use salver_semantics::DictionaryCoding;
+use salver_semantics::dictionary::{AVAILABLE_LENGTH, available_dictionary};
 use sha2::{Digest, Sha256};
 
 pub use decode::{DictionaryError, decode_with_dictionary, decodes_to_with_dictionary};
 pub use encode::{DICTIONARY_METHOD, dictionary_peak_memory, encode_with_dictionary};
-
-/// A content coding against a dictionary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DictionaryCoding {
-    /// `dcb` (RFC 9842 section 4): Brotli, with the dictionary before its window.
-    Brotli,
-    /// `dcz` (RFC 9842 section 5): Zstandard, with the dictionary before the content.
-    Zstd,
-}
 
 /// The bytes before the digest (RFC 9842 section 4).
 const BROTLI_MAGIC: &[u8] = b"\xffDCB";
@@ -26,24 +19,11 @@ const BROTLI_MAGIC: &[u8] = b"\xffDCB";
 /// The bytes before the digest (RFC 9842 section 5): a frame of 32 bytes that decoders skip (RFC 8878 section 3.1.2).
 const ZSTD_MAGIC: &[u8] = b"\x5e\x2a\x4d\x18\x20\x00\x00\x00";
 
-impl DictionaryCoding {
-    /// Both.
-    pub const ALL: [DictionaryCoding; 2] = [DictionaryCoding::Brotli, DictionaryCoding::Zstd];
-
-    /// Its name in `Accept-Encoding` and `Content-Encoding`.
-    pub fn name(self) -> &'static str {
-        match self {
-            DictionaryCoding::Brotli => "dcb",
-            DictionaryCoding::Zstd => "dcz",
-        }
-    }
-
-    /// What all of its streams begin with; the digest follows.
-    fn magic(self) -> &'static [u8] {
-        match self {
-            DictionaryCoding::Brotli => BROTLI_MAGIC,
-            DictionaryCoding::Zstd => ZSTD_MAGIC,
-        }
+/// What all streams of a coding begin with; the digest follows.
+fn magic(coding: DictionaryCoding) -> &'static [u8] {
+    match coding {
+        DictionaryCoding::Brotli => BROTLI_MAGIC,
+        DictionaryCoding::Zstd => ZSTD_MAGIC,
     }
 }
 
@@ -68,6 +48,11 @@ impl<'a> Dictionary<'a> {
     /// Its bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// The value of `Available-Dictionary` (RFC 9842 section 2.2) of a client that has it.
+    pub fn available(&self) -> [u8; AVAILABLE_LENGTH] {
+        available_dictionary(&self.sha256)
     }
 
     /// The SHA-256 of its bytes, by which clients name it (`Available-Dictionary`).

@@ -24,14 +24,14 @@ pub use compressible::{Compressibility, CompressibleTypes, TypeRange};
 pub use decode::{DECODED, decode, decode_with, decodes_to};
 #[cfg(feature = "dictionary")]
 pub use dictionary::{
-    DICTIONARY_METHOD, Dictionary, DictionaryCoding, DictionaryError, decode_with_dictionary,
+    DICTIONARY_METHOD, Dictionary, DictionaryError, decode_with_dictionary,
     decodes_to_with_dictionary, dictionary_peak_memory, encode_with_dictionary,
 };
 #[cfg(feature = "encode")]
 pub use effort::Effort;
 #[cfg(feature = "encode")]
 pub use encode::{EncodeError, METHOD, encode, peak_memory};
-pub use salver_semantics::{ContentCoding, content_type};
+pub use salver_semantics::{ContentCoding, DictionaryCoding, content_type};
 #[cfg(feature = "encode")]
 pub use sample::looks_compressed;
 pub use worth::is_worth_it;

@@ -204,7 +204,7 @@ impl FieldSection {
             b"priority" => self.state.priority.add(value),
             _ if self.keeps_lines => {}
             _ => {
-                if RequestFields::default().slot(name).is_some() {
+                if RequestFields::have(name) {
                     self.keep_line(name, value);
                 }
             }

@@ -39,7 +39,7 @@ impl<'b> KeptFields<'_, 'b> {
     pub(crate) fn add(&mut self, name: &[u8], value: &'b [u8]) {
         if let Some(slot) = self.slot(name) {
             add_line(slot, trim_ows(value));
-        } else {
+        } else if !self.fields.origin.add(name, value) {
             self.noted.add(name, value);
         }
     }

@@ -74,6 +74,43 @@ pub fn is_simple(bytes: &[u8]) -> bool {
     }
 }
 
+/// True if an authority is of this machine whatever any resolver says, so that browsers trust what comes from it in the
+/// clear, too (W3C Secure Contexts section 3.1): `localhost` and names below it, 127.0.0.0/8, `[::1]`.
+pub fn is_this_machine(authority: &[u8]) -> bool {
+    let host = match authority {
+        [b'[', ..] => return authority.strip_prefix(b"[::1]").is_some_and(is_port_part),
+        _ => {
+            let end = authority.iter().position(|&byte| byte == b':');
+            let (host, port) = authority.split_at(end.unwrap_or(authority.len()));
+            if !is_port_part(port) {
+                return false;
+            }
+            host
+        }
+    };
+    const NAME: &[u8] = b"localhost";
+    let Some((before, name)) = host
+        .len()
+        .checked_sub(NAME.len())
+        .and_then(|at| host.split_at_checked(at))
+    else {
+        return is_loopback(host);
+    };
+    let is_below = before.is_empty() || before.len() > 1 && before.ends_with(b".");
+    name.eq_ignore_ascii_case(NAME) && is_below || is_loopback(host)
+}
+
+/// True for a colon with a port, or nothing.
+fn is_port_part(text: &[u8]) -> bool {
+    text.is_empty() || text.strip_prefix(b":").is_some_and(is_port)
+}
+
+fn is_loopback(host: &[u8]) -> bool {
+    let text = core::str::from_utf8(host).ok();
+    let address: Option<core::net::Ipv4Addr> = text.and_then(|text| text.parse().ok());
+    address.is_some_and(|address| address.is_loopback())
+}
+
 /// True for `1*DIGIT`, at most 65535. Leading zeros are allowed by the grammar.
 fn is_port(digits: &[u8]) -> bool {
     digits
@@ -136,6 +173,38 @@ fn is_unreserved_or_sub_delim(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_of_this_machine() {
+        for yes in [
+            "localhost",
+            "LocalHost:8080",
+            "app.localhost",
+            "127.0.0.1",
+            "127.9.9.9:1",
+            "[::1]",
+            "[::1]:443",
+        ] {
+            assert!(is_this_machine(yes.as_bytes()), "{yes}");
+        }
+        for no in [
+            "",
+            "localhost.example",
+            "notlocalhost",
+            ".localhost",
+            "128.0.0.1",
+            "127.0.0.1.example",
+            "[::2]",
+            "localhost:x",
+            "[::1]x",
+            "example.org",
+            "localhost:99999",
+            "127.1",
+            "localhost, localhost",
+        ] {
+            assert!(!is_this_machine(no.as_bytes()), "{no}");
+        }
+    }
 
     /// `expected`: not valid, valid without a port, valid with a port.
     #[track_caller]

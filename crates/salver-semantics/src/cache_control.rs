@@ -2,7 +2,7 @@
 
 use crate::coding::ContentCoding;
 use crate::field::{is_token, list, trim_ows};
-use crate::fingerprint::{self, Fingerprint};
+use crate::fingerprint::{self, Fingerprint, Mark, VersionedName};
 use crate::media_type::content_type;
 
 /// The value for content that never changes under its name: a year, the longest that caches agree on, and
@@ -71,15 +71,41 @@ pub fn is_fingerprinted<E>(
     path: &[u8],
     beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
 ) -> Result<bool, E> {
+    Ok(mark(path, beside)?.is_some())
+}
+
+/// The parts around the fingerprint of a path that [is fingerprinted](is_fingerprinted); `None` for another, and for a
+/// name that is nothing but a fingerprint.
+///
+/// ```
+/// use salver_semantics::versioned_name;
+///
+/// let name = versioned_name(b"js/app.3f9a1c2b.chunk.js", || Ok::<_, ()>(vec![])).unwrap().unwrap();
+/// assert_eq!((name.before, name.after), (&b"app."[..], &b".chunk.js"[..]));
+/// ```
+///
+/// # Errors
+/// What `beside` gives.
+pub fn versioned_name<E>(
+    path: &[u8],
+    beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
+) -> Result<Option<VersionedName<'_>>, E> {
+    let mark = mark(path, beside)?;
+    Ok(mark.and_then(|mark| mark.around(path)))
+}
+
+/// The fingerprint in a path.
+fn mark<E>(
+    path: &[u8],
+    beside: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
+) -> Result<Option<Mark<'_>>, E> {
     match fingerprint::of(path) {
-        Fingerprint::Absent => Ok(false),
-        Fingerprint::Certain => Ok(true),
+        Fingerprint::Absent => Ok(None),
+        Fingerprint::Certain(mark) => Ok(Some(mark)),
         Fingerprint::Doubtful(marks) => {
             let beside = beside()?;
-            Ok(fingerprint::is_confirmed(
-                &marks,
-                beside.iter().map(|name| &**name),
-            ))
+            let names = beside.iter().map(|name| &**name);
+            Ok(fingerprint::confirmed(&marks, names).copied())
         }
     }
 }
@@ -180,6 +206,46 @@ mod tests {
             "no-cache\0",
         ] {
             check(value, false);
+        }
+    }
+
+    #[test]
+    fn parts_of_versioned_names() {
+        let check = |path: &str, expected: Option<(&str, &str)>| {
+            let beside = || {
+                Ok::<_, ()>(vec![
+                    b"index-Cx3f9_aP.css".to_vec(),
+                    b"a-Bq7_x9Kd.js".to_vec(),
+                ])
+            };
+            let found = versioned_name(path.as_bytes(), beside).unwrap();
+            let expected = expected.map(|(before, after)| VersionedName {
+                before: before.as_bytes(),
+                after: after.as_bytes(),
+            });
+            assert_eq!(found, expected, "{path}");
+        };
+        check("app.3f9a1c2b.js", Some(("app.", ".js")));
+        check("a/b/app-3f9a1c2b.js.map", Some(("app-", ".js.map")));
+        check("assets/index-DiwrgTda.js", Some(("index-", ".js")));
+        check(
+            "a.b-c.3f9a1c2b5d6e7f80.chunk.css",
+            Some(("a.b-c.", ".chunk.css")),
+        );
+        check("3f9a1c2b5d6e7f80.js", None);
+        check("app.js", None);
+        check("", None);
+        let name = VersionedName {
+            before: b"app.",
+            after: b".js",
+        };
+        for (other, expected) in [
+            ("app.1.js", true),
+            ("app..js", false),
+            ("app.js", false),
+            ("b.1.js", false),
+        ] {
+            assert_eq!(name.has(other.as_bytes()), expected, "{other}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::dictionary::DictionaryCoding;
 use crate::field::{Weight, list, trim_ows};
 
 /// A content coding that Salver can send.
@@ -72,7 +73,7 @@ impl ContentCoding {
     }
 }
 
-/// The preference of a client among codings (Accept-Encoding). Eight bytes, made without allocating; equal
+/// The preference of a client among codings (Accept-Encoding). Twelve bytes, made without allocating; equal
 /// values select equally.
 ///
 /// ```
@@ -90,6 +91,8 @@ impl ContentCoding {
 pub struct AcceptEncoding {
     /// The preference for each coding, in the order of [`ContentCoding::ALL`].
     preferences: [Preference; 4],
+    /// The preference for each coding against a dictionary, in the order of [`DictionaryCoding::ALL`].
+    against_dictionary: [Preference; 2],
 }
 
 /// The place of a coding in a client's order of preference; a higher one is wanted more.
@@ -120,12 +123,13 @@ impl AcceptEncoding {
     /// and x-gzip are one) the lower weight counts, so that a refusal always holds.
     pub fn parse(value: Option<&[u8]>) -> Self {
         let (mut named, mut any) = ([None; 4], None);
+        let mut against_dictionary = [None; 2];
         for (name, weight) in list(value.unwrap_or_default()).filter_map(member) {
-            let slot = match name {
-                b"*" => Some(&mut any),
-                name => {
-                    ContentCoding::from_name(name).and_then(|coding| named.get_mut(coding as usize))
-                }
+            let slot = match (ContentCoding::from_name(name), name) {
+                (Some(coding), _) => named.get_mut(coding as usize),
+                (None, b"*") => Some(&mut any),
+                (None, name) => DictionaryCoding::from_name(name)
+                    .and_then(|coding| against_dictionary.get_mut(coding as usize)),
             };
             if let Some(slot) = slot {
                 *slot = Some(slot.map_or(weight, |earlier: Weight| earlier.min(weight)));
@@ -141,7 +145,12 @@ impl AcceptEncoding {
                 *preference = Preference::of(weight);
             }
         }
-        AcceptEncoding { preferences }
+        // "*" is no word of a client that has a dictionary: it names what it decodes (RFC 9842 section 2.2).
+        let of = |weight: Option<Weight>| weight.map_or(Preference::REFUSED, Preference::of);
+        AcceptEncoding {
+            preferences,
+            against_dictionary: against_dictionary.map(of),
+        }
     }
 
     /// True if `coding` may be sent.
@@ -168,6 +177,35 @@ impl AcceptEncoding {
         self.preference(one).cmp(&self.preference(other))
     }
 
+    /// Whether the client wants a coding against its dictionary more than another, as much, or less; `None` if it did not
+    /// name it, or refused it.
+    pub fn compare_against_dictionary(
+        &self,
+        coding: DictionaryCoding,
+        other: ContentCoding,
+    ) -> Option<Ordering> {
+        let wanted = self.against(coding);
+        (wanted > Preference::REFUSED).then(|| wanted.cmp(&self.preference(other)))
+    }
+
+    /// The codings against a dictionary that may be sent, the one that is wanted most first.
+    pub fn codings_against_dictionary(&self) -> impl Iterator<Item = DictionaryCoding> + use<> {
+        let [brotli, zstd] = DictionaryCoding::ALL;
+        let in_order = match self.against(zstd) > self.against(brotli) {
+            true => [zstd, brotli],
+            false => [brotli, zstd],
+        };
+        let accept = *self;
+        let is_accepted =
+            move |coding: &DictionaryCoding| accept.against(*coding) > Preference::REFUSED;
+        in_order.into_iter().filter(is_accepted)
+    }
+
+    fn against(&self, coding: DictionaryCoding) -> Preference {
+        let preference = self.against_dictionary.get(coding as usize);
+        preference.copied().unwrap_or(Preference::REFUSED)
+    }
+
     fn preference(&self, coding: ContentCoding) -> Preference {
         let preference = self.preferences.get(coding as usize);
         preference.copied().unwrap_or(Preference::REFUSED)
@@ -187,283 +225,4 @@ fn member(text: &[u8]) -> Option<(&[u8], Weight)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::ContentCoding::{Brotli, Gzip, Identity, Zstd};
-    use super::*;
-    use proptest::prelude::*;
-
-    /// All four, the coded ones shorter: brotli is the shortest.
-    const FULL: [(ContentCoding, u64); 4] = [(Identity, 100), (Brotli, 20), (Zstd, 25), (Gzip, 30)];
-
-    fn selected(value: Option<&str>, offered: &[(ContentCoding, u64)]) -> Option<ContentCoding> {
-        let accept = AcceptEncoding::parse(value.map(str::as_bytes));
-        let index = accept.select(offered.iter().copied())?;
-        Some(offered[index].0)
-    }
-
-    #[test]
-    fn names() {
-        fn check(name: &str, expected: Option<ContentCoding>) {
-            assert_eq!(
-                ContentCoding::from_name(name.as_bytes()),
-                expected,
-                "{name}"
-            );
-        }
-        check("identity", Some(Identity));
-        check("br", Some(Brotli));
-        check("zstd", Some(Zstd));
-        check("gzip", Some(Gzip));
-        check("x-gzip", Some(Gzip));
-        check("GZIP", Some(Gzip));
-        check("X-GZip", Some(Gzip));
-        check("Br", Some(Brotli));
-        for unknown in [
-            "", "*", "deflate", "compress", "gzi", "gzipp", " gzip", "brotli", "zst",
-        ] {
-            check(unknown, None);
-        }
-        for coding in ContentCoding::ALL {
-            check(coding.name(), Some(coding));
-            assert_eq!(
-                coding.extension().is_some(),
-                ContentCoding::CODED.contains(&coding)
-            );
-        }
-        assert_eq!(
-            ContentCoding::CODED.map(ContentCoding::extension),
-            [".br", ".zst", ".gz"].map(Some)
-        );
-    }
-
-    #[test]
-    fn selects_among_all() {
-        fn check(value: &str, expected: Option<ContentCoding>) {
-            assert_eq!(selected(Some(value), &FULL), expected, "{value:?}");
-        }
-        // Equal weights: the shortest.
-        check("gzip, deflate, br, zstd", Some(Brotli));
-        check("zstd, gzip", Some(Zstd));
-        check("gzip", Some(Gzip));
-        check("x-gzip", Some(Gzip));
-        check("GZIP", Some(Gzip));
-        check("identity, gzip", Some(Gzip));
-        check("*", Some(Brotli));
-        check("gzip;q=1, *;q=1", Some(Brotli));
-        // Weights.
-        check("gzip;q=1.0, br;q=0.5", Some(Gzip));
-        check("gzip;q=0.8, br;q=0.9", Some(Brotli));
-        check("gzip;q=0.001, br;q=0", Some(Gzip));
-        check("br;q=0.999, gzip", Some(Gzip));
-        check("gzip, *;q=0.5", Some(Gzip));
-        check("*;q=0.5, gzip;q=0.1, zstd;q=0.6", Some(Zstd));
-        check("br;q=0.5, zstd;q=0.5, gzip;q=0.5", Some(Brotli));
-        // Refusals.
-        check("br;q=0, gzip", Some(Gzip));
-        check("br;q=0", Some(Identity));
-        check("br;q=0, *", Some(Zstd));
-        check("br;q=0.0, zstd;q=0.00, gzip;q=0.000", Some(Identity));
-        check("*;q=0", None);
-        check("*;q=0, gzip", Some(Gzip));
-        check("*;q=0, identity", Some(Identity));
-        check("*;q=0, identity;q=0.001", Some(Identity));
-        check("identity;q=0", None);
-        check("identity;q=0, gzip", Some(Gzip));
-        check("identity;q=0, *", Some(Brotli));
-        check("identity;q=0, deflate", None);
-        check("identity;q=0, br;q=0, zstd;q=0, gzip;q=0", None);
-        check("br;q=0, zstd;q=0, gzip;q=0, *;q=0", None);
-        // Identity: what was named is weighed, what was not is the last resort.
-        check("identity", Some(Identity));
-        check("identity;q=0.5", Some(Identity));
-        check("identity;q=1, gzip;q=0.9", Some(Identity));
-        check("identity;q=0.5, gzip;q=0.4", Some(Identity));
-        check("identity;q=0.4, gzip;q=0.5", Some(Gzip));
-        check("gzip;q=0.001", Some(Gzip));
-        check("*;q=0.5, identity", Some(Identity));
-        check("*;q=0.001", Some(Brotli));
-        // Nothing that we have.
-        check("", Some(Identity));
-        check(" ", Some(Identity));
-        check(",", Some(Identity));
-        check("deflate", Some(Identity));
-        check("compress, deflate;q=0.5", Some(Identity));
-        check("dcb, dcz", Some(Identity));
-        check("none", Some(Identity));
-    }
-
-    #[test]
-    fn grammar() {
-        fn check(value: &str, expected: Option<ContentCoding>) {
-            assert_eq!(selected(Some(value), &FULL), expected, "{value:?}");
-        }
-        // White space and case.
-        check("br ; q=0 , gzip", Some(Gzip));
-        check("br\t;\tq=0\t,\tgzip", Some(Gzip));
-        check("br;Q=0, gzip", Some(Gzip));
-        check("BR;Q=0,GZIP;Q=0.1", Some(Gzip));
-        check(",,gzip,,", Some(Gzip));
-        check("* ; q=0", None);
-        check("br;q=1., gzip;q=0.", Some(Brotli));
-        // A malformed member is skipped, the others count.
-        for malformed in [
-            "br;q=",
-            "br;q",
-            "br;",
-            "br;=1",
-            "br;q=a",
-            "br;q=1.1",
-            "br;q=2",
-            "br;q=-1",
-            "br;q=0.1234",
-            "br;q=.5",
-            "br;q =1",
-            "br;q= 1",
-            "br;q=\"1\"",
-            "br;q=1;q=1",
-            "br;x=1",
-            "br;q=1;x=1",
-            "br q=1",
-            "br=1",
-            "\"br\"",
-            "br gzip",
-            "br/1",
-            ";q=1",
-            "b*",
-        ] {
-            check(malformed, Some(Identity));
-            check(&format!("gzip, {malformed}"), Some(Gzip));
-            check(&format!("{malformed}, gzip;q=0.1"), Some(Gzip));
-        }
-        // Named twice: the lower weight, whatever the order.
-        check("br, br;q=0, gzip", Some(Gzip));
-        check("br;q=0, br, gzip", Some(Gzip));
-        check("gzip;q=0, x-gzip", Some(Identity));
-        check("x-gzip;q=0, gzip", Some(Identity));
-        check("gzip;q=0.9, zstd;q=0.5, gzip;q=0.1", Some(Zstd));
-        check("*, *;q=0", None);
-    }
-
-    #[test]
-    fn without_the_field_only_identity() {
-        assert_eq!(selected(None, &FULL), Some(Identity));
-        assert_eq!(selected(None, &[(Gzip, 1)]), None);
-        assert_eq!(
-            AcceptEncoding::parse(None),
-            AcceptEncoding::parse(Some(b""))
-        );
-    }
-
-    #[test]
-    fn accepts() {
-        fn check(value: Option<&str>, expected: &[ContentCoding]) {
-            let accept = AcceptEncoding::parse(value.map(str::as_bytes));
-            let accepted: Vec<_> = ContentCoding::ALL
-                .into_iter()
-                .filter(|coding| accept.accepts(*coding))
-                .collect();
-            assert_eq!(accepted, expected, "{value:?}");
-        }
-        check(None, &[Identity]);
-        check(Some(""), &[Identity]);
-        check(Some("gzip"), &[Identity, Gzip]);
-        check(Some("*"), &[Identity, Brotli, Zstd, Gzip]);
-        check(Some("*;q=0"), &[]);
-        check(Some("*;q=0, br"), &[Brotli]);
-        check(Some("identity;q=0"), &[]);
-        check(Some("identity;q=0, *"), &[Brotli, Zstd, Gzip]);
-        check(Some("br, zstd;q=0.5, gzip;q=0"), &[Identity, Brotli, Zstd]);
-        check(Some("*, gzip;q=0"), &[Identity, Brotli, Zstd]);
-    }
-
-    #[test]
-    fn selects_by_what_is_offered() {
-        fn check(value: &str, offered: &[(ContentCoding, u64)], expected: Option<usize>) {
-            let accept = AcceptEncoding::parse(Some(value.as_bytes()));
-            assert_eq!(
-                accept.select(offered.iter().copied()),
-                expected,
-                "{value} {offered:?}"
-            );
-        }
-        check("br, gzip", &[], None);
-        check("br, gzip", &[(Identity, 5)], Some(0));
-        check("br, gzip", &[(Identity, 5), (Gzip, 4)], Some(1));
-        check("br, gzip", &[(Gzip, 4), (Brotli, 4)], Some(0));
-        check("br, gzip", &[(Brotli, 5), (Gzip, 4)], Some(1));
-        check("br, gzip", &[(Zstd, 1), (Identity, 5)], Some(1));
-        check("br, gzip", &[(Zstd, 1)], None);
-        // A coded representation may be longer than the plain one, and is still what was asked for;
-        // unless identity was asked for as much.
-        check("gzip", &[(Identity, 5), (Gzip, 25)], Some(1));
-        check("gzip;q=0.001", &[(Identity, 5), (Gzip, 25)], Some(1));
-        check("gzip, identity", &[(Identity, 5), (Gzip, 25)], Some(0));
-        check("*", &[(Identity, 5), (Gzip, 25)], Some(0));
-        check("*", &[(Identity, u64::MAX), (Gzip, u64::MAX)], Some(0));
-        check("*;q=0", &[(Identity, 5)], None);
-    }
-
-    #[test]
-    fn is_small() {
-        assert_eq!(size_of::<AcceptEncoding>(), 8);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
-
-        /// Against the rules of section 12.5.3, by looking each coding up in the list.
-        #[test]
-        fn weights_decide(
-            members in prop::collection::btree_map(
-                prop::sample::select(vec!["identity", "br", "zstd", "gzip", "deflate", "*"]),
-                0_u32..=10,
-                0..6,
-            ),
-            lengths in prop::array::uniform4(1_u64..4),
-        ) {
-            let written: Vec<String> = members
-                .iter()
-                .map(|(name, tenths)| format!("{name};q={}.{}", tenths / 10, tenths % 10))
-                .collect();
-            let accept = AcceptEncoding::parse(Some(written.join(", ").as_bytes()));
-            let wanted = |coding: ContentCoding| {
-                let stated = members.get(coding.name()).or_else(|| members.get("*"));
-                // Half a tenth: above none, below the least.
-                stated.map_or(u32::from(coding == Identity), |tenths| tenths * 2)
-            };
-            let offered: Vec<_> = ContentCoding::ALL.into_iter().zip(lengths).collect();
-            for coding in ContentCoding::ALL {
-                prop_assert_eq!(accept.accepts(coding), wanted(coding) > 0);
-            }
-            match accept.select(offered.iter().copied()) {
-                None => prop_assert!(ContentCoding::ALL.into_iter().all(|c| wanted(c) == 0)),
-                Some(index) => {
-                    let (best, best_length) = offered[index];
-                    prop_assert!(wanted(best) > 0);
-                    for (other, length) in &offered {
-                        prop_assert!(wanted(*other) <= wanted(best));
-                        prop_assert!(wanted(*other) < wanted(best) || *length >= best_length);
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn nothing_panics(value in prop::collection::vec(any::<u8>(), 0..64)) {
-            let accept = AcceptEncoding::parse(Some(&value));
-            let best = accept.select(FULL);
-            let any = ContentCoding::ALL.into_iter().any(|coding| accept.accepts(coding));
-            prop_assert_eq!(best.is_some(), any);
-        }
-
-        #[test]
-        fn nothing_like_the_field_panics(
-            value in "((br|gzip|\\*|identity) ?;? ?q?=?[01.]{0,5},? ?){0,6}"
-        ) {
-            let accept = AcceptEncoding::parse(Some(value.as_bytes()));
-            let best = accept.select(FULL);
-            let any = ContentCoding::ALL.into_iter().any(|coding| accept.accepts(coding));
-            prop_assert_eq!(best.is_some(), any);
-        }
-    }
-}
+mod tests;

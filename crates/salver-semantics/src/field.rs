@@ -34,6 +34,30 @@ pub fn is_value(value: &[u8]) -> bool {
     value.iter().all(is_text) && !is_space(value.first()) && !is_space(value.last())
 }
 
+/// True if `token` is `lower`, which is made of small letters and `-`, in whatever case.
+///
+/// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
+/// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.
+#[inline]
+pub fn is<const N: usize>(token: &[u8], lower: &[u8; N]) -> bool {
+    let Some(token) = token.as_array::<N>() else {
+        return false;
+    };
+    // What remains behind the last whole word is compared together with bytes before it.
+    if N < 8 {
+        let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
+        let small = |bytes| word(bytes).map(|word| word | 0x2020_2020);
+        small(token.first_chunk()) == word(lower.first_chunk())
+            && small(token.last_chunk()) == word(lower.last_chunk())
+    } else {
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let same = |(token, lower)| word(token) | 0x2020_2020_2020_2020 == word(lower);
+        let (tokens, lowers) = (token.as_chunks().0, lower.as_chunks().0);
+        tokens.iter().zip(lowers).all(same)
+            && token.last_chunk().zip(lower.last_chunk()).is_some_and(same)
+    }
+}
+
 /// The value of `1*DIGIT`, at most [`u64::MAX`]; `None` if `text` is none.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {

@@ -12,10 +12,10 @@ use written::{Looks, looks, looks_in_hex, numbers_in_hex};
 pub(crate) enum Fingerprint<'a> {
     /// No fingerprint.
     Absent,
-    /// Words that may be hashes: other names in the directory decide, by [`is_confirmed`].
+    /// Words that may be hashes: other names in the directory decide, by [`confirmed`].
     Doubtful(Vec<Mark<'a>>),
     /// A fingerprint, certainly.
-    Certain,
+    Certain(Mark<'a>),
 }
 
 /// A part of a name that may be a hash.
@@ -29,6 +29,24 @@ pub(crate) struct Mark<'a> {
     /// The part of the name behind it.
     rest: &'a [u8],
     kind: FileClass,
+}
+
+/// The parts of the last segment of a path before and after its fingerprint: all that other versions of the file have in
+/// common with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionedName<'a> {
+    /// The part before the fingerprint, with the dot or hyphen at its end.
+    pub before: &'a [u8],
+    /// The part after the fingerprint.
+    pub after: &'a [u8],
+}
+
+impl VersionedName<'_> {
+    /// True if a name is one of these versions.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let rest = name.strip_prefix(self.before);
+        rest.is_some_and(|rest| rest.ends_with(self.after) && rest.len() > self.after.len())
+    }
 }
 
 /// The kind of a file, by what build tools do with it.
@@ -58,7 +76,7 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
             Looks::Noise | Looks::Random => true,
         };
         if mark.is_certain() || is_reserved && is_likely {
-            return Fingerprint::Certain;
+            return Fingerprint::Certain(mark);
         }
         if is_likely {
             doubtful.push(mark);
@@ -70,14 +88,14 @@ pub(crate) fn of(path: &[u8]) -> Fingerprint<'_> {
     }
 }
 
-/// True if other names in the directory show that one of `marks` is a hash: in the same place they
+/// The one of `marks` that other names in the directory show to be a hash: in the same place they
 /// carry what can be nothing else, of the same length and of characters that its own are among.
 /// Either enough of them do, and no small part of all; or every script does.
-pub(crate) fn is_confirmed<'a>(
-    marks: &[Mark<'_>],
+pub(crate) fn confirmed<'m, 'n, 'a>(
+    marks: &'m [Mark<'n>],
     beside: impl Iterator<Item = &'a [u8]> + Clone,
-) -> bool {
-    marks.iter().any(|mark| {
+) -> Option<&'m Mark<'n>> {
+    marks.iter().find(|mark| {
         let (assets_count, least) = mark.evidence();
         let (mut all, mut alike, mut random) = (0_usize, 0_usize, 0_usize);
         let mut hashes: Vec<&[u8]> = Vec::new();
@@ -237,6 +255,17 @@ fn kind(name: &[u8]) -> FileClass {
             FileClass::Asset
         }
         _ => FileClass::Other,
+    }
+}
+
+impl Mark<'_> {
+    /// The parts around the hash of the name at the end of `path`, which has it; `None` if nothing stands before it.
+    pub(crate) fn around<'p>(&self, path: &'p [u8]) -> Option<VersionedName<'p>> {
+        let name = path.rsplit(|&byte| byte == b'/').next()?;
+        self.separator.filter(|_| !self.stem.is_empty())?;
+        let (before, _) = name.split_at_checked(self.stem.len() + 1)?;
+        let (_, after) = name.split_at_checked(name.len().checked_sub(self.rest.len())?)?;
+        Some(VersionedName { before, after })
     }
 }
 

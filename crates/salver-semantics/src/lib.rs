@@ -16,6 +16,7 @@ pub mod cache_control;
 pub mod cache_status;
 pub mod coding;
 pub mod date;
+pub mod dictionary;
 pub mod field;
 pub mod media_type;
 pub mod message;
@@ -30,24 +31,30 @@ mod host_table;
 mod least_rate;
 mod method;
 mod noted_fields;
+mod origin_fields;
 mod refusal;
 pub mod request_fields;
 mod request_limits;
 
 pub use accept::{MediaPreference, media_preference, preferred_alternative};
-pub use authority::Authority;
-pub use cache_control::{IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted};
+pub use authority::{Authority, is_this_machine};
+pub use cache_control::{
+    IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted, versioned_name,
+};
 pub use cache_status::{CacheState, CacheStatus};
 pub use civil_time::CivilTime;
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
+pub use dictionary::DictionaryCoding;
 pub use field::Weight;
+pub use fingerprint::VersionedName;
 pub use flood_guard::FloodGuard;
 pub use host_table::{HostTable, host_of};
 pub use least_rate::{LeastRate, RateCredit};
 pub use media_type::{content_type, has_known_extension};
 pub use method::Method;
 pub use noted_fields::NotedFields;
+pub use origin_fields::{OriginFields, Readability};
 pub use precondition::{Preconditions, Verdict, if_range};
 pub use range::{
     RangeLimits, RangeOutcome, content_range, content_range_unsatisfied, evaluate_range,

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+pub use crate::field::is;
+use crate::origin_fields::OriginFields;
+
 /// A field value: the lines of one name joined with `, ` (RFC 9110 section 5.3), without the
 /// whitespace around it. `None` if there is no such line; borrowed if there is one.
 type Value<'b> = Option<Cow<'b, [u8]>>;
@@ -23,6 +26,10 @@ pub struct RequestFields<'b> {
     pub if_range: Value<'b>,
     /// Range (RFC 9110 section 14.2).
     pub range: Value<'b>,
+    /// Available-Dictionary (RFC 9842 section 2.2).
+    pub available_dictionary: Value<'b>,
+    /// Where it comes from.
+    pub origin: OriginFields,
 }
 
 impl<'b> RequestFields<'b> {
@@ -38,14 +45,23 @@ impl<'b> RequestFields<'b> {
             15 if is(name, b"accept-encoding") => &mut self.accept_encoding,
             17 if is(name, b"if-modified-since") => &mut self.if_modified_since,
             19 if is(name, b"if-unmodified-since") => &mut self.if_unmodified_since,
+            20 if is(name, b"available-dictionary") => &mut self.available_dictionary,
             _ => return None,
         })
     }
 
+    /// True if the field `name` is one of these.
+    pub fn have(name: &[u8]) -> bool {
+        RequestFields::default().slot(name).is_some() || OriginFields::have(name)
+    }
+
     /// Adds a line of the field `name`, if it is one of these.
     pub fn add(&mut self, name: &[u8], line: &'b [u8]) {
-        if let Some(value) = self.slot(name) {
-            add_line(value, line);
+        match self.slot(name) {
+            Some(value) => add_line(value, line),
+            None => {
+                self.origin.add(name, line);
+            }
         }
     }
 }
@@ -81,6 +97,8 @@ impl RequestFields<'_> {
             if_unmodified_since: each(&self.if_unmodified_since),
             if_range: each(&self.if_range),
             range: each(&self.range),
+            available_dictionary: each(&self.available_dictionary),
+            origin: self.origin,
         }
     }
 }
@@ -99,28 +117,4 @@ fn join(first: &mut Cow<'_, [u8]>, line: &[u8]) {
     let first = first.to_mut();
     first.extend_from_slice(b", ");
     first.extend_from_slice(line);
-}
-
-/// True if `token` is `lower`, which is made of small letters and `-`, in whatever case.
-///
-/// Of the bytes that become a small letter or `-` by setting the bit that tells small letters from
-/// capitals, all but CR are those. So it is set in many bytes at once: no field line holds CR.
-#[inline]
-pub fn is<const N: usize>(token: &[u8], lower: &[u8; N]) -> bool {
-    let Some(token) = token.as_array::<N>() else {
-        return false;
-    };
-    // What remains behind the last whole word is compared together with bytes before it.
-    if N < 8 {
-        let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
-        let small = |bytes| word(bytes).map(|word| word | 0x2020_2020);
-        small(token.first_chunk()) == word(lower.first_chunk())
-            && small(token.last_chunk()) == word(lower.last_chunk())
-    } else {
-        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        let same = |(token, lower)| word(token) | 0x2020_2020_2020_2020 == word(lower);
-        let (tokens, lowers) = (token.as_chunks().0, lower.as_chunks().0);
-        tokens.iter().zip(lowers).all(same)
-            && token.last_chunk().zip(lower.last_chunk()).is_some_and(same)
-    }
 }

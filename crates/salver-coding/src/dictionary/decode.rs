@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::Read;
 
-use super::{Dictionary, DictionaryCoding, zstd_window_limit};
+use super::{Dictionary, magic, zstd_window_limit};
+use crate::DictionaryCoding;
 use crate::decode::is_equal;
 
 /// The reason why a coding against a dictionary is not taken.
@@ -78,7 +79,7 @@ fn all(
     read: impl FnOnce(&mut dyn Read) -> Result<(), DictionaryError>,
 ) -> Result<(), DictionaryError> {
     let rest = coded
-        .strip_prefix(coding.magic())
+        .strip_prefix(magic(coding))
         .ok_or(DictionaryError::Head)?;
     let (digest, stream) = rest
         .split_first_chunk::<32>()

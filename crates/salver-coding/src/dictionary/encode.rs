@@ -2,7 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::{Dictionary, DictionaryCoding, zstd_window_limit};
+use super::{Dictionary, magic, zstd_window_limit};
+use crate::DictionaryCoding;
 use crate::encode::{Blocks, EncodeError, brotli, finish, peak_memory};
 use crate::{ContentCoding, Effort};
 
@@ -26,7 +27,7 @@ pub fn encode_with_dictionary(
     if !wanted() {
         return Err(EncodeError::Cancelled);
     }
-    let mut coded = coding.magic().to_vec();
+    let mut coded = magic(coding).to_vec();
     coded.extend_from_slice(dictionary.sha256());
     let mut blocks = Blocks { bytes, wanted };
     let made = match (coding, dictionary.bytes()) {

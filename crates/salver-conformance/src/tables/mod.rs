@@ -1,6 +1,7 @@
 //! The rows, a file per theme.
 
 mod caching;
+mod dictionaries;
 mod directories;
 mod fields;
 mod flags;
@@ -40,6 +41,7 @@ pub fn exchanges(fixture: &Fixture) -> Vec<Exchange> {
     ranges::rows(fixture, &mut rows);
     multirange::rows(fixture, &mut rows);
     negotiation::rows(fixture, &mut rows);
+    dictionaries::rows(fixture, &mut rows);
     siblings::rows(fixture, &mut rows);
     caching::rows(fixture, &mut rows);
     flags::rows(fixture, &mut rows);

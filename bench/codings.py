@@ -3,6 +3,7 @@
 
   bench/codings.py wire --salver target/release/salver --site NAME=DIR ...   # bytes of a crawl, cold and warm, and CPU
   bench/codings.py latency --salver target/release/salver                    # p99 of hot requests while 1,000 files are coded
+  bench/codings.py latency --deltas --salver target/release/salver           # the same while they are coded against old ones
 
 `wire` asks for every file of a site as a browser would (`Accept-Encoding: gzip, deflate, br, zstd`), each on a connection
 of its own, and counts what comes, heads and framing included: cold, right after the start; warm, when nothing is left
@@ -10,11 +11,14 @@ to be made. CPU is the time of the server's processes by /proc for the same requ
 bench load`.
 
 `latency` asks for a few small files at a fixed rate from one core, with workers on every core, first alone, then while a
-thousand other files are asked for once and are being coded; rounds of both alternate, and each must be without errors.
+thousand other files are asked for once and are being coded; rounds of both alternate, and each must be without errors. With
+`--deltas` those are next versions of files that were sent before, and are asked for as by who has these.
 """
 
 import argparse
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -31,6 +35,8 @@ import files
 import peers
 
 BROWSER = "gzip, deflate, br, zstd"
+# What is said by who asks for a file of its own site.
+OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
 PATIENCE_SECONDS = 120
 # How often a run is begun that others had a part in.
 TRIES = 5
@@ -238,6 +244,13 @@ def cost(options, server, listed):
     return measured["result"]["server"]["cpu_us_per_request"]
 
 
+def ask(port, path, fields):
+    """Asks for a file as a browser does that says where it comes from."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=fields)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        answer.read()
+
+
 def latency(options):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -248,14 +261,25 @@ def latency(options):
         words = files.Words(rng)
         for number in range(4):
             (root / f"hot{number}.js").write_text(files.javascript(words, rng)[:3000])
+        many = {}
         for number in range(1000):
             text = " ".join(words.sentence() for _ in range(options.sentences))
-            (root / "many" / f"{number}.html").write_text(text + str(number))
+            if options.deltas:
+                old, new = (f"/many/name{number}.{digits}.js" for digits in ("3f9a1c2b", "8b1d90e4"))
+                (root / old[1:]).write_text(text)
+                (root / new[1:]).write_text(text + words.sentence() + str(number))
+                digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+                many[new] = (old, {**OWN, "Accept-Encoding": "dcb", "Available-Dictionary": f":{digest}:"})
+            else:
+                (root / "many" / f"{number}.html").write_text(text + str(number))
+                many[f"/many/{number}.html"] = (None, None)
         (folder / "hot.txt").write_text("".join(f"/hot{number}.js\n" for number in range(4)))
         time.sleep(files.AT_REST_SECONDS)
         idle, busy = [], []
         peer = peers.Salver(options.salver)
-        peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet"]
+        # With room for all former versions.
+        more = ["--cache-size", "1GiB"] if options.deltas else []
+        peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet", *more]
 
         def hot(server, seconds):
             return load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", folder / "hot.txt", "--rate",
@@ -265,9 +289,16 @@ def latency(options):
         for round_ in range(options.rounds):
             with Running(peer, root, folder, options.metrics) as server:
                 crawl(server.port, [f"/hot{number}.js" for number in range(4)])
+                for old, _ in many.values():
+                    if old:
+                        ask(server.port, old, OWN)
                 server.settle()
                 idle.append(hot(server, options.seconds))
-                crawl(server.port, [f"/many/{number}.html" for number in range(1000)])
+                for path, (old, fields) in many.items():
+                    if old:
+                        ask(server.port, path, fields)
+                if not options.deltas:
+                    crawl(server.port, list(many))
                 before = server.waiting()
                 busy.append(hot(server, options.seconds))
                 after = server.waiting()
@@ -276,7 +307,8 @@ def latency(options):
                 if not after:
                     raise SystemExit("all was coded before the end: more --sentences")
         one, other = statistics.median(idle), statistics.median(busy)
-        print(f"p99 of hot requests: {one:.0f} us idle, {other:.0f} us while 1,000 files are coded: {other / one:.2f}x")
+        what = "coded against old ones" if options.deltas else "coded"
+        print(f"p99 of hot requests: {one:.0f} us idle, {other:.0f} us while 1,000 files are {what}: {other / one:.2f}x")
 
 
 def main():
@@ -291,6 +323,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--sentences", type=int, default=300)
+    parser.add_argument("--deltas", action="store_true", help="code against former versions")
     options = parser.parse_args()
     options.salver = str(pathlib.Path(options.salver).resolve())
     {"wire": wire, "latency": latency}[options.what](options)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use salver_semantics::{cache_control, is_cache_control};
+use salver_semantics::{VersionedName, cache_control, is_cache_control, versioned_name};
 
 use crate::log::LogThrottle;
 use crate::path::file_name;
@@ -105,6 +105,15 @@ impl FileName<'_> {
     /// True if the name, asked for at `path`, leaves a doubt: then its directory is listed.
     pub(crate) fn is_in_doubt(&self, path: &[u8]) -> bool {
         cache_control(self.telling(path), || Err(())).is_err()
+    }
+
+    /// The parts of the name around its fingerprint, if it has one and is asked for at `path`. May wait if
+    /// [`is_in_doubt`](Self::is_in_doubt).
+    pub(crate) fn versioned<'a>(&'a self, path: &'a [u8]) -> Option<VersionedName<'a>> {
+        match versioned_name(self.telling(path), || Ok::<_, Infallible>(self.beside())) {
+            Ok(name) => name,
+            Err(never) => match never {},
+        }
     }
 
     fn cache_control(&self, path: &[u8]) -> &'static str {

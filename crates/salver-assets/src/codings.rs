@@ -15,9 +15,13 @@
 //! A worker runs at the priority of loads, an encoder only when no other thread wants the core. So what an encoder
 //! holds nobody may wait for: it has its input, its output, and no lock that others take. Where it gets no core for
 //! seconds, its worker encodes.
+//!
+//! A coding against a dictionary (RFC 9842) is one more of them: its key has the dictionary, too. `dictionaries` has the
+//! contents that clients may have as such where no source keeps them.
 
 #[cfg_attr(not(feature = "compress"), path = "codings/coder_absent.rs")]
 pub(crate) mod coder;
+pub(crate) mod dictionaries;
 pub(crate) mod directory;
 mod encoder;
 mod entry_file;

@@ -210,6 +210,13 @@ pub struct Config {
     /// The directory in which made codings outlive the process. Of engines beside each other the first decides.
     /// Default: none.
     pub kept_codings: Option<Arc<CodingDirectory>>,
+    /// True if who has a former version of a file whose name carries a fingerprint gets the next one coded against it
+    /// (RFC 9842), where [codings are made](Self::compress). What is sent is kept in memory for that, up to a sixteenth
+    /// of [`cache_size`](Self::cache_size), unless its source [has it](crate::View::versions). Default: no.
+    pub dictionaries: bool,
+    /// The path in the site of the file that pages are coded against, with [`dictionaries`](Self::dictionaries): pages
+    /// name it, browsers load it once and keep it. Default: none.
+    pub page_dictionary: Option<String>,
 }
 
 impl Default for Config {
@@ -238,6 +245,8 @@ impl Default for Config {
             compress_types: CompressibleTypes::default(),
             compress_cpu: 50,
             kept_codings: None,
+            dictionaries: false,
+            page_dictionary: None,
         }
     }
 }

@@ -91,7 +91,7 @@ impl Engine {
 
 fn of_entry(entry: &CacheEntry) -> CachedResource {
     let representation = |of: &Arc<Representation>| CachedRepresentation {
-        coding: of.coding,
+        coding: of.coding.plain(),
         length: of.length(),
         in_memory: of.content.is_some(),
     };

@@ -182,7 +182,7 @@ impl Engine {
                 shared
                     .pool
                     .digests
-                    .forget(&representation.identity, representation.coding);
+                    .forget(&representation.identity, representation.coding.plain());
             }
         }
         entries.len()

@@ -10,7 +10,6 @@ use salver_rules::BasicAuth;
 use salver_semantics::CacheState;
 
 use crate::alternative::Choice;
-use crate::answer::accept::coding_choice;
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
@@ -140,8 +139,7 @@ impl Engine {
             }
             _ => return None,
         };
-        let selected = representations.select(&coding_choice(request));
-        let selected = selected.map(|(_, representation)| representation);
+        let selected = self.select(request, entry, representations);
         let open = |_: &Representation| None;
         match answer(request, representations, selected, open, now.date) {
             Decision::Respond(mut plan) => {

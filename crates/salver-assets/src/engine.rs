@@ -11,6 +11,7 @@ use crate::alternative::Choice;
 use crate::answer::accept::coding_choice;
 use crate::answer::plan::{OpenedContent, ResponsePlan};
 use crate::answer::select::{Decision, answer, answer_error};
+use crate::answer::selected::Selected;
 use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
 use crate::config::{Config, ConfigError, MountMatch};
@@ -87,11 +88,9 @@ impl Engine {
     /// Which setting cannot be used, and why.
     pub fn in_place_of(&self, config: Config) -> Result<Self, ConfigError> {
         let engine = Engine::new(config)?;
-        engine
-            .shared
-            .pool
-            .codings
-            .take_over(&self.shared.pool.codings);
+        let (old, new) = (&self.shared.pool, &engine.shared.pool);
+        new.codings.take_over(&old.codings);
+        new.dictionaries.take_over(&old.dictionaries);
         Ok(engine)
     }
 
@@ -329,7 +328,7 @@ impl Engine {
         let wanted = LoadRequest {
             key: LoadKey {
                 path: entry.key.clone(),
-                coding: (!kept).then_some(representation.coding),
+                coding: (!kept).then_some(representation.coding.plain()),
             },
             ruling: entry.rules.ruling.clone().filter(|_| is_variant),
             previous: Some(previous),
@@ -342,19 +341,25 @@ impl Engine {
     /// The representation that a request gets; `None` if it accepts none. The coding that it would rather have, if that
     /// can be made, is asked for: a later answer may have it.
     #[inline]
-    fn select<'a>(
+    pub(crate) fn select<'a>(
         &self,
         request: &Request<'_>,
         entry: &CacheEntry,
         representations: &'a Representations,
-    ) -> Option<&'a Arc<Representation>> {
+    ) -> Option<Selected<'a>> {
         let choice = coding_choice(request);
         let selected = representations.select(&choice);
         let selected = selected.map(|(_, representation)| representation);
         if representations.makeable.is_some() && request.method == Method::Get {
             made_codings::ask(&self.shared, entry, representations, &choice, selected);
         }
-        selected
+        match &representations.dictionaries {
+            None => selected.map(Selected::for_any),
+            Some(dictionaries) => {
+                let of = (entry, representations);
+                self.select_beside_dictionaries(request, of, dictionaries, &choice, selected)
+            }
+        }
     }
 
     /// Begins a load, or joins one that is under way.

@@ -22,6 +22,7 @@ mod contents;
 mod control;
 mod conventions;
 mod counters;
+mod dictionary_answers;
 mod dispatch;
 mod drive;
 mod engine;
@@ -62,16 +63,18 @@ pub use log::LogLimit;
 pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
 pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
-pub use request::{Access, Request, RequestDetails};
+pub use request::{Access, Request, RequestDetails, SecureContext};
 pub use resource::check_table::SiblingCheck;
+pub use resource::head::{Field, OwnField, Protocol, RenderedHeads};
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
-pub use resource::representation::{Field, OwnField, Protocol, RenderedHeads};
 
 pub use salver_coding::{CompressibleTypes, TypeRange};
 pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
-pub use salver_semantics::{CacheState, ContentCoding, HostTable, HttpDate, Method, RequestFields};
+pub use salver_semantics::{
+    CacheState, ContentCoding, DictionaryCoding, HostTable, HttpDate, Method, RequestFields,
+};
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use salver_rules::{BasicAuth, Scheme};
-use salver_semantics::{Method, RequestFields};
+use salver_semantics::{Method, RequestFields, is_this_machine};
 
 /// A request as the engine sees it.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,40 @@ pub struct Request<'a> {
     pub fields: RequestFields<'a>,
     /// The parts that only rules ask for: see [`Step::NeedDetails`](crate::Step::NeedDetails).
     pub details: Option<&'a RequestDetails>,
+    /// Whether it comes from a secure context.
+    pub secure_context: SecureContext<'a>,
+}
+
+/// Whether a request comes from a secure context, as browsers have it (W3C Secure Contexts section 3.1): only there are
+/// compression dictionaries used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SecureContext<'a> {
+    /// It does not, or nobody knows.
+    #[default]
+    Insecure,
+    /// It came over TLS, or a proxy that is trusted says so.
+    Secure,
+    /// It came in the clear, for this host: it does if that is this machine.
+    ByHost(&'a [u8]),
+}
+
+impl SecureContext<'_> {
+    /// True if it is one.
+    pub fn is_secure(self) -> bool {
+        match self {
+            SecureContext::Insecure => false,
+            SecureContext::Secure => true,
+            SecureContext::ByHost(host) => is_this_machine(host),
+        }
+    }
+
+    /// The same without the host.
+    fn into_owned(self) -> SecureContext<'static> {
+        match self.is_secure() {
+            true => SecureContext::Secure,
+            false => SecureContext::Insecure,
+        }
+    }
 }
 
 /// The parts of a request that rules ask for, besides its path and query.
@@ -120,6 +154,7 @@ impl<'a> Request<'a> {
             query: self.query.map(|query| Cow::Owned(query.into_owned())),
             fields: self.fields.into_owned(),
             details: None,
+            secure_context: self.secure_context.into_owned(),
         }
     }
 }

@@ -20,6 +20,7 @@ use bytes::Bytes;
 
 pub use digest::KnownDigests;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
+pub use salver_semantics::VersionedName;
 
 /// A tree of files.
 ///
@@ -84,6 +85,28 @@ pub trait View: Send + Sync {
         let _ = path;
         None
     }
+
+    /// The files that are other versions of the one at `path`: in its directory, with names that [`VersionedName`] has,
+    /// and openable at their paths. The newest first, that at `path` among them or not. Clients that have one get the
+    /// next as a difference. Asked for each file whose name has a fingerprint whenever that is compared: it must not
+    /// wait, nor read what is in the files.
+    ///
+    /// Default: `None`, and the engine keeps in memory what it has sent.
+    fn versions(&self, path: &[u8], name: VersionedName<'_>) -> Option<Vec<FileVersion>> {
+        let _ = (path, name);
+        None
+    }
+}
+
+/// A file that is a version of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileVersion {
+    /// Its path in the tree.
+    pub path: Vec<u8>,
+    /// The SHA-256 of its content.
+    pub sha256: [u8; 32],
+    /// Its length in bytes.
+    pub length: u64,
 }
 
 /// True if a [`View`] may have something at `path`: relative, without NUL and without empty or dot

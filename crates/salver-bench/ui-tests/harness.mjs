@@ -1,6 +1,6 @@
 // Starts what the tests look at: a program that serves a page, and a browser that asks nobody else.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -37,6 +37,21 @@ export function directory() {
   const path = mkdtempSync(join(tmpdir(), "salver-ui-test-"));
   ends.push(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** A certificate for localhost, and the flag by which the browser trusts its key; QUIC too, for ten days. */
+export function certificate() {
+  const [file, key] = ["cert.pem", "key.pem"].map((name) => join(directory(), name));
+  const openssl = (args, input) => execFileSync("openssl", args, { input, stdio: "pipe" });
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+  openssl(["req", "-x509", ...curve, "-nodes", "-days", "10", "-keyout", key, "-out", file, ...names]);
+  const spki = openssl(["pkey", "-pubin", "-outform", "der"], openssl(["x509", "-in", file, "-pubkey", "-noout"]));
+  const hash = openssl(["dgst", "-sha256", "-binary"], spki).toString("base64");
+  return {
+    flags: ["--tls-cert", file, "--tls-key", key],
+    trusted: `--ignore-certificate-errors-spki-list=${hash}`,
+  };
 }
 
 /** A directory with these files that goes away with the tests. */

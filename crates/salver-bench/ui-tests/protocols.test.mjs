@@ -1,27 +1,11 @@
 // A browser loads the example site over HTTP/2 and over HTTP/3, and says which it was.
 
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { REPOSITORY, directory, open, serve } from "./harness.mjs";
+import { REPOSITORY, certificate, open, serve } from "./harness.mjs";
 
 const EXAMPLE = join(REPOSITORY, "example");
-
-/** A certificate for localhost, and the flag by which the browser trusts its key; QUIC too, for ten days. */
-function certificate() {
-  const [file, key] = ["cert.pem", "key.pem"].map((name) => join(directory(), name));
-  const openssl = (args, input) => execFileSync("openssl", args, { input, stdio: "pipe" });
-  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
-  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-  openssl(["req", "-x509", ...curve, "-nodes", "-days", "10", "-keyout", key, "-out", file, ...names]);
-  const spki = openssl(["pkey", "-pubin", "-outform", "der"], openssl(["x509", "-in", file, "-pubkey", "-noout"]));
-  const hash = openssl(["dgst", "-sha256", "-binary"], spki).toString("base64");
-  return {
-    flags: ["--tls-cert", file, "--tls-key", key],
-    trusted: `--ignore-certificate-errors-spki-list=${hash}`,
-  };
-}
 
 /** Loads the site and follows a link; gives what each resource came over. */
 async function load(origin, flags) {

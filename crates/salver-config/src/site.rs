@@ -46,6 +46,8 @@ pub struct Site {
     pub compress: Setting<bool>,
     pub compress_include_type: Setting<Vec<String>>,
     pub compress_exclude_type: Setting<Vec<String>>,
+    pub dictionaries: Setting<bool>,
+    pub page_dictionary: Setting<Option<String>>,
     pub negotiate: Setting<Alternatives>,
     pub dotfiles: Setting<bool>,
     pub listing: Setting<bool>,
@@ -157,6 +159,25 @@ impl Site {
                 value: "TYPE",
                 help: "With --compress, make no coding of files of this media type. Of both settings the one that names \
                        more counts: text/css before text/* before */*. Repeatable, or separated by commas",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CONTENT
+            }),
+            dictionaries: from.switch(Row {
+                key: "dictionaries",
+                flag: "dictionaries",
+                default: "true",
+                help: "With --compress, send who has a former version of a fingerprinted file what has changed since \
+                       (RFC 9842), over HTTPS",
+                negated: "Have clients keep no former versions as dictionaries, and code nothing against them",
+                is_left_out: !cfg!(feature = "compress"),
+                ..CONTENT
+            }),
+            page_dictionary: from.optional(URL_PATH, Row {
+                key: "page-dictionary",
+                flag: "page-dictionary",
+                value: "URLPATH",
+                help: "With --dictionaries, code HTML against the file at this path of the site, which browsers load once: \
+                       one that has what pages have in common, and is no page itself",
                 is_left_out: !cfg!(feature = "compress"),
                 ..CONTENT
             }),

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use salver_assets::rules::Scheme;
 use salver_assets::{
     EngineReply, Method, Now, Pending, Request, RequestDetails, RequestPath, ResponsePlan,
+    SecureContext,
 };
 use salver_fields::{FieldLines, RequestHead};
 
@@ -70,6 +71,7 @@ pub(crate) fn engine_request(head: RequestHead<'_>) -> (Request<'_>, MoreOfHead<
         query: head.query,
         fields: head.fields,
         details: None,
+        secure_context: SecureContext::Insecure,
     };
     let more = MoreOfHead {
         lines: head.lines,

@@ -376,13 +376,16 @@ impl<S: ByteStream> Http1Connection<S> {
         let log = self.wire.log.as_deref();
         let record = log.map(|log| log_record(log, &head, now.instant));
         let (raw, version) = (head.raw, head.version);
-        let request = engine_request(head);
+        let mut request = engine_request(head);
         let wire = &self.wire;
+        let over_tls = S::TRANSPORT == Transport::PassesThrough;
+        let authority = raw.authority().unwrap_or_default();
+        request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer::of(&wire.stream);
             to_http_request(version, raw, &request, path, content, peer)
         };
-        let details = || request_details(raw, S::TRANSPORT == Transport::PassesThrough);
+        let details = || request_details(raw, over_tls);
         let dispatched = dispatch(
             &wire.shared,
             &wire.seat,
@@ -390,7 +393,7 @@ impl<S: ByteStream> Http1Connection<S> {
             http_request,
             details,
             || Destination {
-                authority: raw.authority().unwrap_or_default(),
+                authority,
                 server_name: wire.stream.server_name(),
             },
             now,

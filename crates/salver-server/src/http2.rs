@@ -356,13 +356,16 @@ impl<S: ByteStream> Http2Connection<S> {
         let content = self.take_content(stream);
         let log = self.wire.log.as_deref();
         let record = log.map(|log| log.record_of(Protocol::Http2, &head, now.instant));
-        let (request, more) = engine_request(head);
+        let (mut request, more) = engine_request(head);
         let wire = &self.wire;
+        let over_tls = S::TRANSPORT == Transport::PassesThrough;
+        let authority = more.authority();
+        request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
             to_http_request(version, &request, path, more.lines.iter(), content, peer)
         };
-        let details = || more.details(S::TRANSPORT == Transport::PassesThrough, request.method);
+        let details = || more.details(over_tls, request.method);
         match dispatch(
             &wire.shared,
             &wire.seat,
@@ -370,7 +373,7 @@ impl<S: ByteStream> Http2Connection<S> {
             http_request,
             details,
             || Destination {
-                authority: more.authority(),
+                authority,
                 server_name: wire.stream.server_name(),
             },
             now,

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use salver_assets::strategy::Transport;
+use salver_assets::{RequestFields, SecureContext};
 use tokio::io::ReadBuf;
 
 use crate::access_log::ConnectionLog;
@@ -96,6 +97,24 @@ impl<S: ByteStream> Wire<S> {
         }
         self.shared = shared;
         fields
+    }
+
+    /// Whether a request for this authority comes from a secure context: over TLS, or a trusted proxy says that it was
+    /// asked by https, or the authority is this machine.
+    #[inline]
+    pub(crate) fn secure_context<'h>(
+        &self,
+        authority: &'h [u8],
+        fields: &RequestFields<'_>,
+    ) -> SecureContext<'h> {
+        if S::TRANSPORT == Transport::PassesThrough {
+            return SecureContext::Secure;
+        }
+        let proxies = &self.shared.common.settings.proxies;
+        match fields.origin.say_https() && proxies.trusted.contains(self.seat.address) {
+            true => SecureContext::Secure,
+            false => SecureContext::ByHost(authority),
+        }
     }
 
     /// Sends the output for which the socket had no room; true if there was any. `Pending` while some is left, which

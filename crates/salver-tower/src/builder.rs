@@ -113,6 +113,24 @@ impl Builder {
         self
     }
 
+    /// Codes what has a former version that the client has against that (RFC 9842), where [codings are
+    /// made](Self::compress): files whose names carry a fingerprint, such as `app.3f9a1c2b.js`, tell clients to keep them
+    /// for that. Requests have to come from a secure context: see [`SecureTransport`](crate::SecureTransport). Former
+    /// versions take a sixteenth of [`cache_size`](Self::cache_size). Default: no.
+    #[must_use]
+    pub fn dictionaries(mut self) -> Self {
+        self.config.dictionaries = true;
+        self
+    }
+
+    /// The path of the file that pages are coded against, with [`dictionaries`](Self::dictionaries): pages name it, and
+    /// browsers load it once. Default: none.
+    #[must_use]
+    pub fn page_dictionary(mut self, path: &str) -> Self {
+        self.config.page_dictionary = Some(path.to_owned());
+        self
+    }
+
     /// The media types of which [`compress`](Self::compress) makes codings. Default: those that get smaller.
     #[must_use]
     pub fn compress_types(mut self, types: CompressibleTypes) -> Self {
@@ -293,6 +311,7 @@ fn whole(config: Config) -> Config {
         cache: false,
         precompressed: Vec::new(),
         compress: false,
+        dictionaries: false,
         hash_up_to: 0,
         sendfile_from: u64::MAX,
         cache_control: CacheControl::default(),

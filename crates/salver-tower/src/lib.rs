@@ -57,3 +57,4 @@ pub use salver_assets::{
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;
+pub use translate::SecureTransport;

@@ -53,17 +53,21 @@ impl Assets {
     pub(crate) fn respond<B>(&self, asked: &Request<B>) -> ResponseFuture {
         let uri = asked.uri();
         let query = uri.query().map(str::as_bytes);
-        self.respond_with(asked, uri.path().as_bytes(), query)
+        let path = uri.path().as_bytes();
+        let request = salver_assets::Request {
+            secure_context: translate::secure_context(asked),
+            ..translate::request(asked.method(), path, query, asked.headers())
+        };
+        self.respond_to(asked, request, path)
     }
 
-    /// The answer to a request, as if its target were another.
-    fn respond_with<B>(
+    /// The answer to a request, which is asked for at this path.
+    fn respond_to<B>(
         &self,
         asked: &Request<B>,
+        request: salver_assets::Request<'_>,
         path: &[u8],
-        query: Option<&[u8]>,
     ) -> ResponseFuture {
-        let request = translate::request(asked.method(), path, query, asked.headers());
         let serving = &self.engines().serving;
         let details = || translate::details(asked);
         let mut reply = serving.ask(&request);
@@ -135,7 +139,10 @@ impl<B> Service<Request<B>> for FileService {
 
     fn call(&mut self, request: Request<B>) -> ResponseFuture {
         let FileService { assets, target } = self;
-        assets.respond_with(&request, target.as_bytes(), None)
+        let path = target.as_bytes();
+        // From no secure context: what a file is a dictionary for is said by its own path.
+        let of_file = translate::request(request.method(), path, None, request.headers());
+        assets.respond_to(&request, of_file, path)
     }
 }
 

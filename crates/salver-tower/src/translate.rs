@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 use salver_assets::rules::Scheme;
-use salver_assets::{Method, Protocol, Request, RequestDetails, RequestFields, ResponsePlan};
+use salver_assets::{
+    Method, Protocol, Request, RequestDetails, RequestFields, ResponsePlan, SecureContext,
+};
 
 use crate::body::Body;
 
@@ -23,6 +25,25 @@ pub(crate) fn request<'a>(
         query: query.map(Cow::Borrowed),
         fields: fields(headers),
         details: None,
+        secure_context: SecureContext::Insecure,
+    }
+}
+
+/// Whether a request comes from a secure context, as far as the program or its target says.
+pub(crate) fn secure_context<B>(asked: &http::Request<B>) -> SecureContext<'_> {
+    let is_marked = asked.extensions().get::<SecureTransport>().is_some();
+    match asked.uri().scheme_str() {
+        Some("https") => SecureContext::Secure,
+        _ if is_marked => SecureContext::Secure,
+        _ => SecureContext::ByHost(authority(asked)),
+    }
+}
+
+/// The authority that a request is for: that of its target, else that of its field.
+fn authority<B>(asked: &http::Request<B>) -> &[u8] {
+    match asked.uri().authority() {
+        Some(authority) => authority.as_str().as_bytes(),
+        None => asked.headers().get(HOST).map_or(b"", HeaderValue::as_bytes),
     }
 }
 
@@ -35,14 +56,9 @@ pub(crate) fn details<B>(request: &http::Request<B>) -> RequestDetails {
         Some("https") => Scheme::Https,
         _ => Scheme::Http,
     };
-    let host = headers.get(HOST).map(HeaderValue::as_bytes);
-    let authority = match request.uri().authority() {
-        Some(authority) => authority.as_str().as_bytes(),
-        None => host.unwrap_or_default(),
-    };
     RequestDetails::new(
         scheme,
-        authority,
+        authority(request),
         request.method().as_str().as_bytes(),
         lines,
     )
@@ -55,6 +71,12 @@ fn fields(headers: &HeaderMap) -> RequestFields<'_> {
     }
     fields
 }
+
+/// A mark that a program puts into the [extensions](http::Request::extensions) of requests that have come over TLS, or
+/// of which its proxy says so, where their target does not tell, as over HTTP/1.1. Compression dictionaries are used for
+/// no others, but for those to `localhost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecureTransport;
 
 /// The head of a plan as it is kept with a representation.
 type Lines = Vec<(HeaderName, HeaderValue)>;

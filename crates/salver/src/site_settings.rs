@@ -375,6 +375,8 @@ fn engine(server: &Server, site: &Site) -> Result<Config, Failure> {
         coalesce: *server.coalesce,
         compress: *site.compress && cfg!(feature = "compress"),
         compress_types: compressible_types(site)?,
+        dictionaries: *site.dictionaries,
+        page_dictionary: (*site.page_dictionary).clone(),
         compress_cpu: *server.compress_cpu,
         revalidate: *server.revalidate,
         dotfiles: *site.dotfiles,

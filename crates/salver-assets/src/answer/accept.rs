@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use salver_semantics::{AcceptEncoding, ContentCoding, EntityTag, Method};
+use salver_semantics::{AcceptEncoding, ContentCoding, DictionaryCoding, EntityTag, Method};
 
 use crate::request::Request;
 use crate::resource::coding_choice::CodingChoice;
@@ -38,9 +38,11 @@ fn has_tag_of_coding(if_match: &[u8]) -> bool {
 /// True if a value of If-Range may be the entity tag of a coding: who has the beginning of one wants the rest of it.
 fn is_tag_of_coding(if_range: &[u8]) -> bool {
     EntityTag::parse(if_range).is_some_and(|_| {
-        ContentCoding::CODED.iter().any(|coding| {
+        let plain = ContentCoding::CODED.iter().map(|coding| coding.name());
+        let mut names = plain.chain(DictionaryCoding::ALL.iter().map(|coding| coding.name()));
+        names.any(|name| {
             let tag = if_range.strip_suffix(b"\"");
-            let tag = tag.and_then(|tag| tag.strip_suffix(coding.name().as_bytes()));
+            let tag = tag.and_then(|tag| tag.strip_suffix(name.as_bytes()));
             tag.is_some_and(|tag| tag.ends_with(b"-"))
         })
     })

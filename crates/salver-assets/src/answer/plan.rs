@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use salver_semantics::coding::ContentCoding;
 use salver_semantics::{CacheState, Method};
 
 use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::answer::selected::Selected;
 use crate::cache::recent_checks::RecentChecks;
-use crate::resource::representation::{
-    Field, Head, OwnField, RenderedHeads, Representation, TagBasis, vary_field,
-};
+use crate::resource::head::{Field, Head, HeadKind, OwnField, RenderedHeads, vary_field};
+use crate::resource::representation::{Representation, TagBasis};
 use crate::source::{Identity, Opened, Reader};
 use crate::strategy::Situation;
 
@@ -37,9 +36,9 @@ pub struct ResponsePlan {
 #[derive(Debug)]
 enum PlannedHead {
     /// The head for the representation as it is: of a 200, or of an error whose page it is.
-    Whole(Arc<Representation>),
+    Whole(Arc<Representation>, HeadKind),
     /// The head of a 304 for it.
-    NotModified(Arc<Representation>),
+    NotModified(Arc<Representation>, HeadKind),
     /// A head made for this answer.
     Made(Vec<Field>),
 }
@@ -121,12 +120,8 @@ impl ResponsePlan {
         self
     }
 
-    pub(crate) fn whole(
-        status: u16,
-        representation: &Arc<Representation>,
-        content: Content,
-    ) -> Self {
-        let head = PlannedHead::Whole(Arc::clone(representation));
+    pub(crate) fn whole(status: u16, selected: Selected<'_>, content: Content) -> Self {
+        let head = PlannedHead::Whole(Arc::clone(selected.representation), selected.kind);
         ResponsePlan {
             status,
             head,
@@ -138,8 +133,8 @@ impl ResponsePlan {
         }
     }
 
-    pub(crate) fn not_modified(representation: &Arc<Representation>) -> Self {
-        let head = PlannedHead::NotModified(Arc::clone(representation));
+    pub(crate) fn not_modified(selected: Selected<'_>) -> Self {
+        let head = PlannedHead::NotModified(Arc::clone(selected.representation), selected.kind);
         ResponsePlan {
             status: 304,
             head,
@@ -192,11 +187,12 @@ impl ResponsePlan {
     /// The representation, if it is answered whole from memory and with its own head.
     pub fn served_whole(&self) -> Option<ServedWhole<'_>> {
         match (&self.head, &self.content) {
-            (PlannedHead::Whole(representation), Content::Memory(content))
+            (PlannedHead::Whole(representation, kind), Content::Memory(content))
                 if self.more.is_empty() =>
             {
                 Some(ServedWhole {
                     representation,
+                    kind: *kind,
                     content,
                 })
             }
@@ -207,8 +203,8 @@ impl ResponsePlan {
     /// The fields of the head.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         let (fields, added) = match &self.head {
-            PlannedHead::Whole(of) => (&*of.head.fields, &*of.head.added),
-            PlannedHead::NotModified(of) => (&*of.not_modified.fields, &*of.not_modified.added),
+            PlannedHead::Whole(of, kind) => parts(of.head_of(*kind)),
+            PlannedHead::NotModified(of, kind) => parts(of.not_modified_of(*kind)),
             PlannedHead::Made(fields) => (&**fields, &[][..]),
         };
         let own = |(name, value)| -> (&str, &Bytes) { (name, value) };
@@ -223,9 +219,8 @@ impl ResponsePlan {
     /// identity. Nothing that is added to the head of a file can change it.
     pub fn content_coding(&self) -> Option<&[u8]> {
         match &self.head {
-            PlannedHead::Whole(of) if of.coding == ContentCoding::Identity => None,
-            PlannedHead::Whole(of) => Some(of.coding.name().as_bytes()),
-            PlannedHead::NotModified(_) => None,
+            PlannedHead::Whole(of, _) => of.coding.content_encoding().map(str::as_bytes),
+            PlannedHead::NotModified(..) => None,
             PlannedHead::Made(_) => {
                 let mut fields = self.fields();
                 let coding = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
@@ -246,18 +241,24 @@ impl ResponsePlan {
             return None;
         }
         let head: &Head = match &self.head {
-            PlannedHead::Whole(representation) => &representation.head,
-            PlannedHead::NotModified(representation) => &representation.not_modified,
+            PlannedHead::Whole(representation, kind) => representation.head_of(*kind),
+            PlannedHead::NotModified(representation, kind) => representation.not_modified_of(*kind),
             PlannedHead::Made(_) => return None,
         };
         Some(&head.rendered)
     }
 }
 
+/// The fields of a head: its own, and those that rules add.
+fn parts(head: &Head) -> (&[Field], &[OwnField]) {
+    (&head.fields, &head.added)
+}
+
 /// A whole representation from memory: head and content are the same in every such answer, but for
 /// the date and the fields of the connection.
 pub struct ServedWhole<'a> {
     representation: &'a Arc<Representation>,
+    kind: HeadKind,
     content: &'a Bytes,
 }
 
@@ -267,25 +268,26 @@ impl ServedWhole<'_> {
         self.content
     }
 
-    /// A number that no other representation has as long as this is [remembered](Self::remember).
+    /// A number that no other representation has as long as this is [remembered](Self::remember); one with several
+    /// heads has it for all.
     pub fn number(&self) -> usize {
         Arc::as_ptr(self.representation).addr()
     }
 
     /// A weak reference to it, which does not keep its content in memory.
     pub fn remember(&self) -> Remembered {
-        Remembered(Arc::downgrade(self.representation))
+        Remembered(Arc::downgrade(self.representation), self.kind)
     }
 }
 
 /// A weak reference to a representation that was served whole.
 #[derive(Debug)]
-pub struct Remembered(Weak<Representation>);
+pub struct Remembered(Weak<Representation>, HeadKind);
 
 impl Remembered {
-    /// True if it is the representation of `whole`.
+    /// True if it is the representation of `whole`, with the same head.
     pub fn is(&self, whole: &ServedWhole<'_>) -> bool {
-        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(whole.representation))
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(whole.representation)) && self.1 == whole.kind
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_semantics::{
@@ -12,9 +11,11 @@ use salver_semantics::{
 };
 
 use crate::answer::plan::{Content, ContentSource, OpenedContent, Piece, ResponsePlan};
+use crate::answer::selected::Selected;
 use crate::answer::status_responses;
 use crate::request::Request;
-use crate::resource::representation::{Field, Representation, vary};
+use crate::resource::head::{Field, HeadKind, VARY_BY_DICTIONARY, vary};
+use crate::resource::representation::Representation;
 use crate::resource::representations::Representations;
 
 /// The decision before the content is at hand.
@@ -30,11 +31,11 @@ pub(crate) enum Decision<'a> {
 pub(crate) fn answer<'a>(
     request: &Request<'_>,
     representations: &'a Representations,
-    selected: Option<&'a Arc<Representation>>,
+    selected: Option<Selected<'a>>,
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
     now: HttpDate,
 ) -> Decision<'a> {
-    let Some(representation) = selected else {
+    let Some(selected) = selected else {
         // RFC 9110 section 15.5.7.
         let vary = vary(representations.found.is_by_accept(), true);
         let text = "No acceptable content coding";
@@ -42,6 +43,7 @@ pub(crate) fn answer<'a>(
         let plan = plan.with_fields(representations.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };
+    let representation = &**selected.representation;
     let fields = &request.fields;
     let preconditions = Preconditions {
         if_match: fields.if_match.as_deref(),
@@ -53,10 +55,11 @@ pub(crate) fn answer<'a>(
         match preconditions.evaluate(&representation.validators(), now) {
             Verdict::Proceed => {}
             Verdict::NotModified => {
-                return Decision::Respond(ResponsePlan::not_modified(representation));
+                return Decision::Respond(ResponsePlan::not_modified(selected));
             }
             Verdict::Failed => {
-                let plan = error_about(representations, 412, "Precondition Failed", vec![]);
+                let text = "Precondition Failed";
+                let plan = error_about((representations, selected), 412, text, vec![]);
                 return Decision::Respond(plan.for_method(request.method));
             }
         }
@@ -64,14 +67,14 @@ pub(crate) fn answer<'a>(
     let length = representation.length();
     if request.method == Method::Head {
         // Before ranges: Range is defined for GET alone (RFC 9110 section 14.2).
-        return Decision::Respond(whole(representation, Content::Empty, now));
+        return Decision::Respond(whole(selected, Content::Empty, now));
     }
     let ranges = requested_ranges(request, representation, now);
     if let RangeOutcome::Unsatisfiable = ranges {
         let content_range = content_range_unsatisfied(length).into();
         let more = vec![("Content-Range", content_range)];
         return Decision::Respond(error_about(
-            representations,
+            (representations, selected),
             416,
             "Range Not Satisfiable",
             more,
@@ -86,21 +89,27 @@ pub(crate) fn answer<'a>(
     };
     Decision::Respond(match ranges {
         RangeOutcome::Ignore | RangeOutcome::Unsatisfiable => {
-            whole(representation, stream.content(0..length), now)
+            whole(selected, stream.content(0..length), now)
         }
-        RangeOutcome::Single(range) => single(representation, &stream, range, now),
-        RangeOutcome::Multiple(ranges) => multiple(representation, &stream, &ranges, now),
+        RangeOutcome::Single(range) => single(selected, &stream, range, now),
+        RangeOutcome::Multiple(ranges) => multiple(selected, &stream, &ranges, now),
     })
 }
 
 /// The plan of an error whose cause may be the representation that was selected.
 fn error_about(
-    representations: &Representations,
+    (representations, selected): (&Representations, Selected<'_>),
     status: u16,
     text: &str,
     more: Vec<Field>,
 ) -> ResponsePlan {
-    let plan = ResponsePlan::negotiated_error(status, text, more, representations.vary());
+    let is_beside_dictionaries = selected.kind == HeadKind::BesideDictionaries
+        || selected.representation.coding.is_against_dictionary();
+    let vary = match is_beside_dictionaries {
+        true => Some(VARY_BY_DICTIONARY),
+        false => representations.vary(),
+    };
+    let plan = ResponsePlan::negotiated_error(status, text, more, vary);
     plan.with_fields(representations.error_fields.clone())
 }
 
@@ -110,15 +119,16 @@ pub(crate) fn answer_error<'a>(
     request: &Request<'_>,
     status: u16,
     page: &'a Representations,
-    selected: Option<&'a Arc<Representation>>,
+    selected: Option<Selected<'a>>,
     open: impl FnOnce(&Representation) -> Option<OpenedContent>,
 ) -> Decision<'a> {
-    let Some(representation) = selected else {
+    let Some(selected) = selected else {
         let plan = status_responses::error(status).with_fields(page.error_fields.clone());
         return Decision::Respond(plan.for_method(request.method));
     };
+    let representation = &**selected.representation;
     if request.method == Method::Head {
-        return Decision::Respond(ResponsePlan::whole(status, representation, Content::Empty));
+        return Decision::Respond(ResponsePlan::whole(status, selected, Content::Empty));
     }
     let stream = match &representation.content {
         Some(content) => ContentSource::Memory(&content.bytes),
@@ -128,7 +138,7 @@ pub(crate) fn answer_error<'a>(
         },
     };
     let content = stream.content(0..representation.length());
-    Decision::Respond(ResponsePlan::whole(status, representation, content))
+    Decision::Respond(ResponsePlan::whole(status, selected, content))
 }
 
 fn requested_ranges(
@@ -153,33 +163,27 @@ fn requested_ranges(
 
 /// The whole representation. Its rendered head can stand unless the file was modified in the future: then
 /// `Last-Modified` must be the time of the answer instead (RFC 9110 section 8.8.2.1).
-fn whole(representation: &Arc<Representation>, content: Content, now: HttpDate) -> ResponsePlan {
-    if representation
+fn whole(selected: Selected<'_>, content: Content, now: HttpDate) -> ResponsePlan {
+    if selected
+        .representation
         .last_modified
         .is_none_or(|modified| modified <= now)
     {
-        return ResponsePlan::whole(200, representation, content);
+        return ResponsePlan::whole(200, selected, content);
     }
-    let fields = fields_now(representation, now).collect();
-    made(200, representation, fields, content)
+    let fields = fields_now(selected, now).collect();
+    made(200, selected, fields, content)
 }
 
 /// A plan with these fields, and those that rules add.
-fn made(
-    status: u16,
-    representation: &Representation,
-    fields: Vec<Field>,
-    content: Content,
-) -> ResponsePlan {
-    let added = &representation.head.added;
+fn made(status: u16, selected: Selected<'_>, fields: Vec<Field>, content: Content) -> ResponsePlan {
+    let added = &selected.head().added;
     ResponsePlan::made(status, fields, content).with_fields(added.clone())
 }
 
-fn fields_now(
-    representation: &Representation,
-    now: HttpDate,
-) -> impl Iterator<Item = Field> + use<'_> {
-    representation.head.fields.iter().map(move |(name, value)| {
+fn fields_now(selected: Selected<'_>, now: HttpDate) -> impl Iterator<Item = Field> + use<'_> {
+    let representation = selected.representation;
+    selected.head().fields.iter().map(move |(name, value)| {
         if *name == "Last-Modified" && representation.last_modified > Some(now) {
             (*name, Bytes::copy_from_slice(&now.format()))
         } else {
@@ -190,14 +194,16 @@ fn fields_now(
 
 /// The fields of a 200 with other values for the length, and for the type if it is given.
 fn partial_fields(
-    representation: &Representation,
+    selected: Selected<'_>,
     length: u64,
     media_type: Option<Bytes>,
     now: HttpDate,
 ) -> Vec<Field> {
     // With room for Content-Range.
-    let mut fields = Vec::with_capacity(representation.head.fields.len() + 1);
-    fields.extend(fields_now(representation, now));
+    let mut fields = Vec::with_capacity(selected.head().fields.len() + 1);
+    // A part is no dictionary.
+    let of_parts = |(name, _): &Field| *name != "Use-As-Dictionary";
+    fields.extend(fields_now(selected, now).filter(of_parts));
     for (name, value) in &mut fields {
         match *name {
             "Content-Length" => *value = length.to_string().into(),
@@ -214,27 +220,26 @@ fn partial_fields(
 
 /// A single part (RFC 9110 section 15.3.7.1).
 fn single(
-    representation: &Representation,
+    selected: Selected<'_>,
     stream: &ContentSource<'_>,
     range: Range<u64>,
     now: HttpDate,
 ) -> ResponsePlan {
     let length = range.end - range.start;
-    let mut fields = partial_fields(representation, length, None, now);
-    fields.push((
-        "Content-Range",
-        content_range(&range, representation.length()).into(),
-    ));
-    made(206, representation, fields, stream.content(range))
+    let mut fields = partial_fields(selected, length, None, now);
+    let content_range = content_range(&range, selected.representation.length());
+    fields.push(("Content-Range", content_range.into()));
+    made(206, selected, fields, stream.content(range))
 }
 
 /// Several parts (RFC 9110 sections 15.3.7.2 and 14.6).
 fn multiple(
-    representation: &Representation,
+    selected: Selected<'_>,
     stream: &ContentSource<'_>,
     ranges: &[Range<u64>],
     now: HttpDate,
 ) -> ResponsePlan {
+    let representation = selected.representation;
     // Any text that the content does not hold at the start of a line would do; a parser that goes
     // by Content-Range never looks for it. The entity tag is as good as random; a weak one gives what the strong
     // one will that it becomes, so that answers to HEAD and GET stay alike.
@@ -263,8 +268,8 @@ fn multiple(
     length += usize_to_u64(end.len());
     pieces.push(Piece::Memory(end.into()));
     let media_type = format!("multipart/byteranges; boundary={boundary}");
-    let fields = partial_fields(representation, length, Some(media_type.into()), now);
-    made(206, representation, fields, Content::Parts(pieces))
+    let fields = partial_fields(selected, length, Some(media_type.into()), now);
+    made(206, selected, fields, Content::Parts(pieces))
 }
 
 fn usize_to_u64(value: usize) -> u64 {

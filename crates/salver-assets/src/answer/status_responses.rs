@@ -6,7 +6,7 @@ use crate::answer::plan::{Content, ResponsePlan};
 use crate::error::LoadError;
 use crate::path::{encode_path, encode_query};
 use crate::request::Request;
-use crate::resource::representation::Field;
+use crate::resource::head::Field;
 
 /// The methods that are answered, for `Allow` (RFC 9110 section 10.2.1).
 pub(crate) const ALLOWED: &str = "GET, HEAD, OPTIONS";

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use crate::codings::coder::METHOD;
+use crate::codings::coder::{DICTIONARY_METHOD, METHOD};
 use crate::codings::entry_file;
-use crate::codings::key::ContentKey;
+use crate::codings::key::{ContentKey, MadeAs};
 use crate::sync::Lock;
 
 /// What the names of files begin with that are not whole yet.
@@ -269,14 +269,27 @@ fn of_entry(entry: DirEntry) -> Option<Kept> {
     is_name(name).then(|| (used, metadata.len(), entry.path()))
 }
 
-/// The name of the file of a coding: the hash of its original, the coding, and the method by which it was made.
+/// The name of the file of a coding: the hash of its original, the coding, with the hash of its dictionary if it has one,
+/// and the method by which it was made.
 fn name_of(key: &ContentKey) -> String {
-    let mut name = String::with_capacity(80);
-    for byte in key.sha256 {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    let _ = write!(name, ".{}.{METHOD}", key.coding.name());
+    let mut name = String::with_capacity(160);
+    // Writing to a String cannot fail.
+    let push_hash = |name: &mut String, hash: &[u8; 32]| {
+        hash.iter().for_each(|byte| {
+            let _ = write!(name, "{byte:02x}");
+        });
+    };
+    push_hash(&mut name, &key.sha256);
+    let _ = match &key.made {
+        MadeAs::Coded(coding) => write!(name, ".{}.{METHOD}", coding.name()),
+        MadeAs::Delta(coding, dictionary) => {
+            let _ = write!(name, ".{}-", coding.name());
+            push_hash(&mut name, &dictionary.sha256);
+            write!(name, ".{DICTIONARY_METHOD}")
+        }
+        // Those stay in memory.
+        MadeAs::Dictionary => write!(name, ".dictionary.0"),
+    };
     name
 }
 

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_os::ThreadClock;
-use salver_semantics::ContentCoding;
 
 use crate::codings::coder::{self, Encoded};
+use crate::codings::key::MadeAs;
 use crate::codings::pace::Pace;
 
 /// The time after which it is looked again whether a coding that is at work is still wanted.
@@ -60,7 +60,8 @@ struct Spent {
 /// An order to an encoder.
 struct Order {
     content: Bytes,
-    coding: ContentCoding,
+    dictionary: Bytes,
+    made: MadeAs,
     is_taken_back: Arc<AtomicBool>,
 }
 
@@ -81,7 +82,8 @@ impl Encoder {
                 for order in orders {
                     let goes_on = || !order.is_taken_back.load(Ordering::Relaxed);
                     let rest = |rest| times.rest(rest);
-                    let encoded = encode(&order.content, order.coding, &mut pace, &goes_on, &rest);
+                    let parts = (&*order.content, &*order.dictionary);
+                    let encoded = encode(parts, &order.made, &mut pace, &goes_on, &rest);
                     if results.send(encoded).is_err() {
                         return;
                     }
@@ -110,24 +112,27 @@ impl Encoder {
         self.is_behind
     }
 
-    /// Has content encoded, as long as that is wanted.
+    /// Has content encoded, against a dictionary if it is to be, as long as that is wanted.
     pub(super) fn encode(
         &mut self,
-        content: &Bytes,
-        coding: ContentCoding,
+        (content, dictionary): (&Bytes, &Bytes),
+        made: MadeAs,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Encoded, Gone> {
         if self.is_behind {
             match self.done.try_recv() {
                 Ok(_) => self.is_behind = false,
-                Err(TryRecvError::Empty) => return Ok(self.encode_here(content, coding, is_wanted)),
+                Err(TryRecvError::Empty) => {
+                    return Ok(self.encode_here((content, dictionary), &made, is_wanted));
+                }
                 Err(TryRecvError::Disconnected) => return Err(Gone),
             }
         }
         let is_taken_back = Arc::new(AtomicBool::new(false));
         let order = Order {
             content: content.clone(),
-            coding,
+            dictionary: dictionary.clone(),
+            made,
             is_taken_back: Arc::clone(&is_taken_back),
         };
         let (began, before) = (Instant::now(), self.times.spent());
@@ -149,7 +154,7 @@ impl Encoder {
                 is_taken_back.store(true, Ordering::Relaxed);
                 self.is_behind = true;
                 self.patience = (self.patience / 2).max(LOOK_AFTER.min(self.longest_patience));
-                return Ok(self.encode_here(content, coding, is_wanted));
+                return Ok(self.encode_here((content, dictionary), &made, is_wanted));
             }
         }
     }
@@ -157,12 +162,18 @@ impl Encoder {
     /// Encodes on this thread.
     fn encode_here(
         &self,
-        content: &Bytes,
-        coding: ContentCoding,
+        (content, dictionary): (&Bytes, &Bytes),
+        made: &MadeAs,
         is_wanted: &dyn Fn() -> bool,
     ) -> Encoded {
         let mut pace = Pace::new(self.percent, salver_os::thread_time());
-        encode(content, coding, &mut pace, is_wanted, &std::thread::sleep)
+        encode(
+            (content, dictionary),
+            made,
+            &mut pace,
+            is_wanted,
+            &std::thread::sleep,
+        )
     }
 }
 
@@ -204,8 +215,8 @@ impl Spent {
 
 /// Encodes as long as it `goes_on`, and rests in proportion.
 fn encode(
-    content: &[u8],
-    coding: ContentCoding,
+    (content, dictionary): (&[u8], &[u8]),
+    made: &MadeAs,
     pace: &mut Pace,
     goes_on: &dyn Fn() -> bool,
     rest: &dyn Fn(Duration),
@@ -215,24 +226,28 @@ fn encode(
         let worked = salver_os::thread_time();
         pace.borrow_mut().keep(worked, goes_on, rest)
     };
-    let encoded = coder::encode(content, coding, &wanted);
+    let encoded = coder::encode(content, made, dictionary, &wanted);
     wanted();
     encoded
 }
 
 #[cfg(all(test, feature = "compress"))]
 mod tests {
+    use salver_semantics::ContentCoding;
+
     use super::*;
+
+    const GZIP: MadeAs = MadeAs::Coded(ContentCoding::Gzip);
 
     #[test]
     fn what_waits_for_a_core_for_long_is_encoded_here() {
         let content = Bytes::from(b"words and words, ".repeat(100));
         let check = |encoder: &mut Encoder| {
-            let encoded = encoder.encode(&content, ContentCoding::Gzip, &|| true);
+            let encoded = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
             let Ok(Encoded::To(coded)) = encoded else {
                 panic!("it is worth it");
             };
-            assert!(coder::is_of(&coded, ContentCoding::Gzip, &content));
+            assert!(coder::is_of(&coded, &GZIP, &content, b""));
         };
         // A thread that never gets a core.
         let (mut encoder, orders, results) = Encoder::new(100, Duration::ZERO);
@@ -246,7 +261,7 @@ mod tests {
         check(&mut encoder);
         assert!(orders.try_recv().is_ok());
         drop((orders, results));
-        let gone = encoder.encode(&content, ContentCoding::Gzip, &|| true);
+        let gone = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
         assert!(gone.is_err());
     }
 
@@ -255,9 +270,9 @@ mod tests {
         let content = Bytes::from(b"words and words, ".repeat(20));
         for percent in [1, 50, 99, 100] {
             let mut encoder = Encoder::start(percent).unwrap();
-            let encoded = encoder.encode(&content, ContentCoding::Gzip, &|| true);
+            let encoded = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
             assert!(matches!(encoded, Ok(Encoded::To(_))), "{percent}");
-            let here = encoder.encode_here(&content, ContentCoding::Gzip, &|| true);
+            let here = encoder.encode_here((&content, &Bytes::new()), &GZIP, &|| true);
             assert!(matches!(here, Encoded::To(_)), "{percent}");
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::cache::key::CacheKey;
-use crate::codings::key::CodingKey;
+use crate::codings::key::{CodingKey, DictionaryKey};
 
 /// The places that a job knows, at most. Others are loaded again when they are next compared with the disk.
 const MOST_PLACES: usize = 16;
@@ -15,6 +15,12 @@ pub(crate) trait Place: Send {
 
     /// The content, if the file still has it. May wait.
     fn read(&self, key: &CodingKey) -> Option<Bytes>;
+
+    /// The content of a dictionary, if that is still there. May wait.
+    fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes>;
+
+    /// Keeps the content as a dictionary.
+    fn keep_as_dictionary(&self, content: &Bytes, of: DictionaryKey);
 
     /// True if the file is still the version that was asked about. May wait.
     fn is_unchanged(&self) -> bool;
@@ -43,6 +49,17 @@ impl Places {
     /// The content, as the first place gives it that still has it.
     pub(super) fn read(&self, key: &CodingKey) -> Option<Bytes> {
         self.0.iter().find_map(|place| place.read(key))
+    }
+
+    /// A dictionary, as the first place gives it that has it.
+    pub(super) fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes> {
+        self.0.iter().find_map(|place| place.dictionary(of))
+    }
+
+    /// Keeps the content as a dictionary for each place.
+    pub(super) fn keep_as_dictionary(&self, content: &Bytes, of: DictionaryKey) {
+        let places = self.0.iter();
+        places.for_each(|place| place.keep_as_dictionary(content, of));
     }
 
     /// True if any file is still the version that was asked about.

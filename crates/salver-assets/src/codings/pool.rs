@@ -3,12 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use salver_semantics::ContentCoding;
-
 use crate::cache::content_memory::ContentMemory;
 use crate::codings::coder;
 use crate::codings::job::Place;
-use crate::codings::key::CodingKey;
+use crate::codings::key::{CodingKey, MadeAs};
 use crate::codings::queue::{CodingCounts, CodingSettings, SharedCodings};
 use crate::codings::table::Verdict;
 use crate::codings::worker;
@@ -41,9 +39,9 @@ impl Codings {
     }
 
     /// True if content of this length can be coded so within the memory that there is for that.
-    pub(crate) fn has_room_for(&self, length: u64, coding: ContentCoding) -> bool {
+    pub(crate) fn has_room_for(&self, length: u64, made: &MadeAs) -> bool {
         let settings = &self.0.settings;
-        length <= settings.longest() && coder::memory(length, coding) <= settings.most_memory()
+        length <= settings.longest() && coder::memory(length, made) <= settings.most_memory()
     }
 
     /// Asks for a coding that there is no verdict on, to be sent at `place`. Never waits.

@@ -108,7 +108,7 @@ impl CodingSettings {
 }
 
 fn memory(key: &CodingKey) -> u64 {
-    coder::memory(key.length, key.coding)
+    coder::memory(key.length, &key.made)
 }
 
 impl SharedCodings {

@@ -182,15 +182,15 @@ mod tests {
     use super::*;
 
     fn keys(number: u8) -> (CodingKey, ContentKey) {
-        let coding = ContentCoding::Brotli;
+        let made = ContentCoding::Brotli.into();
         let key = CodingKey {
             site: 0,
             digest: u128::from(number),
             length: 9,
-            coding,
+            made,
         };
         let sha256 = [number; 32];
-        (key, ContentKey { sha256, coding })
+        (key, ContentKey { sha256, made })
     }
 
     fn made(length: usize) -> Verdict {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::codings::coder::{self, Encoded};
 use crate::codings::encoder::Encoder;
 use crate::codings::job::Places;
-use crate::codings::key::{CodingKey, ContentKey};
+use crate::codings::key::{CodingKey, ContentKey, DictionaryKey, MadeAs};
 use crate::codings::queue::SharedCodings;
 use crate::codings::table::{MadeCoding, Verdict};
 use crate::source::digest;
@@ -47,7 +47,25 @@ fn perform(
     };
     let of = ContentKey {
         sha256: coder::sha256(&content),
-        coding: key.coding,
+        made: key.made,
+    };
+    let dictionary = match &key.made {
+        MadeAs::Coded(_) => Some(Bytes::new()),
+        // What was pruned meanwhile is there no more.
+        MadeAs::Delta(_, wanted) => places.dictionary(wanted),
+        MadeAs::Dictionary => {
+            let kept = DictionaryKey {
+                sha256: of.sha256,
+                length: u64::try_from(content.len()).unwrap_or(u64::MAX),
+            };
+            places.keep_as_dictionary(&content, kept);
+            shared.end(&key).keep_as_dictionary(&content, kept);
+            return;
+        }
+    };
+    let Some(dictionary) = dictionary else {
+        shared.end(&key);
+        return;
     };
     let Some(places) = shared.begin(of, key, places) else {
         return;
@@ -57,6 +75,7 @@ fn perform(
         key,
         of,
         content,
+        dictionary,
     };
     let is_known = shared.table.adopt(key, of).is_some() || work.take();
     let is_known = is_known || work.make(encoder, &places);
@@ -80,6 +99,8 @@ struct Work<'a> {
     key: CodingKey,
     of: ContentKey,
     content: Bytes,
+    /// The dictionary that it is made against; empty if there is none.
+    dictionary: Bytes,
 }
 
 impl Work<'_> {
@@ -91,13 +112,15 @@ impl Work<'_> {
         let verdict = match directory.read(&self.of, self.key.length) {
             None => return false,
             Some(None) => Verdict::NotWorthIt,
-            Some(Some(coded)) => match coder::is_of(&coded, self.of.coding, &self.content) {
-                true => self.made(coded),
-                false => {
-                    directory.remove(&self.of, "it does not decode to its original");
-                    return false;
+            Some(Some(coded)) => {
+                match coder::is_of(&coded, &self.of.made, &self.content, &self.dictionary) {
+                    true => self.made(coded),
+                    false => {
+                        directory.remove(&self.of, "it does not decode to its original");
+                        return false;
+                    }
                 }
-            },
+            }
         };
         count(&self.shared.counts.taken);
         self.shared.table.put(self.key, self.of, verdict);
@@ -116,7 +139,8 @@ impl Work<'_> {
             !self.shared.is_closed()
                 && (places.any_is_unchanged() || self.shared.is_wanted_since(&self.key))
         };
-        let Ok(encoded) = using.encode(&self.content, self.of.coding, &is_wanted) else {
+        let parts = (&self.content, &self.dictionary);
+        let Ok(encoded) = using.encode(parts, self.of.made, &is_wanted) else {
             // It has panicked.
             *encoder = None;
             return false;

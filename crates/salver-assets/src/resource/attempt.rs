@@ -10,6 +10,7 @@ use salver_semantics::ContentCoding;
 use crate::cache::bounded::Cached;
 use crate::config::Mount;
 use crate::error::{LoadError, Stop, is_absence, too_many_files};
+use crate::path::path_of_key;
 use crate::resource::build::{HeadRules, Original, build};
 use crate::resource::cached_content::CachedContent;
 use crate::resource::entry::{CacheEntry, EntryRules, Resource};
@@ -153,6 +154,10 @@ impl Load {
                     .is_none_or(|representations| {
                         (!representations.undecided || siblings.may_stay_undecided(representations))
                             && !made_codings::has_more(shared, representations)
+                            && !representations
+                                .dictionaries
+                                .as_ref()
+                                .is_some_and(|of| of.has_changed(shared, &*view, representations))
                     })
         });
         let Some(file) = look.found.file() else {
@@ -173,6 +178,7 @@ impl Load {
                     ruling: look.rules.ruling.as_deref(),
                     is_error: matches!(look.found, Found::Error { .. }),
                     nosniff: shared.config.nosniff,
+                    path: path_of_key(&self.key).0,
                 };
                 let page = match page {
                     PageState::Plain => None,
@@ -226,8 +232,8 @@ impl Load {
                     return Err(Stop::WouldWait);
                 }
                 // The original has what it has.
-                Err(_) if representation.coding != ContentCoding::Identity => {
-                    representations = representations.without(representation.coding);
+                Err(_) if representation.coding.plain() != ContentCoding::Identity => {
+                    representations = representations.without(representation.coding.plain());
                     changed = true;
                 }
                 Err(stop) => return Err(stop),
@@ -274,7 +280,7 @@ impl Load {
         let identity = &representation.identity;
         let context = ReadContext {
             // Of a sibling a part is worth nothing.
-            grows: context.grows && representation.coding == ContentCoding::Identity,
+            grows: context.grows && representation.coding.plain() == ContentCoding::Identity,
             ..context
         };
         let open = || files.open(&representation.path, identity, context);

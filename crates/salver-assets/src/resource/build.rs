@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use salver_semantics::coding::ContentCoding;
 
+use crate::codings::table::MadeCoding;
 use crate::error::Stop;
 use crate::resource::cached_content::CachedContent;
+use crate::resource::dictionary_build::{DictionaryRole, RoleOf};
 use crate::resource::engine_state::EngineState;
 use crate::resource::handles::{Handles, hash, read};
+use crate::resource::head::{OwnField, nosniff, vary};
 use crate::resource::locate::FoundFile;
 use crate::resource::made_codings::{MadeCodings, may_be_coded};
-use crate::resource::representation::{OwnField, Representation, TagBasis, nosniff, vary};
+use crate::resource::representation::{Representation, TagBasis};
+use crate::resource::representation_coding::RepresentationCoding;
 use crate::resource::representations::Representations;
 use crate::resource::ruling::Ruling;
 use crate::resource::siblings::{SiblingVerdict, Siblings};
@@ -84,12 +88,19 @@ pub(crate) struct HeadRules<'a> {
     pub(crate) is_error: bool,
     /// True if the type holds, whatever the content looks like.
     pub(crate) nosniff: bool,
+    /// The path of the site that it is asked for at.
+    pub(crate) path: &'a [u8],
 }
 
 impl HeadRules<'_> {
     /// The fields that the rules add to errors about the file.
     pub(crate) fn error_fields(self) -> Vec<OwnField> {
         self.ruling.map(Ruling::error_fields).unwrap_or_default()
+    }
+
+    /// True if the file may have to do with dictionaries: it is for all, and no error.
+    fn may_have_dictionaries(self) -> bool {
+        !self.is_error && !self.ruling.is_some_and(|ruling| ruling.is_private)
     }
 
     /// The representation with the heads that the rules make of its own.
@@ -105,7 +116,7 @@ impl HeadRules<'_> {
             representation = representation.into_private();
         }
         if let Some(ruling) = self.ruling {
-            let coding = representation.coding;
+            let coding = representation.coding.plain();
             if self.is_error {
                 ruling.change_error(coding, &mut representation.head);
             } else {
@@ -161,23 +172,33 @@ pub(crate) fn build(
             cache_control,
         )
     };
+    let (mut codings, mut role) = (MadeCodings::default(), None);
     // What grows is another file soon.
-    let codings = match digest.filter(|_| shared.config.compress && !context.grows) {
-        Some(digest)
-            if may_be_coded(
-                &shared.config.compress_types,
-                &rules.applied_to(as_plain(TagBasis::Digest(digest))).head,
-                file.identity.length,
-            ) =>
-        {
+    if let Some(digest) = digest.filter(|_| shared.config.compress && !context.grows) {
+        let head = rules.applied_to(as_plain(TagBasis::Digest(digest))).head;
+        let length = file.identity.length;
+        if may_be_coded(&shared.config.compress_types, &head, length) {
             // A sibling that is not decided yet may well fit.
             let others = file.siblings.iter().zip(&verdicts);
             let others = others.filter(|(_, verdict)| **verdict != SiblingVerdict::Differs);
             let others: Vec<_> = others.map(|((coding, _), _)| *coding).collect();
-            let content = (digest, file.identity.length);
-            MadeCodings::of(shared, mount, content, &others)
+            codings = MadeCodings::of(shared, mount, (digest, length), &others);
+            let of = RoleOf {
+                mount,
+                files,
+                file: &file,
+                digest,
+                path: rules.path,
+                head: &head,
+            };
+            if rules.may_have_dictionaries() {
+                role = DictionaryRole::of(shared, &of).map(|role| (role, digest));
+            }
         }
-        _ => MadeCodings::default(),
+    }
+    let with_dictionary_heads = |representation: Representation| match &role {
+        Some((role, _)) => role.applied_to(representation),
+        None => representation,
     };
     let has_choice =
         !is_alone || undecided || !codings.made.is_empty() || codings.makeable.is_some();
@@ -206,10 +227,13 @@ pub(crate) fn build(
             vary,
             cache_control.clone(),
         );
-        let representation = rules.applied_to(representation);
+        let representation = with_dictionary_heads(rules.applied_to(representation));
         let kept = previous
             .and_then(|representations| {
-                representations.list.iter().find(|old| old.coding == coding)
+                representations
+                    .list
+                    .iter()
+                    .find(|old| old.coding.plain() == coding)
             })
             .filter(|old| old.identity == identity && !look_again)
             .and_then(|old| old.content.clone());
@@ -219,7 +243,7 @@ pub(crate) fn build(
             content => representation.with_content(content),
         }));
     }
-    for (coding, made) in codings.made {
+    let to_representation = |coding: RepresentationCoding, made: MadeCoding| {
         let identity = Identity {
             length: u64::try_from(made.content.len()).unwrap_or(u64::MAX),
             // No open file may be taken for it.
@@ -236,15 +260,25 @@ pub(crate) fn build(
             cache_control.clone(),
         );
         let content = CachedContent::counted(made.content);
-        list.push(Arc::new(
-            rules.applied_to(representation).into_made(content),
-        ));
+        rules.applied_to(representation).into_made(content)
+    };
+    for (coding, made) in codings.made {
+        let representation = with_dictionary_heads(to_representation(coding.into(), made));
+        list.push(Arc::new(representation));
     }
+    let dictionaries = role.map(|(role, digest)| {
+        let content = (digest, file.identity.length);
+        let previous = previous.and_then(|previous| previous.dictionaries.as_deref());
+        role.into_use(shared, (mount, previous), content, |coding, made| {
+            to_representation(coding.into(), made)
+        })
+    });
     let look_again = look_again || list.iter().any(|r| r.tag_basis.is_weak());
     let error_fields = rules.error_fields();
     let built = Representations::new(file, list, look_again, undecided, context.grows);
     Ok(built
         .with_makeable(codings.makeable)
+        .with_dictionaries(dictionaries.map(Arc::new))
         .with_error_fields(error_fields))
 }
 

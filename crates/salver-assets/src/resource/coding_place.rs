@@ -6,8 +6,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::cache::key::CacheKey;
+use crate::codings::coder;
 use crate::codings::job::Place;
-use crate::codings::key::CodingKey;
+use crate::codings::key::{CodingKey, DictionaryKey};
 use crate::error::Stop;
 use crate::resource::engine_state::EngineState;
 use crate::resource::handles::{Handles, read};
@@ -24,6 +25,15 @@ pub(crate) struct CodingPlace {
     mount: usize,
     path: Vec<u8>,
     identity: Identity,
+    dictionary: Option<DictionarySource>,
+}
+
+/// Where dictionaries of a file are.
+pub(super) struct DictionarySource {
+    /// The name under which they are kept in memory.
+    pub(super) name: Box<[u8]>,
+    /// The path of the one that is wanted, if the source of the file has it.
+    pub(super) path: Option<Vec<u8>>,
 }
 
 impl CodingPlace {
@@ -41,7 +51,34 @@ impl CodingPlace {
             mount,
             path,
             identity,
+            dictionary: None,
         }
+    }
+
+    /// The same, which has to do with dictionaries.
+    pub(super) fn with_dictionary(mut self, source: DictionarySource) -> Self {
+        self.dictionary = Some(source);
+        self
+    }
+
+    /// The content of the file at this path, whatever it is.
+    fn read_any(&self, path: &[u8], of: &DictionaryKey) -> Option<Bytes> {
+        let shared = self.shared.upgrade()?;
+        let view = self.view(&shared)?;
+        let found = view.stat(path, Patience::MayWait).ok()?;
+        if found.identity.length != of.length {
+            return None;
+        }
+        let files = Handles::new(&*view);
+        let first_seen = FirstSeen::default();
+        let context = ReadContext {
+            patience: Patience::MayWait,
+            since: Instant::now(),
+            first_seen: &first_seen,
+            grows: false,
+        };
+        let opened = files.open(path, &found.identity, context).ok()?;
+        read(&shared, &opened, context).ok().map(|read| read.bytes)
     }
 
     fn view(&self, shared: &EngineState) -> Option<Arc<dyn View>> {
@@ -84,6 +121,26 @@ impl Place for CodingPlace {
         };
         let content = content.ok()?.bytes;
         is_it(&content).then_some(content)
+    }
+
+    fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes> {
+        let source = self.dictionary.as_ref()?;
+        let content = match &source.path {
+            Some(path) => self.read_any(path, of),
+            None => {
+                let shared = self.shared.upgrade()?;
+                shared.pool.dictionaries.content(&source.name, of)
+            }
+        };
+        // What is damaged where it lies would make codings that no client decodes.
+        content.filter(|content| coder::sha256(content) == of.sha256)
+    }
+
+    fn keep_as_dictionary(&self, content: &Bytes, of: DictionaryKey) {
+        if let (Some(source), Some(shared)) = (&self.dictionary, self.shared.upgrade()) {
+            let dictionaries = &shared.pool.dictionaries;
+            dictionaries.keep(&source.name, of, content.clone());
+        }
     }
 
     fn is_unchanged(&self) -> bool {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::cache::bounded::BoundedCache;
 use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
+use crate::codings::dictionaries::Dictionaries;
 use crate::codings::pool::Codings;
 use crate::codings::queue::CodingSettings;
 use crate::config::Config;
@@ -27,6 +28,7 @@ pub(crate) struct EnginePool {
     /// The content that is in memory, kept by the cache or not.
     pub(crate) contents: ContentMemory,
     pub(crate) codings: Codings,
+    pub(crate) dictionaries: Dictionaries,
     pub(crate) log: LogThrottle,
     /// True while the cache is paused.
     pub(crate) paused: AtomicBool,
@@ -39,8 +41,8 @@ pub(crate) struct EnginePool {
     mounts: AtomicUsize,
     /// True if any of them keeps anything.
     keeps: AtomicBool,
-    /// True if any of them makes codings.
-    compresses: AtomicBool,
+    /// True if any of them makes codings against dictionaries.
+    has_dictionaries: AtomicBool,
     /// The bytes that entries may take where no codings are made.
     left: usize,
 }
@@ -50,6 +52,9 @@ const CODINGS: usize = 8;
 
 /// The share that making them may take.
 const CODINGS_AT_WORK: usize = 4;
+
+/// The share that contents may take that are kept as dictionaries.
+const DICTIONARIES: usize = 16;
 
 impl EnginePool {
     /// A pool with the budgets of this configuration.
@@ -67,6 +72,7 @@ impl EnginePool {
         EnginePool {
             memory: BoundedCache::new(left),
             codings: Codings::new(codings, contents.clone()),
+            dictionaries: Dictionaries::within(config.cache_size / DICTIONARIES),
             open_files: OpenFiles::new(config.open_files),
             digests,
             checks: SiblingChecks::default(),
@@ -79,7 +85,7 @@ impl EnginePool {
             sites: AtomicU32::new(0),
             mounts: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
-            compresses: AtomicBool::new(false),
+            has_dictionaries: AtomicBool::new(false),
             left,
         }
     }
@@ -94,9 +100,13 @@ impl EnginePool {
         if config.cache {
             self.keeps.store(true, Ordering::Relaxed);
         }
-        if config.compress && !self.compresses.swap(true, Ordering::Relaxed) {
+        if config.compress {
             let (size, _) = self.budget;
-            let codings = size / CODINGS + size / CODINGS_AT_WORK;
+            let known = &self.has_dictionaries;
+            let has_some =
+                known.fetch_or(config.dictionaries, Ordering::Relaxed) || config.dictionaries;
+            let dictionaries = if has_some { size / DICTIONARIES } else { 0 };
+            let codings = size / CODINGS + size / CODINGS_AT_WORK + dictionaries;
             self.memory.limit(self.left.saturating_sub(codings));
         }
         let mounts = self

@@ -5,16 +5,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use salver_semantics::ContentCoding;
+use salver_semantics::{NO_CACHE, content_type};
 
 use crate::cache::key::{BorrowedKey, CacheKey};
 use crate::cache_control::FileName;
-use crate::codings::key::CodingKey;
+use crate::codings::key::{CodingKey, MadeAs};
 use crate::config::{Config, ConfigError, MOST_OF_CACHE, Mount, Mounts};
 use crate::error::LoadError;
 use crate::events::Event;
 use crate::log::quoted;
-use crate::path::path_of_key;
+use crate::path::{file_name, path_of_key};
 use crate::resource::engine_pool::EnginePool;
 use crate::resource::entry::CacheEntry;
 use crate::resource::in_flight::{LoadResult, LoadsInFlight};
@@ -23,6 +23,9 @@ use crate::source::digest::Digest;
 use crate::source::identity::changed_within;
 use crate::source::{Identity, new_device};
 use crate::strategy::{Residency, Situation, Transport};
+
+/// The value of Cache-Control of what pages are coded against: browsers keep a dictionary for as long as it is fresh.
+const FOR_A_MONTH: &[u8] = b"public, max-age=2592000";
 
 /// The longest content that is small, in bytes.
 const SMALL: u64 = 16 * 1024;
@@ -78,13 +81,13 @@ impl EngineState {
         &self,
         digest: Digest,
         length: u64,
-        coding: ContentCoding,
+        made: impl Into<MadeAs>,
     ) -> CodingKey {
         CodingKey {
             site: self.site,
             digest,
             length,
-            coding,
+            made: made.into(),
         }
     }
 
@@ -208,7 +211,20 @@ impl EngineState {
     pub(crate) fn cache_control(&self, mount: usize, file: FileName<'_>, now: Duration) -> Bytes {
         let path = self.mounts.path_of(mount, file.path);
         let cache_control = &self.config.cache_control;
-        cache_control.of(&path, file, (&self.pool.log, now))
+        let value = cache_control.of(&path, file, (&self.pool.log, now));
+        match value == NO_CACHE.as_bytes() && self.is_page_dictionary(&path) {
+            true => Bytes::from_static(FOR_A_MONTH),
+            false => value,
+        }
+    }
+
+    /// True if the file at this path of the site is what pages are coded against, and no page itself. Whoever has an old
+    /// one gets pages as they are.
+    fn is_page_dictionary(&self, path: &[u8]) -> bool {
+        let pages = self.config.page_dictionary.as_ref();
+        self.config.dictionaries
+            && pages.is_some_and(|pages| pages.as_bytes() == path)
+            && !content_type(file_name(path)).starts_with("text/html")
     }
 
     /// Closes the handles of files that `old` has and `new` has not.

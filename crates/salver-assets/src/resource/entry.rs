@@ -1,15 +1,16 @@
 //! A cache entry: the resource at one path, and when that was last compared with the disk.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use salver_semantics::ContentCoding;
+use salver_semantics::{ContentCoding, DictionaryCoding};
 
 use crate::cache::bounded::{Cached, UseCounter};
 use crate::cache::key::CacheKey;
 use crate::cache::micros;
 use crate::events::ResourceKind;
+use crate::resource::dictionary_use::DictionaryUse;
 use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::locate::{Found, FoundFile};
 use crate::resource::makeable::Makeable;
@@ -26,6 +27,9 @@ const BOOKKEEPING: usize = 320;
 /// each thread. Measured over a tree of 1,000,000 files and a budget of 64 MiB (`make huge`): at twice their
 /// lengths the process took 5.7 MB more than the budget.
 const SCATTERED_HALVES: usize = 5;
+
+/// The number of the first bit for codings against dictionaries.
+const DELTAS: u32 = 8;
 
 /// The state of one path at the moment of the last look.
 #[derive(Debug)]
@@ -185,8 +189,9 @@ pub(crate) struct CacheEntry {
     /// True if the last look had to wait for a disk or a file server: then the next one begins before the
     /// answer is too old to be given, so that no request has to wait for it.
     slow_to_check: AtomicBool,
-    /// The codings that were asked for since the last look, a bit each.
-    asked: AtomicU8,
+    /// The codings that were asked for since the last look, a bit each; those against dictionaries from
+    /// [`DELTAS`] on.
+    asked: AtomicU32,
     uses: UseCounter,
 }
 
@@ -221,12 +226,15 @@ impl CacheEntry {
                     .makeable
                     .as_ref()
                     .map_or(0, Makeable::weight);
+                let dictionaries = representations.dictionaries.as_deref();
                 let found = representations.found.path.len()
                     + representations.found.siblings.len() * 96
-                    + makeable;
-                let all: usize = representations.list.iter().map(|r| r.weight()).sum();
-                let contents = representations.list.iter();
-                let content: usize = contents
+                    + makeable
+                    + dictionaries.map_or(0, DictionaryUse::weight);
+                let deltas = || dictionaries.into_iter().flat_map(DictionaryUse::made);
+                let list = || representations.list.iter().chain(deltas());
+                let all: usize = list().map(|r| r.weight()).sum();
+                let content: usize = list()
                     .filter_map(|r| r.content.as_ref())
                     .map(|content| content.cost)
                     .sum();
@@ -247,7 +255,7 @@ impl CacheEntry {
             checked: AtomicU64::new(micros(checked)),
             checking: AtomicBool::new(false),
             slow_to_check: AtomicBool::new(false),
-            asked: AtomicU8::new(0),
+            asked: AtomicU32::new(0),
             uses: UseCounter::new(uses),
         }
     }
@@ -342,7 +350,25 @@ impl CacheEntry {
 
     /// True if nobody has asked for this coding since the last look: then the caller does.
     pub(crate) fn is_first_to_ask_for(&self, coding: ContentCoding) -> bool {
-        let bit = 1 << (coding as u8);
+        self.is_first_to_ask(coding as u32)
+    }
+
+    /// The same for a coding against the version with this number.
+    pub(crate) fn is_first_to_ask_for_delta(
+        &self,
+        version: usize,
+        coding: DictionaryCoding,
+    ) -> bool {
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        self.is_first_to_ask(
+            version
+                .saturating_mul(2)
+                .saturating_add(DELTAS + coding as u32),
+        )
+    }
+
+    fn is_first_to_ask(&self, number: u32) -> bool {
+        let bit = 1_u32.checked_shl(number).unwrap_or_default();
         self.asked.load(Ordering::Relaxed) & bit == 0
             && self.asked.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }

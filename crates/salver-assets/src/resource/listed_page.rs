@@ -16,8 +16,9 @@ use crate::resource::cached_content::CachedContent;
 use crate::resource::directory_listing::DirectoryListing;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::EntryRules;
+use crate::resource::head::{Field, Head};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::{Field, Head, Representation};
+use crate::resource::representation::Representation;
 use crate::resource::representations::Representations;
 
 /// The name of the policy of a page.
@@ -99,6 +100,7 @@ impl ListedPage {
             ruling: self.rules.ruling.as_deref(),
             is_error: false,
             nosniff: shared.config.nosniff,
+            path: &self.path,
         };
         let mut made = rules.applied_to(made);
         if let Some(Policy::Own(has_script)) = policy {

@@ -11,8 +11,9 @@ use crate::resource::coding_choice::CodingChoice;
 use crate::resource::coding_place::CodingPlace;
 use crate::resource::engine_state::EngineState;
 use crate::resource::entry::CacheEntry;
+use crate::resource::head::Head;
 use crate::resource::makeable::Makeable;
-use crate::resource::representation::{Head, Representation};
+use crate::resource::representation::Representation;
 use crate::resource::representations::Representations;
 use crate::source::digest::Digest;
 
@@ -41,7 +42,7 @@ impl MadeCodings {
             match codings.get(&shared.coding_key(digest, length, coding)) {
                 Some(Verdict::Made(made)) => found.made.push((coding, made)),
                 Some(Verdict::NotWorthIt) => {}
-                None if codings.has_room_for(length, coding) => makeable.push(coding),
+                None if codings.has_room_for(length, &coding.into()) => makeable.push(coding),
                 None => {}
             }
         }

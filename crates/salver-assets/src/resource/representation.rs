@@ -1,116 +1,16 @@
 //! A representation of a resource: its path, its length, its coding, its validators and the fields
 //! that go with it, as one value.
 
-use std::any::Any;
-use std::sync::OnceLock;
-
 use bytes::Bytes;
-use salver_semantics::coding::ContentCoding;
-use salver_semantics::{EntityTag, HttpDate, NO_CACHE, Validators, content_type};
+use salver_semantics::{ContentCoding, EntityTag, HttpDate, NO_CACHE, Validators, content_type};
 
 use crate::path::file_name;
 use crate::resource::cached_content::CachedContent;
+use crate::resource::head::{DictionaryHeads, Field, Head, HeadKind, vary_field};
+use crate::resource::representation_coding::RepresentationCoding;
 use crate::source::digest::{self, Digest};
 use crate::source::growth::Sample;
 use crate::source::{Identity, in_memory, new_device};
-
-/// A field name and value, as they go into an answer.
-pub type Field = (&'static str, Bytes);
-
-/// A field that a program or a rule adds: name and value, both valid as they stand.
-pub type OwnField = (Box<str>, Bytes);
-
-/// The transports for which heads are rendered ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.x, whose heads are bytes.
-    Http1,
-    /// HTTP/2.
-    Http2,
-    /// HTTP/3.
-    Http3,
-    /// A library's own types, for a program that embeds the engine.
-    Library,
-}
-
-/// A head that is rendered at first use, once per protocol, and then kept with the fields. The type
-/// of a rendered head is the driver's.
-#[derive(Debug, Default)]
-pub struct RenderedHeads([OnceLock<Box<dyn Any + Send + Sync>>; 4]);
-
-impl RenderedHeads {
-    /// The head for `protocol`, made by `render` if it has not been yet.
-    ///
-    /// `None` only if two drivers of one protocol render into different types.
-    pub fn head<T: Any + Send + Sync>(
-        &self,
-        protocol: Protocol,
-        render: impl FnOnce() -> T,
-    ) -> Option<&T> {
-        let [http1, http2, http3, library] = &self.0;
-        let slot = match protocol {
-            Protocol::Http1 => http1,
-            Protocol::Http2 => http2,
-            Protocol::Http3 => http3,
-            Protocol::Library => library,
-        };
-        slot.get_or_init(|| Box::new(render())).downcast_ref()
-    }
-}
-
-/// A set of fields with its rendered forms.
-#[derive(Debug, Default)]
-pub(crate) struct Head {
-    /// The fields, without `Date` and those of the connection.
-    pub(crate) fields: Vec<Field>,
-    /// The fields that rules add.
-    pub(crate) added: Vec<OwnField>,
-    /// The rendered forms of the fields.
-    pub(crate) rendered: RenderedHeads,
-}
-
-impl Head {
-    fn new(fields: Vec<Field>) -> Self {
-        Head {
-            fields,
-            ..Head::default()
-        }
-    }
-
-    /// The same head, not rendered yet.
-    fn copy(&self) -> Self {
-        Head {
-            fields: self.fields.clone(),
-            added: self.added.clone(),
-            rendered: RenderedHeads::default(),
-        }
-    }
-
-    /// The value of the field with this name.
-    pub(crate) fn value(&self, name: &str) -> Option<&Bytes> {
-        let own = self.fields.iter().map(|(name, value)| (*name, value));
-        let added = self.added.iter().map(|(name, value)| (&**name, value));
-        let mut all = own.chain(added);
-        all.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
-    }
-
-    /// The values of all lines of the field with this name.
-    pub(crate) fn values(&self, name: &str) -> Vec<&Bytes> {
-        let own = self.fields.iter().map(|(name, value)| (*name, value));
-        let added = self.added.iter().map(|(name, value)| (&**name, value));
-        let all = own.chain(added);
-        all.filter_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
-            .collect()
-    }
-
-    /// The bytes of memory that it takes, with room for a rendered form.
-    fn weight(&self) -> usize {
-        let line = |name: &str, value: &Bytes| 2 * (name.len() + value.len() + 4) + 40;
-        let fields = self.fields.iter().map(|(name, value)| line(name, value));
-        let added = self.added.iter().map(|(name, value)| line(name, value));
-        std::mem::size_of::<Self>() + fields.chain(added).sum::<usize>() + 64
-    }
-}
 
 /// The basis of an entity tag, and so what the tag promises of the bytes that are sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +36,7 @@ impl TagBasis {
 /// A representation (RFC 9110 section 3.2).
 #[derive(Debug)]
 pub(crate) struct Representation {
-    pub(crate) coding: ContentCoding,
+    pub(crate) coding: RepresentationCoding,
     pub(crate) path: Vec<u8>,
     pub(crate) identity: Identity,
     /// The entity tag with its quotes.
@@ -149,6 +49,8 @@ pub(crate) struct Representation {
     pub(crate) head: Head,
     /// The head of a 304: RFC 9110 section 15.4.5 wants no more than guides the cache.
     pub(crate) not_modified: Head,
+    /// The same for requests that may have to do with dictionaries, where those have others.
+    pub(crate) dictionary_heads: Option<Box<DictionaryHeads>>,
     /// True if its content is made of the file's, so that no file has it.
     pub(crate) is_derived: bool,
     /// True if it is a coding that was made of the file's content, so that no file has it.
@@ -161,7 +63,7 @@ impl Representation {
     /// A representation without its content. `original` is the path of the file whose name decides the type; `vary`
     /// names the request fields that decide between it and others.
     pub(crate) fn new(
-        coding: ContentCoding,
+        coding: impl Into<RepresentationCoding>,
         path: Vec<u8>,
         original: &[u8],
         identity: Identity,
@@ -169,6 +71,7 @@ impl Representation {
         vary: Option<&'static str>,
         cache_control: Bytes,
     ) -> Self {
+        let coding = coding.into();
         let name = file_name(original);
         let entity_tag = entity_tag(coding, &identity, tag_basis);
         let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
@@ -190,11 +93,8 @@ impl Representation {
             ("ETag", entity_tag.clone()),
             ("Cache-Control", cache_control),
         ];
-        if coding != ContentCoding::Identity {
-            fields.push((
-                "Content-Encoding",
-                Bytes::from_static(coding.name().as_bytes()),
-            ));
+        if let Some(name) = coding.content_encoding() {
+            fields.push(("Content-Encoding", Bytes::from_static(name.as_bytes())));
         }
         if let Some(names) = vary {
             fields.push(vary_field(names));
@@ -209,6 +109,7 @@ impl Representation {
             last_modified: Some(last_modified),
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
+            dictionary_heads: None,
             is_derived: false,
             is_made: false,
             // Nothing is at hand already.
@@ -227,7 +128,8 @@ impl Representation {
         // Each is its own: no open file has it.
         let identity = in_memory::file(new_device(), 0, content.bytes.len(), 0).identity;
         let tag_basis = TagBasis::Digest(digest);
-        let entity_tag = entity_tag(ContentCoding::Identity, &identity, tag_basis);
+        let coding = RepresentationCoding::from(ContentCoding::Identity);
+        let entity_tag = entity_tag(coding, &identity, tag_basis);
         let no_cache = || ("Cache-Control", Bytes::from_static(NO_CACHE.as_bytes()));
         let mut fields: Vec<Field> = vec![
             ("Content-Type", Bytes::from_static(content_type.as_bytes())),
@@ -241,7 +143,7 @@ impl Representation {
         not_modified.extend(vary);
         fields.extend(more);
         Representation {
-            coding: ContentCoding::Identity,
+            coding,
             path,
             identity,
             entity_tag,
@@ -249,6 +151,7 @@ impl Representation {
             last_modified: None,
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
+            dictionary_heads: None,
             is_derived: false,
             is_made: false,
             content: Some(content),
@@ -268,6 +171,7 @@ impl Representation {
             is_made: self.is_made,
             head: self.head.copy(),
             not_modified: self.not_modified.copy(),
+            dictionary_heads: self.dictionary_heads.as_ref().map(|heads| heads.copy()),
             content,
         }
     }
@@ -318,6 +222,22 @@ impl Representation {
         self
     }
 
+    /// The head of a 200 for requests of this kind.
+    pub(crate) fn head_of(&self, kind: HeadKind) -> &Head {
+        match (kind, &self.dictionary_heads) {
+            (HeadKind::BesideDictionaries, Some(heads)) => &heads.whole,
+            _ => &self.head,
+        }
+    }
+
+    /// The head of a 304 for requests of this kind.
+    pub(crate) fn not_modified_of(&self, kind: HeadKind) -> &Head {
+        match (kind, &self.dictionary_heads) {
+            (HeadKind::BesideDictionaries, Some(heads)) => &heads.not_modified,
+            _ => &self.not_modified,
+        }
+    }
+
     /// The length in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.identity.length
@@ -336,35 +256,18 @@ impl Representation {
             + self.entity_tag.len()
             + self.head.weight()
             + self.not_modified.weight()
+            + self
+                .dictionary_heads
+                .as_ref()
+                .map_or(0, |heads| heads.weight())
             + self.content.as_ref().map_or(0, |content| content.cost)
     }
-}
-
-/// The field by which browsers take the Content-Type as it is (the Fetch standard).
-pub(crate) fn nosniff() -> Field {
-    ("X-Content-Type-Options", Bytes::from_static(b"nosniff"))
-}
-
-/// The names of the request fields that an answer depends on: on Accept where there are alternatives, on
-/// Accept-Encoding where there are codings.
-pub(crate) fn vary(by_accept: bool, by_coding: bool) -> Option<&'static str> {
-    match (by_accept, by_coding) {
-        (false, false) => None,
-        (true, false) => Some("Accept"),
-        (false, true) => Some("Accept-Encoding"),
-        (true, true) => Some("Accept, Accept-Encoding"),
-    }
-}
-
-/// The `Vary` field of an answer that depends on these request fields (RFC 9110 section 12.5.5).
-pub(crate) fn vary_field(names: &'static str) -> Field {
-    ("Vary", Bytes::from_static(names.as_bytes()))
 }
 
 /// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
 /// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
 /// 8.8.1). Each coding has its own (section 8.8.3.3).
-fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
+fn entity_tag(coding: RepresentationCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
     let core = match tag_basis {
         TagBasis::Digest(digest) => format!("{digest:032x}"),
         TagBasis::Identity | TagBasis::WeakPrefix(_) => {
@@ -381,15 +284,16 @@ fn entity_tag(coding: ContentCoding, identity: &Identity, tag_basis: TagBasis) -
         }
     };
     let weak = if tag_basis.is_weak() { "W/" } else { "" };
-    match coding {
-        ContentCoding::Identity => format!("{weak}\"{core}\"").into(),
-        coded => format!("{weak}\"{core}-{}\"", coded.name()).into(),
+    match coding.content_encoding() {
+        None => format!("{weak}\"{core}\"").into(),
+        Some(coded) => format!("{weak}\"{core}-{coded}\"").into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::head::vary;
     use crate::source::{Patience, Reader, Timestamp};
 
     fn identity(seconds: i64) -> Identity {
@@ -445,8 +349,13 @@ mod tests {
 
     #[test]
     fn large_files_are_told_apart_by_length_and_times() {
-        let tag =
-            |seconds, tag_basis| entity_tag(ContentCoding::Identity, &identity(seconds), tag_basis);
+        let tag = |seconds, tag_basis| {
+            entity_tag(
+                ContentCoding::Identity.into(),
+                &identity(seconds),
+                tag_basis,
+            )
+        };
         assert_ne!(tag(1, TagBasis::Identity), tag(2, TagBasis::Identity));
         let sample = Sample::take(&Reader::Static(b"12345"), 5, Patience::MayWait);
         let sample = sample.unwrap().unwrap();
@@ -456,14 +365,5 @@ mod tests {
         ] {
             assert!(EntityTag::parse(&tag(-5, tag_basis)).is_some_and(|tag| tag.weak() == weak));
         }
-    }
-
-    #[test]
-    fn a_head_is_rendered_once_per_protocol() {
-        let rendered = RenderedHeads::default();
-        assert_eq!(rendered.head(Protocol::Http1, || 1u8), Some(&1));
-        assert_eq!(rendered.head(Protocol::Http1, || 2u8), Some(&1));
-        assert_eq!(rendered.head(Protocol::Http2, || 3u8), Some(&3));
-        assert_eq!(rendered.head(Protocol::Http1, || "other"), None);
     }
 }

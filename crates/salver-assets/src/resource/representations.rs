@@ -5,9 +5,11 @@ use std::sync::Arc;
 use salver_semantics::ContentCoding;
 
 use crate::resource::coding_choice::CodingChoice;
+use crate::resource::dictionary_use::DictionaryUse;
+use crate::resource::head::{OwnField, vary};
 use crate::resource::locate::FoundFile;
 use crate::resource::makeable::Makeable;
-use crate::resource::representation::{OwnField, Representation, vary};
+use crate::resource::representation::Representation;
 
 /// The representations of one file, and the metadata that proves that they are still right.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Representations {
     pub(crate) grows: bool,
     /// The codings that it may have besides, once they are made.
     pub(crate) makeable: Option<Makeable>,
+    /// What it has to do with compression dictionaries.
+    pub(crate) dictionaries: Option<Arc<DictionaryUse>>,
     /// The fields that rules add to errors about the file.
     pub(crate) error_fields: Vec<OwnField>,
 }
@@ -39,7 +43,7 @@ impl Representations {
         undecided: bool,
         grows: bool,
     ) -> Self {
-        let choices = list.iter().map(|r| (r.coding, r.length()));
+        let choices = list.iter().map(|r| (r.coding.plain(), r.length()));
         Representations {
             choices: choices.collect(),
             found,
@@ -48,6 +52,7 @@ impl Representations {
             undecided,
             grows,
             makeable: None,
+            dictionaries: None,
             error_fields: Vec::new(),
         }
     }
@@ -55,6 +60,12 @@ impl Representations {
     /// The same with codings that may be made.
     pub(crate) fn with_makeable(mut self, makeable: Option<Makeable>) -> Self {
         self.makeable = makeable;
+        self
+    }
+
+    /// The same with what it has to do with dictionaries.
+    pub(crate) fn with_dictionaries(mut self, dictionaries: Option<Arc<DictionaryUse>>) -> Self {
+        self.dictionaries = dictionaries;
         self
     }
 
@@ -68,6 +79,7 @@ impl Representations {
             self.grows,
         );
         copy.with_makeable(self.makeable.clone())
+            .with_dictionaries(self.dictionaries.clone())
             .with_error_fields(self.error_fields.clone())
     }
 
@@ -80,7 +92,7 @@ impl Representations {
     /// A copy without the representation in this coding, which could not be read. The next look asks about it
     /// again.
     pub(crate) fn without(&self, coding: ContentCoding) -> Self {
-        let others = self.list.iter().filter(|r| r.coding != coding);
+        let others = self.list.iter().filter(|r| r.coding.plain() != coding);
         Representations {
             undecided: true,
             ..self.with(others.cloned().collect())
@@ -121,7 +133,7 @@ impl Representations {
         selected: Option<&Arc<Representation>>,
     ) -> Option<ContentCoding> {
         let makeable = self.makeable.as_ref().filter(|_| !choice.is_for_part)?;
-        let coding = selected.map(|selected| selected.coding);
+        let coding = selected.map(|selected| selected.coding.plain());
         makeable.wanted(&choice.accept, coding, &self.choices)
     }
 }

@@ -7,7 +7,7 @@ use salver_rules::{FieldChange, Outcome, Route};
 use salver_semantics::ContentCoding;
 
 use crate::path::variant_key;
-use crate::resource::representation::{Field, Head, OwnField};
+use crate::resource::head::{Field, Head, OwnField};
 
 /// The statuses that are answered without a rule for them, and for which rules may have a page.
 const PAGED: [u16; 9] = [400, 401, 403, 404, 405, 429, 500, 501, 503];

@@ -262,8 +262,12 @@ impl<'a> Siblings<'a> {
         }
         let file = &representations.found;
         let original = self.view.known(&file.path).map(|known| known.digest);
-        let offered =
-            |coding: ContentCoding| representations.list.iter().any(|r| r.coding == coding);
+        let offered = |coding: ContentCoding| {
+            representations
+                .list
+                .iter()
+                .any(|r| r.coding.plain() == coding)
+        };
         for (coding, identity) in file.siblings.iter().filter(|(coding, _)| !offered(*coding)) {
             match self.known(file, original, *coding, identity) {
                 SiblingVerdict::Fits(_) => return false,

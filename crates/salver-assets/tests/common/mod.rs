@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use salver_assets::{
     Config, Content, DirectorySource, Engine, FileContent, HttpDate, Load, LoadReady, MemorySource,
-    Method, Mount, Now, Patience, Pending, Piece, Request, RequestFields, ResponsePlan, Step,
-    Symlinks,
+    Method, Mount, Now, Patience, Pending, Piece, Request, RequestFields, ResponsePlan,
+    SecureContext, Step, Symlinks,
 };
 
 /// What the clock shows first, for dates: 2001-09-09T01:46:40Z.
@@ -179,7 +179,12 @@ pub fn request<'a>(method: Method, target: &'a str, fields: &[(&str, &str)]) -> 
             "If-Unmodified-Since" => &mut known.if_unmodified_since,
             "If-Range" => &mut known.if_range,
             "Range" => &mut known.range,
-            other => panic!("the engine does not read {other}"),
+            "Available-Dictionary" => &mut known.available_dictionary,
+            other => {
+                let is_known = known.origin.add(other.as_bytes(), value.as_bytes());
+                assert!(is_known, "the engine does not read {other}");
+                continue;
+            }
         };
         *slot = Some(value.as_bytes().to_vec().into());
     }
@@ -189,6 +194,7 @@ pub fn request<'a>(method: Method, target: &'a str, fields: &[(&str, &str)]) -> 
         query,
         fields: known,
         details: None,
+        secure_context: SecureContext::Secure,
     }
 }
 

@@ -22,6 +22,8 @@ mod coalescing;
 mod compress;
 mod control;
 mod conventions;
+#[cfg(feature = "compress")]
+mod dictionaries;
 mod events;
 mod freshness;
 mod growing;

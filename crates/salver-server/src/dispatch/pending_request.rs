@@ -8,7 +8,7 @@ use bytes::Bytes;
 use salver_assets::rules::BasicAuth;
 use salver_assets::{
     Access, Engine, EngineReply, Method, Now, Pending, Request, RequestDetails, RequestFields,
-    ResponsePlan, target_of,
+    ResponsePlan, SecureContext, target_of,
 };
 use tokio::sync::oneshot;
 
@@ -64,6 +64,7 @@ impl PendingRequest {
             query: request.query.as_deref().map(Cow::Borrowed),
             fields: request.fields.reborrow(),
             details: self.details.as_ref(),
+            secure_context: request.secure_context,
         }
     }
 
@@ -118,6 +119,8 @@ impl PendingRequest {
                 let mut request = Request {
                     path: target_of(&path).into_bytes().into(),
                     query: None,
+                    // What a file is a dictionary for is said by its own path.
+                    secure_context: SecureContext::Insecure,
                     ..self.with_details()
                 };
                 if !is_get_or_head(&request) {

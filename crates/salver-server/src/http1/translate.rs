@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use salver_access_log::Protocol;
-use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan};
+use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan, SecureContext};
 use salver_http1::{
     BodyLength, Persistence, RawHead, RequestHead, RequestTarget, Version, write_head,
 };
@@ -30,6 +30,7 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
         query: query.map(Into::into),
         fields: head.fields,
         details: None,
+        secure_context: SecureContext::Insecure,
     }
 }
 

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_access_log::Protocol;
-use salver_assets::{Method, RequestPath, ResponsePlan};
+use salver_assets::{Method, RequestPath, ResponsePlan, SecureContext};
 use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
 use salver_semantics::LeastRate;
@@ -311,7 +311,8 @@ impl RequestTask {
             self.charge.set(self.charge.bytes() + record.memory());
         }
         let context = &self.shared.context;
-        let (request, more) = engine_request(head);
+        let (mut request, more) = engine_request(head);
+        request.secure_context = SecureContext::Secure;
         let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer {
                 address: canonical(connection.quic.remote_address()),

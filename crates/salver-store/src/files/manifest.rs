@@ -120,10 +120,15 @@ impl Manifest {
             return (&self.files, 0);
         }
         let prefix = [directory, b"/"].concat();
+        (self.beginning_with(&prefix), prefix.len())
+    }
+
+    /// The files whose paths begin with these bytes.
+    pub(crate) fn beginning_with(&self, prefix: &[u8]) -> &[ManifestFile] {
         let start = self.files.partition_point(|file| *file.path < *prefix);
         let rest = self.files.get(start..).unwrap_or_default();
-        let count = rest.partition_point(|file| file.path.starts_with(&prefix));
-        (rest.get(..count).unwrap_or_default(), prefix.len())
+        let count = rest.partition_point(|file| file.path.starts_with(prefix));
+        rest.get(..count).unwrap_or_default()
     }
 
     /// No more than `most` names in the directory at this path, sorted as paths are; empty if there is none.

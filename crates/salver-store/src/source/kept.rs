@@ -1,6 +1,6 @@
 //! What other releases than the current one are still asked for: files whose names carry a fingerprint.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use salver_semantics::{IMMUTABLE, cache_control};
@@ -16,8 +16,8 @@ const MOST: usize = 1_000_000;
 /// The names beside a file that are looked at, where its own leaves a doubt, as many as by the engine.
 const NAMES: usize = 256;
 
-/// Files of other releases by path.
-pub(super) type KeptFiles = HashMap<Box<[u8]>, ManifestFile>;
+/// Files of other releases by path, so that those whose paths begin alike stand together.
+pub(super) type KeptFiles = BTreeMap<Box<[u8]>, ManifestFile>;
 
 /// The files that the current release does not have, of the newest release that has them.
 pub(super) fn kept_files(

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
+use salver_assets::source::{FileVersion, VersionedName};
 
 use super::*;
 use crate::files::digest::BlobDigest;
@@ -225,4 +226,57 @@ fn who_must_not_wait_is_not_kept_by_a_manifest() {
     site.put("a.txt", Some(b"beta"));
     site.deploy();
     assert_eq!(kind(source.view(patience)), Some(io::ErrorKind::WouldBlock));
+}
+
+#[test]
+fn versions_are_those_of_all_releases_the_newest_first() {
+    let site = Site::new();
+    let at = |seconds| {
+        fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH + Duration::from_secs(seconds))
+    };
+    let put = |path: &str, content: &[u8], seconds| {
+        site.put(path, Some(content));
+        let file = fs::File::options()
+            .append(true)
+            .open(site.directory().join(path));
+        file.unwrap().set_times(at(seconds)).unwrap();
+    };
+    put("js/app.3f9a1c2b.js", b"old", 1000);
+    put("js/app.3f9a1c2b.css", b"other", 1000);
+    put("js/deep/app.3f9a1c2b.js", b"elsewhere", 1000);
+    put("js/app.plain.js", b"not kept", 1000);
+    site.deploy();
+    for path in [
+        "js/app.3f9a1c2b.js",
+        "js/app.plain.js",
+        "js/deep/app.3f9a1c2b.js",
+    ] {
+        site.put(path, None);
+    }
+    put("js/app.8b1d90e4.js", b"newer", 2000);
+    site.deploy();
+    let view = site.source().view(WAIT).unwrap();
+    let name = VersionedName {
+        before: b"app.",
+        after: b".js",
+    };
+    let versions = view.versions(b"js/app.8b1d90e4.js", name).unwrap();
+    let version = |path: &str, content: &[u8]| FileVersion {
+        path: path.as_bytes().to_vec(),
+        sha256: *BlobDigest::of(content).as_bytes(),
+        length: u64::try_from(content.len()).unwrap(),
+    };
+    let expected = [
+        version("js/app.8b1d90e4.js", b"newer"),
+        version("js/app.3f9a1c2b.js", b"old"),
+    ];
+    assert_eq!(versions, expected);
+    for version in versions {
+        assert!(view.open(&version.path, WAIT).is_ok());
+    }
+    let none = VersionedName {
+        before: b"lib.",
+        after: b".js",
+    };
+    assert_eq!(view.versions(b"js/lib.1.js", none), Some(vec![]));
 }

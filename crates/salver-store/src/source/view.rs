@@ -1,9 +1,13 @@
 //! One release as a tree.
 
+use std::cmp::Reverse;
 use std::io;
+use std::ops::Bound;
 
 use salver_assets::digest::KnownDigests;
-use salver_assets::source::{Identity, Kind, Metadata, Opened, Reader, Timestamp};
+use salver_assets::source::{
+    FileVersion, Identity, Kind, Metadata, Opened, Reader, Timestamp, VersionedName,
+};
 use salver_assets::{Patience, View};
 use sha2::{Digest as _, Sha256};
 
@@ -176,5 +180,32 @@ impl View for ReleaseView {
 
     fn known(&self, path: &[u8]) -> Option<KnownDigests> {
         self.find(path).map(|file| file.known)
+    }
+
+    fn versions(&self, path: &[u8], name: VersionedName<'_>) -> Option<Vec<FileVersion>> {
+        let slash = path.iter().rposition(|&byte| byte == b'/');
+        let directory = path.get(..slash.map_or(0, |at| at + 1))?;
+        let prefix = [directory, name.before].concat();
+        let is_version = |file: &&ManifestFile| {
+            let rest = file.path.get(directory.len()..).unwrap_or_default();
+            !rest.contains(&b'/') && name.has(rest)
+        };
+        let from = (Bound::Included(&*prefix), Bound::Unbounded);
+        let kept = self.kept.range::<[u8], _>(from).map(|(_, file)| file);
+        let kept = kept.take_while(|file| file.path.starts_with(&prefix));
+        let mut found: Vec<&ManifestFile> = self
+            .manifest
+            .beginning_with(&prefix)
+            .iter()
+            .chain(kept)
+            .filter(is_version)
+            .collect();
+        found.sort_by_key(|file| Reverse(file.modified_unix_seconds));
+        let version = |file: &ManifestFile| FileVersion {
+            path: file.path.to_vec(),
+            sha256: *file.blob.as_bytes(),
+            length: file.length,
+        };
+        Some(found.into_iter().map(version).collect())
     }
 }

@@ -36,6 +36,8 @@ mod configuration;
 mod conformance;
 mod conformance_program;
 mod curl;
+#[cfg(feature = "compress")]
+mod deltas;
 mod development;
 mod direction;
 mod ending;

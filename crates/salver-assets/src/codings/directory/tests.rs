@@ -9,7 +9,7 @@ use super::*;
 fn key(number: u8) -> ContentKey {
     ContentKey {
         sha256: [number; 32],
-        coding: ContentCoding::Gzip,
+        made: ContentCoding::Gzip.into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The path of a file as a place whose answers may have a coding that is made.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -34,6 +35,8 @@ pub(super) struct DictionarySource {
     pub(super) name: Box<[u8]>,
     /// The path of the one that is wanted, if the source of the file has it.
     pub(super) path: Option<Vec<u8>>,
+    /// Set once the file itself is kept.
+    pub(super) is_kept: Arc<AtomicBool>,
 }
 
 impl CodingPlace {
@@ -111,15 +114,13 @@ impl Place for CodingPlace {
             let opened = files.open(&self.path, &self.identity, context)?;
             read(&shared, &opened, context)
         };
-        let content = match content() {
-            // One that was written a moment ago is worth a moment; what is still being written is not.
-            Err(Stop::RetryAfter(after)) => {
-                std::thread::sleep(after);
-                content()
+        // One that was written a moment ago is worth a moment; what is still being written is not.
+        let content = loop {
+            match content() {
+                Err(Stop::RetryAfter(after)) if !context.is_spent() => std::thread::sleep(after),
+                content => break content.ok()?.bytes,
             }
-            content => content,
         };
-        let content = content.ok()?.bytes;
         is_it(&content).then_some(content)
     }
 
@@ -140,6 +141,7 @@ impl Place for CodingPlace {
         if let (Some(source), Some(shared)) = (&self.dictionary, self.shared.upgrade()) {
             let dictionaries = &shared.pool.dictionaries;
             dictionaries.keep(&source.name, of, content.clone());
+            source.is_kept.store(true, Ordering::Relaxed);
         }
     }
 

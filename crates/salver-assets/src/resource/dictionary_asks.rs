@@ -57,11 +57,13 @@ impl DictionaryUse {
         let place = place.with_dictionary(DictionarySource {
             name: self.name.clone(),
             path: version.known.path.clone(),
+            is_kept: Arc::clone(&self.is_kept),
         });
         shared.pool.codings.ask(key, Box::new(place));
     }
 
-    /// Has what is sent, or named, kept as a dictionary for later versions, once.
+    /// Has what is sent, or named, kept as a dictionary for later versions, unless it was, or somebody has asked for that
+    /// since the last look.
     #[inline]
     pub(crate) fn ask_to_keep(
         &self,
@@ -72,7 +74,7 @@ impl DictionaryUse {
         let Some(keeps) = &self.keeps else {
             return;
         };
-        if self.is_kept.load(Ordering::Relaxed) || self.is_kept.swap(true, Ordering::Relaxed) {
+        if self.is_kept.load(Ordering::Relaxed) || !entry.is_first_to_ask_for_keeping() {
             return;
         }
         let codings = &shared.pool.codings;
@@ -84,13 +86,15 @@ impl DictionaryUse {
                 let place = place.with_dictionary(DictionarySource {
                     name: self.name.clone(),
                     path: None,
+                    is_kept: Arc::clone(&self.is_kept),
                 });
                 codings.ask(key, Box::new(place));
             }
             Keeps::File(mount, path) => {
                 // One job for all pages: what it reads is known by its path alone.
                 let key = shared.coding_key(digest::of_bytes(path), 0, MadeAs::Dictionary);
-                let place = DictionaryPlace::new(shared, *mount, path.clone(), self.name.clone());
+                let kept = (self.name.clone(), Arc::clone(&self.is_kept));
+                let place = DictionaryPlace::new(shared, *mount, path.clone(), kept);
                 codings.ask(key, Box::new(place));
             }
         }

@@ -183,7 +183,7 @@ impl DictionaryRole {
             digest,
             name: self.name.into(),
             keeps: self.keeps,
-            is_kept: AtomicBool::new(was_kept),
+            is_kept: Arc::new(AtomicBool::new(was_kept)),
             versions: versions.collect(),
         }
     }

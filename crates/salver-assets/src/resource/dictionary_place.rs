@@ -1,5 +1,6 @@
 //! The file that pages are coded against, as a place that it is read from.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -22,15 +23,17 @@ pub(super) struct DictionaryPlace {
     path: Vec<u8>,
     /// The name under which it is kept.
     name: Box<[u8]>,
+    /// Set once it is kept.
+    is_kept: Arc<AtomicBool>,
 }
 
 impl DictionaryPlace {
-    /// The file at `path` in the mount of this number, to be kept under this name.
+    /// The file at `path` in the mount of this number, to be kept under this name; what is given with it is set then.
     pub(super) fn new(
         shared: &Arc<EngineState>,
         mount: usize,
         path: Vec<u8>,
-        name: Box<[u8]>,
+        (name, is_kept): (Box<[u8]>, Arc<AtomicBool>),
     ) -> Self {
         DictionaryPlace {
             shared: Arc::downgrade(shared),
@@ -38,6 +41,7 @@ impl DictionaryPlace {
             mount,
             path,
             name,
+            is_kept,
         }
     }
 }
@@ -76,6 +80,7 @@ impl Place for DictionaryPlace {
         if let Some(shared) = self.shared.upgrade() {
             let dictionaries = &shared.pool.dictionaries;
             dictionaries.keep(&self.name, of, content.clone());
+            self.is_kept.store(true, Ordering::Relaxed);
         }
     }
 

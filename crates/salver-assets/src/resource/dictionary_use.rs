@@ -22,8 +22,8 @@ pub(crate) struct DictionaryUse {
     pub(super) name: Box<[u8]>,
     /// What is to be kept for later versions, if that is not somewhere else.
     pub(super) keeps: Option<Keeps>,
-    /// True once that was asked for.
-    pub(super) is_kept: AtomicBool,
+    /// True once that was done.
+    pub(super) is_kept: Arc<AtomicBool>,
     pub(super) versions: Vec<Version>,
 }
 

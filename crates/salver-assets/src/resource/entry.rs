@@ -367,6 +367,11 @@ impl CacheEntry {
         )
     }
 
+    /// The same for keeping the file as a dictionary.
+    pub(crate) fn is_first_to_ask_for_keeping(&self) -> bool {
+        self.is_first_to_ask(DELTAS - 1)
+    }
+
     fn is_first_to_ask(&self, number: u32) -> bool {
         let bit = 1_u32.checked_shl(number).unwrap_or_default();
         self.asked.load(Ordering::Relaxed) & bit == 0

@@ -39,6 +39,7 @@ mod page_variables;
 mod portable;
 #[cfg(target_os = "linux")]
 mod process;
+mod reports;
 mod roots;
 mod rules;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,8 @@
 //! A configuration to settings of the engines and the server, checked once: what cannot work is refused here,
 //! before a port is taken.
 
+use std::path::PathBuf;
+
 use salver_assets::Engine;
 use salver_assets::strategy::{self, Transport};
 use salver_bench::environment::Environment;
@@ -79,6 +81,13 @@ impl Settings {
             _ => site.name().to_owned(),
         };
         self.sites.iter().map(name).collect()
+    }
+
+    /// The directories of the stores that are served, each with the name of its site.
+    pub(crate) fn stores(&self) -> Vec<(String, PathBuf)> {
+        let sites = self.sites.iter();
+        let stores = sites.filter_map(|site| Some((site.name().to_owned(), site.store.clone()?)));
+        stores.collect()
     }
 
     /// The most bytes of the cache that the sites share.

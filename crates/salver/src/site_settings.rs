@@ -37,6 +37,8 @@ pub struct SiteSettings {
     /// True if it is one of several.
     is_one_of_several: bool,
     rules: Option<Arc<RuleSet>>,
+    /// The directory of the store that it is served from, if it is.
+    pub(crate) store: Option<PathBuf>,
 }
 
 /// A directory or a file and where it appears.
@@ -78,6 +80,7 @@ impl SiteSettings {
             shown: Vec::new(),
             warnings: Vec::new(),
             is_one_of_several: configuration.sites.len() > 1,
+            store: None,
             rules: rules(site).map_err(|failures| first(failures, site))?,
         };
         if settings.is_one_of_several {
@@ -195,6 +198,7 @@ impl SiteSettings {
                 "there is no release in {path:?}: all is answered 404 until `salver deploy` has made one"
             ));
         }
+        self.store = Some(path.clone());
         Ok((path, Arc::new(source)))
     }
 

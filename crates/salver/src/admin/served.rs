@@ -1,5 +1,6 @@
 //! The server that the admin listener tells of.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,22 +28,32 @@ struct Generation {
     /// The most bytes of that cache.
     cache_size: usize,
     log: Option<AccessLog>,
+    /// The directories of the stores that are served, each with the name of its site.
+    stores: Vec<(String, PathBuf)>,
 }
 
 impl Current {
-    /// Notes what the server serves by from now on: its sites by their names, and the most bytes of their cache.
+    /// Notes what the server serves by from now on: its sites by their names, the most bytes of their cache, and its
+    /// stores, each with the name of its site.
     pub(crate) fn set(
         &self,
         (sites, names): (&Sites, Vec<String>),
         cache_size: usize,
         log: Option<AccessLog>,
+        stores: Vec<(String, PathBuf)>,
     ) {
         let names = names.into_iter();
         *self.hold() = Generation {
             sites: names.zip(sites.engines().cloned()).collect(),
             cache_size,
             log,
+            stores,
         };
+    }
+
+    /// The directories of the stores that are served, each with the name of its site.
+    pub(super) fn stores(&self) -> Vec<(String, PathBuf)> {
+        self.hold().stores.clone()
     }
 
     fn get(&self) -> Generation {

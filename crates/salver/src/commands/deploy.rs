@@ -5,11 +5,12 @@ use std::time::SystemTime;
 
 use clap::Args;
 use salver_assets::Symlinks;
-use salver_store::{DeployOptions, Deployed, Store, Writer};
-use serde::Serialize;
+use salver_store::{DeployOptions, Event, SiteFiles, Store, Writer};
 
-use super::store::{BlobCount, counted, print, print_json, store, who, with_progress};
+use super::remote::{self, Deploying, RemoteFlags, StorePlace, Target, store_place};
+use super::store::{blob_count, counted, print, print_json_of, who, with_progress};
 use crate::failure::Failure;
+use crate::reports::DeployReport;
 use crate::size::size;
 
 /// Make a directory the current release of a store, at once.
@@ -22,9 +23,14 @@ pub struct DeployFlags {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// The directory of the store, which is made if there is none
-    #[arg(long, value_name = "STORE", value_parser = store)]
-    pub to: PathBuf,
+    /// The directory of the store, which is made if there is none; or the admin listener of a server that takes deploys,
+    /// and the site, if it has several: https://HOST:PORT/SITE, or unix:PATH#SITE
+    #[arg(long, value_name = "STORE", value_parser = store_place)]
+    pub to: StorePlace,
+
+    /// Of a server: take the place of whatever is current, also of what somebody else has deployed meanwhile
+    #[arg(long)]
+    pub force: bool,
 
     /// Deploy names that begin with a dot, too; .well-known always is
     #[arg(long)]
@@ -34,6 +40,11 @@ pub struct DeployFlags {
     #[arg(long)]
     pub follow_all_links: bool,
 
+    /// Before the switch, have the codings br, zstd and gzip made of what gets smaller and has none: once for each content,
+    /// and kept in the store; a server makes them beside what it serves
+    #[arg(long)]
+    pub wait_compressed: bool,
+
     /// Print what was done as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -41,18 +52,10 @@ pub struct DeployFlags {
     /// Say only what is wrong
     #[arg(short, long)]
     pub quiet: bool,
-}
 
-#[derive(Serialize)]
-struct Json<'a> {
-    release: &'a str,
-    previous: Option<&'a str>,
-    unchanged: bool,
-    files: usize,
-    bytes: u64,
-    sent: BlobCount,
-    kept: BlobCount,
-    repaired: usize,
+    /// How a server is asked.
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Deploys.
@@ -66,6 +69,9 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
             false => Symlinks::Beneath,
         },
         dotfiles: flags.dotfiles,
+        coding_threads: flags
+            .wait_compressed
+            .then(|| std::thread::available_parallelism().map_or(1, usize::from)),
         who: who(),
         now: SystemTime::now(),
     };
@@ -76,56 +82,67 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
             flags.directory
         )));
     }
-    let store = Store::open_or_create(&flags.to)?;
     let is_quiet = flags.quiet || flags.json;
-    let deployed = with_progress(is_quiet, |listener| {
-        let mut writer = Writer::lock(&store, "deploy")?;
-        writer.deploy(&flags.directory, &options, listener)
-    })?;
+    let (store, report) = match &flags.to {
+        StorePlace::Directory(path) => {
+            let store = Store::open_or_create(path)?;
+            let deployed = with_progress(is_quiet, |listener| {
+                let mut writer = Writer::lock(&store, "deploy")?;
+                writer.deploy(&flags.directory, &options, listener)
+            })?;
+            let path = store.path().to_string_lossy().into_owned();
+            (path, DeployReport::from(&deployed))
+        }
+        StorePlace::Server(target) => {
+            let report = with_progress(is_quiet, |listener| {
+                to_server(target, flags, &options, listener)
+            })?;
+            (target.to_string(), report)
+        }
+    };
     if flags.json {
-        return print_json(store.path(), json(&deployed));
+        return print_json_of(&store, &report);
     }
     match flags.quiet {
         true => Ok(()),
-        false => print(&text(&deployed)),
+        false => print(&text(&report)),
     }
 }
 
-fn json(deployed: &Deployed) -> Json<'_> {
-    Json {
-        release: deployed.id.as_str(),
-        previous: deployed.previous.as_ref().map(|id| id.as_str()),
-        unchanged: deployed.is_unchanged,
-        files: deployed.files,
-        bytes: deployed.bytes,
-        sent: deployed.sent.into(),
-        kept: deployed.kept.into(),
-        repaired: deployed.repaired,
-    }
+/// Deploys to a running server.
+fn to_server(
+    target: &Target,
+    flags: &DeployFlags,
+    options: &DeployOptions,
+    listener: &mut dyn FnMut(Event<'_>) -> bool,
+) -> Result<DeployReport, Failure> {
+    let files = SiteFiles::read(&flags.directory, options, listener)?;
+    let deploying = Deploying {
+        files: &files,
+        by: &options.who,
+        force: flags.force,
+        waits_for_codings: flags.wait_compressed,
+    };
+    remote::deploy(target, &flags.remote, &deploying, listener)
 }
 
-fn text(deployed: &Deployed) -> String {
-    let files = counted(deployed.files, "file");
-    let mut text = match deployed.is_unchanged {
-        true => format!("{} stays current: nothing has changed\n", deployed.id),
+fn text(report: &DeployReport) -> String {
+    let files = counted(report.files, "file");
+    let mut text = match report.unchanged {
+        true => format!("{} stays current: nothing has changed\n", report.release),
         false => format!(
             "{} is current: {files}, {}\n",
-            deployed.id,
-            size(deployed.bytes)
+            report.release,
+            size(report.bytes)
         ),
     };
-    let sent = BlobCount::from(deployed.sent).text();
-    let kept = BlobCount::from(deployed.kept).text();
+    let (sent, kept) = (blob_count(report.sent), blob_count(report.kept));
     text.push_str(&format!("sent {sent}; the store had {kept}\n"));
-    if deployed.repaired > 0 {
-        let repaired = counted(deployed.repaired, "blob");
+    if report.repaired > 0 {
+        let repaired = counted(report.repaired, "blob");
         text.push_str(&format!("{repaired} of those sent replaced damaged ones\n"));
     }
-    if let Some(previous) = deployed
-        .previous
-        .as_ref()
-        .filter(|_| !deployed.is_unchanged)
-    {
+    if let Some(previous) = report.previous.as_ref().filter(|_| !report.unchanged) {
         text.push_str(&format!(
             "before: {previous}; `salver rollback` goes back\n"
         ));

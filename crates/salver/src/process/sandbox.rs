@@ -47,6 +47,8 @@ pub(crate) struct SandboxPlan {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     remove: Vec<PathBuf>,
+    /// The stores that releases are put into.
+    change: Vec<PathBuf>,
     execute: Vec<PathBuf>,
     /// True if it was asked for by itself, so that it matters if nothing is enforced.
     is_asked_for: bool,
@@ -92,6 +94,7 @@ impl SandboxPlan {
                     plan.remove.push(path.clone());
                     plan.write.push(path);
                 }
+                "store" if *server.deploys.accept => plan.change.push(path),
                 "admin.socket" => plan.remove.extend(directory_of(&path)),
                 _ => {}
             }
@@ -133,6 +136,10 @@ impl SandboxPlan {
         let write = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | MakeReg});
         let remove = BitFlags::from(AccessFs::RemoveFile);
         let execute = make_bitflags!(AccessFs::{ReadFile | Execute});
+        // What is not whole yet is renamed from one directory into another.
+        let change = make_bitflags!(AccessFs::{
+            ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | Refer
+        });
         let mut rules = Ruleset::default()
             .handle_access(AccessFs::from_all(VERSION))?
             .create()?;
@@ -140,6 +147,7 @@ impl SandboxPlan {
             (&self.read, read),
             (&self.write, write),
             (&self.remove, remove),
+            (&self.change, change),
             (&self.execute, execute),
         ];
         for (paths, access) in all {

@@ -51,7 +51,12 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("salver-embed", &["salver-assets", "salver-coding"]),
     (
         "salver-store",
-        &["salver-assets", "salver-os", "salver-semantics"],
+        &[
+            "salver-assets",
+            "salver-coding",
+            "salver-os",
+            "salver-semantics",
+        ],
     ),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),

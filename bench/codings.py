@@ -278,7 +278,7 @@ def latency(options):
         idle, busy = [], []
         peer = peers.Salver(options.salver)
         # With room for all former versions.
-        more = ["--cache-size", "1GiB"] if options.deltas else []
+        more = ["--cache-size", "4GiB"] if options.deltas else []
         peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet", *more]
 
         def hot(server, seconds):
@@ -322,9 +322,10 @@ def main():
     parser.add_argument("--rate", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
-    parser.add_argument("--sentences", type=int, default=300)
+    parser.add_argument("--sentences", type=int, help="by default 300, with --deltas 2000")
     parser.add_argument("--deltas", action="store_true", help="code against former versions")
     options = parser.parse_args()
+    options.sentences = options.sentences or (2000 if options.deltas else 300)
     options.salver = str(pathlib.Path(options.salver).resolve())
     {"wire": wire, "latency": latency}[options.what](options)
 

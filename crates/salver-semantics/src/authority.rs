@@ -77,6 +77,11 @@ pub fn is_simple(bytes: &[u8]) -> bool {
 /// True if an authority is of this machine whatever any resolver says, so that browsers trust what comes from it in the
 /// clear, too (W3C Secure Contexts section 3.1): `localhost` and names below it, 127.0.0.0/8, `[::1]`.
 pub fn is_this_machine(authority: &[u8]) -> bool {
+    // What nearly all of them are.
+    let usual = authority.strip_prefix(b"localhost");
+    if usual.is_some_and(is_port_part) {
+        return true;
+    }
     let host = match authority {
         [b'[', ..] => return authority.strip_prefix(b"[::1]").is_some_and(is_port_part),
         _ => {

@@ -314,7 +314,7 @@ windows-check: ## Whether the program and salver-tower still compile for Windows
 	$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver
 
 windows-test: ## The tests of Windows under wine, the exchange table among them
-	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 wine:wine python3:python3)
+	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 wine:wine python3:python3 curl:curl openssl:openssl)
 	CARGO="$(CARGO)" packaging/windows/test.sh
 
 clean: ## Remove what was built

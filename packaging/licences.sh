@@ -18,8 +18,9 @@ cat packaging/notices/*.txt >> "$work/licences.txt"
 missing=0
 while read -r name version; do
 	grep -qF "  $name ${version#v}" "$work/licences.txt" || { echo "licences: $name $version has none" >&2; missing=1; }
-done < <("$cargo" tree --locked -p salver -e normal,no-proc-macro --target x86_64-unknown-linux-gnu --prefix none \
-	| awk '{ print $1, $2 }' | grep -v '^salver' | sort -u)
+done < <(for target in x86_64-unknown-linux-gnu x86_64-pc-windows-gnu; do
+	"$cargo" tree --locked -p salver -e normal,no-proc-macro --target "$target" --prefix none
+done | awk '{ print $1, $2 }' | grep -v '^salver' | sort -u)
 [ "$missing" = 0 ] || exit 1
 mv "$work/licences.txt" packaging/out/licences.txt
 echo "packaging/out/licences.txt: $(grep -c '^=====' packaging/out/licences.txt) texts, $(grep -c '^  [a-z].* [0-9]' packaging/out/licences.txt) crates, $(stat -c %s packaging/out/licences.txt) bytes"

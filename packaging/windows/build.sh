@@ -16,6 +16,8 @@ commit=$(git rev-parse HEAD 2> /dev/null || true)
 rm -rf "$out/$name" "$out/$name.zip"
 mkdir -p "$out/$name"
 cp "target/$target/release/salver.exe" README.md LICENSE-MIT LICENSE-APACHE docs/platforms.md "$out/$name/"
+# The licences of what is compiled in, if packaging/licences.sh has collected them.
+[ ! -f packaging/out/licences.txt ] || cp packaging/out/licences.txt "$out/$name/"
 # The same bytes from the same commit: the times are those of it.
 date=$(git log -1 --format=%cI 2> /dev/null || echo 2000-01-01)
 find "$out/$name" -exec touch -d "$date" {} +

@@ -2,11 +2,15 @@
 """The tests of salver.exe under wine: test.py EXE JUDGE. JUDGE is the example `judge` of salver-conformance for this
 machine; wine shares its loopback. Fails if a row of the exchange table differs that `differs.txt` has not."""
 
+import base64
+import contextlib
+import json
 import os
 import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -40,7 +44,7 @@ class Served:
 
     def __init__(self, program, root, flags):
         self.port = free_port()
-        command = ["wine", program, "serve", f"Z:{root}", "--port", str(self.port), *flags]
+        command = ["wine", program, "serve", *([f"Z:{root}"] if root else []), "--port", str(self.port), *flags]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.lines = []
         for line in self.process.stderr:
@@ -76,8 +80,8 @@ def check(found, expected, what):
 
 def refusals(program):
     """What the platform lacks is refused by name, in one line, with exit code 2."""
-    flags = [["--user", "x"], ["--log", "x"], ["--tls-self-signed"], ["--metrics", "9090"], ["--live-reload"],
-             ["--cache-status"], ["--sandbox", "on"]]
+    flags = [["--user", "x"], ["--log-syslog", "local"], ["--http3"], ["--metrics", "9090"], ["--min-rate", "1KiB"],
+             ["--pid-file", "x"], ["--sandbox", "on"]]
     for flag in flags:
         done = subprocess.run(["wine", program, "serve", ".", *flag], stderr=subprocess.PIPE, text=True, timeout=START)
         said = [line for line in done.stderr.splitlines() if line.startswith("salver")]
@@ -149,6 +153,205 @@ def features(program, folder):
     return 7
 
 
+def curl(server, scheme, host, path, *more, port=None):
+    """Status, version of HTTP, fields and content of an answer, asked by curl as if `host` were this machine."""
+    port = port or server.port
+    command = ["curl", "-sk", "--max-time", "60", "-D", "-", "-w", "\n%{http_version} %{http_code}",
+               "--resolve", f"{host}:{port}:127.0.0.1", *more, f"{scheme}://{host}:{port}{path}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise SystemExit(f"{command}: {done.returncode} {done.stderr.decode()}")
+    head, _, rest = done.stdout.partition(b"\r\n\r\n")
+    content, _, told = rest.rpartition(b"\n")
+    version, status = told.decode().split()
+    return int(status), version, head.decode("latin-1").lower(), content
+
+
+def make_certificate(folder, name, *hosts):
+    """`name.pem` and `name.key` for these hosts."""
+    names = ",".join(f"DNS:{host}" for host in hosts)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={names}", "-keyout", folder / f"{name}.key",
+                    "-out", folder / f"{name}.pem"], check=True, stderr=subprocess.PIPE)
+
+
+def shown(port, host):
+    """The certificate that a client gets who names this host, and the protocol by ALPN of those that it offers."""
+    context = ssl._create_unverified_context()
+    context.set_alpn_protocols(["http/1.1"])
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
+        with context.wrap_socket(plain, server_hostname=host) as stream:
+            check(stream.selected_alpn_protocol(), "http/1.1", "ALPN")
+            return stream.getpeercert(binary_form=True)
+
+
+def tls(program, folder):
+    """Certificates by host, renewed ones, 421, HSTS, redirects, HTTP/2 by ALPN, and what is no TLS."""
+    root = folder / "tls"
+    root.mkdir()
+    (root / "index.html").write_text("over tls")
+    (root / "7.bin").write_bytes(bytes([7]) * 100_000)
+    redirects = free_port()
+    flags = ["--tls-self-signed", "--hsts=300", "--https-redirect", str(redirects)]
+    with Served(program, root, flags) as server:
+        for version, flag in ("1.1", "--http1.1"), ("2", "--http2"):
+            status, spoken, head, content = curl(server, "https", "localhost", "/", flag)
+            check((status, spoken, content), (200, version, b"over tls"), f"HTTP/{version} over TLS")
+            check("strict-transport-security: max-age=300" in head, True, "HSTS")
+            found = curl(server, "https", "localhost", "/7.bin", flag)
+            check((found[0], found[3]), (200, bytes([7]) * 100_000), "what takes more than one record")
+        status, _, head, _ = curl(server, "http", "localhost", "/a?b", port=redirects)
+        check((status, f"location: https://localhost:{server.port}/a?b" in head), (308, True), "a redirect to TLS")
+        check(b"this port speaks HTTPS" in curl(server, "http", "localhost", "/")[3], True, "HTTP at a port with TLS")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stream:
+            stream.sendall(b"\x16\x03\x01\x00\x05hello")
+            stream.recv(100)
+        check(curl(server, "https", "localhost", "/")[0], 200, "after a handshake that failed")
+    for name in "a", "b":
+        make_certificate(folder, name, f"{name}.test")
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(name)
+    site = """[[site]]
+hosts = ["{0}.test"]
+root = '{1}'
+tls = {{ certificate = '{2}', key = '{3}' }}
+"""
+    z = lambda path: "Z:" + str(path)
+    text = "".join(site.format(name, z(folder / name), z(folder / f"{name}.pem"), z(folder / f"{name}.key")) for name in "ab")
+    (folder / "sites.toml").write_text(text)
+    with Served(program, None, ["--config", z(folder / "sites.toml")]) as server:
+        for name in "a", "b":
+            check(curl(server, "https", f"{name}.test", "/")[3], name.encode(), f"the site {name}")
+            expected = ssl.PEM_cert_to_DER_cert((folder / f"{name}.pem").read_text())
+            check(shown(server.port, f"{name}.test"), expected, f"the certificate of {name}")
+        for flag in "--http1.1", "--http2":
+            check(curl(server, "https", "a.test", "/", flag, "-H", "Host: b.test")[0], 421, "a host of another certificate")
+        make_certificate(folder, "new", "a.test")
+        for kind in "pem", "key":
+            os.replace(folder / f"new.{kind}", folder / f"a.{kind}")
+        expected = ssl.PEM_cert_to_DER_cert((folder / "a.pem").read_text())
+        eventually("a renewed certificate", lambda: shown(server.port, "a.test") == expected)
+        check(curl(server, "https", "a.test", "/")[3], b"a", "after a renewal")
+    return 20
+
+
+def eventually(what, is_so):
+    """Waits until something is so. What is promised is less; the rest is for a busy machine."""
+    end = time.monotonic() + 60
+    while not is_so():
+        if time.monotonic() > end:
+            raise SystemExit(f"not within a minute: {what}")
+        time.sleep(0.01)
+
+
+def access_log(program, folder):
+    """Lines in all formats, what is cut short included, and Cache-Status."""
+    root = folder / "logged"
+    root.mkdir()
+    (root / "index.html").write_text("hello")
+    long = 64 << 20
+    with (root / "long.bin").open("wb") as file:
+        file.truncate(long)
+    checks = 0
+    for name in "common", "combined", "extended", "json":
+        path = folder / f"{name}.log"
+        flags = ["--log", f"Z:{path}", "--log-format", name, "--cache-status", "--no-compress"]
+        with Served(program, root, flags) as server:
+            status, head, _ = server.get("/?a=b", {"User-Agent": 'x"y', "Referer": "z"})
+            check((status, "\ncache-status: salver; fwd=" in head), (200, True), "the first answer")
+            check("\ncache-status: salver; hit" in server.get("/", {"User-Agent": "x"})[1], True, "a hit")
+            check(server.get("/none")[0], 404, "nothing")
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stream:
+                stream.sendall(b"GET /long.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+                stream.recv(1000)
+            eventually("four lines", lambda: path.exists() and path.read_bytes().count(b"\n") == 4)
+        lines = path.read_text().splitlines()
+        if name == "json":
+            found = [json.loads(line) for line in lines]
+            statuses = [line["http"]["response"]["status_code"] for line in found]
+            check(sorted(statuses), [200, 200, 200, 404], "statuses")
+            first = next(line for line in found if line["url"].get("query") == "a=b")
+            told = (first["url"]["path"], first["user_agent"]["original"], first["client"]["address"],
+                    first["http"]["response"]["body"]["size"], first["network"]["protocol"]["version"])
+            check(told, ("/", 'x"y', "127.0.0.1", 5, "1.1"), "a line of JSON")
+            cut = next(line for line in found if line["url"]["path"] == "/long.bin")
+            check(0 < cut["http"]["response"]["body"]["size"] < long, True, "an answer that was cut short")
+        else:
+            check(sum('"GET /?a=b HTTP/1.1" 200 5' in line for line in lines), 1, lines)
+            check(sum('"GET /none HTTP/1.1" 404 ' in line for line in lines), 1, lines)
+        checks += 6
+    path = folder / "proxied.log"
+    with Served(program, root, ["--log", f"Z:{path}", "--trusted-proxies", "127.0.0.1", "--forwarded-field", "x-forwarded-for"]) as server:
+        server.get("/", {"X-Forwarded-For": "203.0.113.9"})
+        eventually("a line", lambda: path.exists() and path.read_bytes().startswith(b"203.0.113.9 - - "))
+    path = folder / "sampled.log"
+    with Served(program, root, ["--log", f"Z:{path}", "--log-sample", "1000000"]) as server:
+        for _ in range(50):
+            server.get("/")
+    check(len(path.read_bytes().splitlines()) < 50, True, "a sample")
+    return checks + 2
+
+
+def passwords(program, folder):
+    """Hashes, who enters by them, and who tries too often."""
+    hashes = {}
+    for flags in [], ["--bcrypt"]:
+        done = subprocess.run(["wine", program, "hash-password", *flags], input="open sesame\r\n", stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=START)
+        hashes["bcrypt" if flags else "argon2id"] = done.stdout.strip()
+    check(hashes["argon2id"].startswith("$argon2id$"), True, hashes)
+    check(hashes["bcrypt"].startswith("$2b$"), True, hashes)
+    done = subprocess.run(["wine", program, "hash-password", "jo"], input="a\nb\n", stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=START)
+    check((done.returncode, done.stdout), (2, ""), "two lines are no password")
+    root = folder / "guarded"
+    root.mkdir()
+    (root / "index.html").write_text("public")
+    (root / "secret").mkdir()
+    (root / "secret" / "index.html").write_text("secret")
+    users = "".join(f"{name} = '{value}'\n" for name, value in hashes.items())
+    config = folder / "guarded.toml"
+    config.write_text(f"root = 'Z:{root}'\n[[rule]]\npath = '/secret/*'\n[rule.basic-auth]\nrealm = 'Staff'\n"
+                      f"[rule.basic-auth.users]\n{users}")
+
+    def field(user, password):
+        return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+    with Served(program, None, ["--config", f"Z:{config}"]) as server:
+        check(server.get("/")[0], 200, "what is public")
+        status, head, _ = server.get("/secret/")
+        check((status, 'www-authenticate: basic realm="staff"' in head), (401, True), "without a password")
+        for user in hashes:
+            check(server.get("/secret/", field(user, "open sesame"))[::2], (200, b"secret"), user)
+        for number in range(10):
+            check(server.get("/secret/", field("argon2id", f"wrong {number}"))[0], 401, "a wrong password")
+        status, head, _ = server.get("/secret/", field("argon2id", "wrong"))
+        check((status, "retry-after:" in head), (429, True), "the eleventh attempt")
+        check(server.get("/secret/", field("bcrypt", "open sesame"))[0], 200, "who is known")
+    return 19
+
+
+def live_reload(program, folder):
+    """Pages have the script, and are told of a file that changes."""
+    root = folder / "live"
+    root.mkdir()
+    (root / "index.html").write_text("<body>one</body>")
+    with Served(program, root, ["--live-reload"]) as server:
+        check(b"/.salver/live-reload.js" in server.get("/")[2], True, "a page with the script")
+        check(server.get("/.salver/live-reload.js")[0], 200, "the script")
+        status, _, content = server.get("/.salver/live-reload?age=0")
+        check((status, b"event: ready" in content), (200, True), "the first event")
+        known = re.search(rb"id: (\S+)", content)[1].decode()
+
+        def is_told():
+            (root / "index.html").write_text("<body>two</body>")
+            return b"event: change" in server.get("/.salver/live-reload", {"Last-Event-ID": known})[2]
+
+        eventually("a change", is_told)
+        check(b"two" in server.get("/")[2], True, "the page that changed")
+    return 5
+
+
 def conformance(program, judge, folder):
     known = {}
     for line in (HERE / "differs.txt").read_text().splitlines():
@@ -187,13 +390,29 @@ def conformance(program, judge, folder):
         raise SystemExit(f"{len(unknown)} rows differ that differs.txt has not:\n" + "\n".join(unknown[:200]))
 
 
+@contextlib.contextmanager
+def kept_awake(program):
+    """Wine with a program of its own, until it is left: one that begins while wine's server ends is refused."""
+    command = ["wine", program, "serve", ".", "--port", str(free_port()), "--quiet"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
 def main():
     program, judge = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
-    with tempfile.TemporaryDirectory() as folder:
+    with kept_awake(program), tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         print(f"refusals: {refusals(program)} passed", flush=True)
         print(f"names: {names(program, folder)} passed", flush=True)
         print(f"features: {features(program, folder)} passed", flush=True)
+        print(f"tls: {tls(program, folder)} passed", flush=True)
+        print(f"access log: {access_log(program, folder)} passed", flush=True)
+        print(f"passwords: {passwords(program, folder)} passed", flush=True)
+        print(f"live reload: {live_reload(program, folder)} passed", flush=True)
         conformance(program, judge, folder)
 
 

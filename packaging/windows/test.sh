@@ -11,8 +11,9 @@ export WINEPREFIX WINEDEBUG=-all CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
 if [ ! -d "$WINEPREFIX" ]; then wine wineboot --init; fi
 x86_64-w64-mingw32-gcc -shared -O2 -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" \
 	packaging/windows/bcryptprimitives.c -ladvapi32
-"$cargo" test --locked --target $target --lib -p salver-os -p salver-semantics -p salver-rules -p salver-listing -p salver-coding \
+"$cargo" test --locked --target $target --lib -p salver-os -p salver-tls -p salver-passwords -p salver-access-log -p salver-semantics -p salver-rules -p salver-listing -p salver-coding \
 	-p salver-coalesce -p salver-config -p salver
+"$cargo" test --locked --target $target --test it -p salver-access-log
 "$cargo" build --locked --target $target -p salver
 "$cargo" build --locked -p salver-conformance --example judge
 packaging/windows/test.py target/$target/debug/salver.exe target/debug/examples/judge

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+#[cfg_attr(not(target_os = "linux"), path = "portable/bell.rs")]
 mod bell;
 mod digits;
 mod entry;
@@ -17,6 +18,8 @@ mod escape;
 mod format;
 mod log;
 mod notice;
+mod outcome;
+#[cfg_attr(not(target_os = "linux"), path = "portable/output.rs")]
 mod output;
 mod queue;
 mod rendered_second;

@@ -6,43 +6,31 @@ mod pipe;
 mod stream;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
+use crate::bell::Awaited;
+use crate::outcome::Outcome;
 use crate::settings::{Destination, Settings, SyslogSocket};
 use datagrams::{Datagrams, Frame, Peer};
 use file::LogFile;
 use pipe::Pipe;
 use stream::Stream;
 
-/// What became of lines that an output was given.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// So many bytes of them are written; of these, so many lines were refused for their length.
-    Taken { bytes: usize, refused: u64 },
-    /// It takes more once its descriptor is ready for writing.
-    Full,
-    /// It took nothing. `is_new` says that what it takes next goes to another connection, which must not begin
-    /// in the midst of a line.
-    Failed { error: io::Error, is_new: bool },
-}
-
-impl Outcome {
-    /// The outcome of one call that writes.
-    fn of(result: rustix::io::Result<usize>) -> Outcome {
-        match result {
-            Ok(bytes) => Outcome::Taken { bytes, refused: 0 },
-            Err(Errno::AGAIN) => Outcome::Full,
-            Err(Errno::INTR) => Outcome::Taken {
-                bytes: 0,
-                refused: 0,
-            },
-            Err(error) => Outcome::Failed {
-                error: error.into(),
-                is_new: false,
-            },
-        }
+/// The outcome of one call that writes.
+fn outcome_of(result: rustix::io::Result<usize>) -> Outcome {
+    match result {
+        Ok(bytes) => Outcome::Taken { bytes, refused: 0 },
+        Err(Errno::AGAIN) => Outcome::Full,
+        Err(Errno::INTR) => Outcome::Taken {
+            bytes: 0,
+            refused: 0,
+        },
+        Err(error) => Outcome::Failed {
+            error: error.into(),
+            is_new: false,
+        },
     }
 }
 
@@ -96,7 +84,7 @@ impl Output {
     }
 
     /// The descriptor to wait for when it is full.
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn awaited(&self) -> Option<Awaited<'_>> {
         match self {
             Output::File(file) => Some(file.as_fd()),
             Output::Pipe(pipe) => Some(pipe.as_fd()),

@@ -15,6 +15,10 @@ pub(crate) struct RenderedSecond {
     /// `2026-11-22T13:55:39`.
     pub(crate) iso: [u8; 19],
     /// `Nov 22 13:55:39`, with a space before a day of one digit, as syslog has it.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "there is no syslog")
+    )]
     pub(crate) syslog: [u8; 15],
 }
 

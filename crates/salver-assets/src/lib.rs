@@ -73,7 +73,8 @@ pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
 pub use salver_semantics::{
-    CacheState, ContentCoding, DictionaryCoding, HostTable, HttpDate, Method, RequestFields,
+    Authority, CacheState, CacheStatus, ClientKey, ContentCoding, Destination, DictionaryCoding,
+    HostTable, HttpDate, MISDIRECTED, Method, RequestFields, https_location,
 };
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};

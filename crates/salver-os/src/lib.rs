@@ -54,6 +54,8 @@ pub use transfer::{acknowledged, send_file, send_more};
 pub use unix_socket::{is_abandoned, listen_unix};
 #[cfg(windows)]
 pub use windows::beneath::Directory;
+#[cfg(windows)]
+pub use windows::hidden_typing::HiddenTyping;
 pub use writers::{Writers, writers};
 
 /// The patience of a caller: whether a call may wait for a disk, a network file system or a lock.

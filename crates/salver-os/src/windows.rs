@@ -9,3 +9,5 @@ pub(crate) mod reparse_point;
 pub(crate) mod beneath;
 #[cfg(windows)]
 mod calls;
+#[cfg(windows)]
+pub(crate) mod hidden_typing;

@@ -106,7 +106,7 @@ pub mod tls;
 #[cfg(not(feature = "tls"))]
 #[path = "tls/absent.rs"]
 mod tls;
-#[cfg(feature = "tls")]
+#[cfg_attr(not(feature = "tls"), path = "tls_accept/absent.rs")]
 mod tls_accept;
 mod transmit;
 mod turns;

@@ -19,7 +19,8 @@ use crate::redirect;
 use crate::seats::{ConnectionKind, Seat};
 use crate::settings::TlsSettings;
 use crate::sites::Sites;
-use crate::tls::OverTcp;
+use crate::tls::TcpHandshakes;
+use crate::tls_accept::accept;
 use crate::versions::Versions;
 use crate::wire::Wire;
 
@@ -44,7 +45,7 @@ pub(crate) enum ListenerService {
     /// Serves HTTP without TLS.
     Plain(Rc<ListenerFields>),
     /// Serves HTTP over TLS.
-    Tls(Rc<ListenerFields>, OverTcp),
+    Tls(Rc<ListenerFields>, TcpHandshakes),
     /// Redirects to the port with TLS.
     Redirect(u16),
 }
@@ -74,7 +75,9 @@ impl ListenerService {
                     let value = format!("h3=\":{port}\"; ma=86400");
                     fields = fields.with(&("Alt-Svc", Bytes::from(value)));
                 }
-                let config = tls.handshakes.over_tcp(common.settings.versions());
+                let config = tls
+                    .handshakes
+                    .over_tcp(common.settings.versions().protocols());
                 let config = config.map_err(io::Error::other)?;
                 ListenerService::Tls(ListenerFields::of_listener(&fields, cache_status), config)
             }
@@ -100,7 +103,7 @@ impl ListenerService {
             ListenerService::Tls(listener_fields, config) => {
                 let (listener_fields, config) = (Rc::clone(listener_fields), config.clone());
                 spawn_local(async move {
-                    let accepted = config.accept(&context, stream, &seat).await;
+                    let accepted = accept(&config, &context, stream, &seat).await;
                     if let Some((stream, versions)) = accepted {
                         // A task of its own, which holds nothing of the handshake.
                         let wire = Wire::new(context, stream, seat, listener);

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use salver_assets::ResponsePlan;
 use salver_http1::{Limits, RequestHead, RequestTarget, authority, parse, request_method};
+use salver_semantics::https_location;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -14,9 +15,6 @@ use crate::context::WorkerContext;
 use crate::dispatch::error_plan;
 use crate::seats::Seat;
 use crate::single_response::end_with_response;
-
-/// The port of `https` URLs that name none (RFC 9110 section 4.2.2).
-const USUAL: u16 = 443;
 
 /// Answers one request with a redirect to `port`, and ends the connection: the next request goes there.
 pub(crate) async fn serve(
@@ -69,41 +67,13 @@ fn answer(input: &[u8], limits: &Limits, port: u16) -> Option<ResponsePlan> {
     Some(plan.for_method(head.method))
 }
 
-/// The target of the redirect, `https://HOST[:PORT]/PATH[?QUERY]`, with path and query as they were received; `None`
-/// if the request names no host.
+/// The target of the redirect; `None` if the request names no host.
 fn location(head: &RequestHead<'_>, host: Option<&[u8]>, port: u16) -> Option<Vec<u8>> {
-    let host = without_port(host?)?;
     let (path, query) = match head.target {
         RequestTarget::Path { path, query } => (path, query),
         RequestTarget::Asterisk | RequestTarget::Authority => (&b"/"[..], None),
     };
-    let mut location = b"https://".to_vec();
-    location.extend_from_slice(host);
-    if port != USUAL {
-        location.extend_from_slice(format!(":{port}").as_bytes());
-    }
-    let query = query.map(|query| [b"?", query].concat());
-    // A field value is ASCII (RFC 9110 section 5.5); other bytes of a target are replaced by their escapes, which
-    // mean the same.
-    for &byte in [path, &query.unwrap_or_default()].concat().iter() {
-        if byte.is_ascii_graphic() {
-            location.push(byte);
-        } else {
-            location.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
-    Some(location)
-}
-
-/// The host of a valid authority; an IPv6 address keeps its brackets.
-fn without_port(authority: &[u8]) -> Option<&[u8]> {
-    let from = match authority.first()? {
-        b'[' => authority.iter().position(|&byte| byte == b']')?,
-        _ => 0,
-    };
-    let rest = authority.get(from..)?;
-    let colon = rest.iter().position(|&byte| byte == b':');
-    authority.get(..colon.map_or(authority.len(), |at| from + at))
+    https_location(host?, path, query, port)
 }
 
 #[cfg(test)]

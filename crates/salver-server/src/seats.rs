@@ -5,9 +5,11 @@
 //! small number.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) use salver_semantics::ClientKey;
 
 use crate::memory_budget::{Account, MemoryBudget};
 
@@ -18,9 +20,6 @@ pub(crate) const QUIC_REQUESTS: u32 = 128;
 /// requests at once. It may come in an order that has QUIC hold all of it, so a connection costs as much more.
 pub(crate) const QUIC_WINDOW: u32 = 32 * 1024;
 
-/// The bits of an IPv6 address that name a subscriber (RFC 6177).
-const SUBSCRIBER_BITS: u32 = 56;
-
 /// The seats of a server.
 #[derive(Debug)]
 pub(crate) struct Seats {
@@ -30,10 +29,6 @@ pub(crate) struct Seats {
     by_client: Mutex<HashMap<ClientKey, usize>>,
     memory: Arc<MemoryBudget>,
 }
-
-/// The key of a client: its address, or its network.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct ClientKey(IpAddr);
 
 /// The error of a connection that gets no seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,18 +75,6 @@ pub(crate) struct Seat {
     pub(crate) address: IpAddr,
     /// The memory of the connection.
     pub(crate) account: Arc<Account>,
-}
-
-impl ClientKey {
-    pub(crate) fn of(address: IpAddr) -> Self {
-        ClientKey(match address.to_canonical() {
-            IpAddr::V4(address) => address.into(),
-            IpAddr::V6(address) => {
-                let network = address.to_bits() & !(u128::MAX >> SUBSCRIBER_BITS);
-                Ipv6Addr::from_bits(network).into()
-            }
-        })
-    }
 }
 
 impl Seats {
@@ -184,20 +167,6 @@ mod tests {
 
     fn seats(most: usize, most_of_one: usize) -> Arc<Seats> {
         Seats::new(most, most_of_one, MemoryBudget::new(1 << 30, 0))
-    }
-
-    #[test]
-    fn a_client_is_an_address_or_the_network_of_a_subscriber() {
-        fn check(one: &str, other: &str, same: bool) {
-            let of = |text: &str| ClientKey::of(text.parse().unwrap());
-            assert_eq!(of(one) == of(other), same, "{one} {other}");
-        }
-        check("192.0.2.1", "192.0.2.1", true);
-        check("192.0.2.1", "192.0.2.2", false);
-        check("192.0.2.1", "::ffff:192.0.2.1", true);
-        check("2001:db8:0:100::1", "2001:db8:0:1ff:9::2", true);
-        check("2001:db8:0:100::1", "2001:db8:0:200::1", false);
-        check("::1", "127.0.0.1", false);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salver_assets::{Engine, ResponsePlan};
-use salver_semantics::{HostTable, host_of};
+pub(crate) use salver_semantics::Destination;
+use salver_semantics::{HostTable, MISDIRECTED};
 
 use crate::settings::TlsSettings;
 
@@ -61,15 +62,6 @@ impl ServedSite {
         plan.driver_fields = self.fields;
         plan.driver_site = self.label;
     }
-}
-
-/// The host that a request is for, and the one that its connection was made for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Destination<'a> {
-    /// The authority; empty if the request names none.
-    pub(crate) authority: &'a [u8],
-    /// The name that the client said in its TLS handshake, empty if it said none; `None` without TLS.
-    pub(crate) server_name: Option<&'a str>,
 }
 
 impl From<Engine> for Sites {
@@ -168,31 +160,15 @@ impl SitesByHost {
     #[inline(never)]
     fn find(
         &self,
-        mut destination: Destination<'_>,
+        destination: Destination<'_>,
         tls: Option<&TlsSettings>,
     ) -> Result<&ServedSite, Misdirected> {
-        if let (b"", Some(name)) = (destination.authority, destination.server_name) {
-            // HTTP/1.0 need not say it twice.
-            destination.authority = name.as_bytes();
-        }
-        let of = |authority: &[u8]| *self.hosts.find(authority).unwrap_or(&self.other);
-        let number = of(destination.authority);
-        let is_its = destination.is_of_connection()
-            || destination.server_name.is_none_or(|name| {
-                let is_shown =
-                    |tls: &TlsSettings| tls.handshakes.shows_same(name, destination.authority);
-                of(name.as_bytes()) == number || tls.is_some_and(is_shown)
-            });
-        let site = self.sites.get(number).filter(|_| is_its);
+        let shows_same = |name: &str, authority: &[u8]| {
+            tls.is_some_and(|tls| tls.handshakes.shows_same(name, authority))
+        };
+        let number = destination.site(&self.hosts, self.other, shows_same);
+        let site = number.and_then(|number| self.sites.get(number));
         site.ok_or(Misdirected)
-    }
-}
-
-impl Destination<'_> {
-    /// True if the request is for the host that the connection was made for, as nearly all are.
-    fn is_of_connection(&self) -> bool {
-        let name = self.server_name.map(str::as_bytes);
-        name.is_some_and(|name| name.eq_ignore_ascii_case(host_of(self.authority)))
     }
 }
 
@@ -203,9 +179,7 @@ pub(crate) struct Misdirected;
 impl Misdirected {
     /// The answer (RFC 9110 section 15.5.20).
     pub(crate) fn plan(&self) -> ResponsePlan {
-        let text =
-            "Misdirected Request: this connection is for another host, open one for this host";
-        ResponsePlan::error(421, text, vec![])
+        ResponsePlan::error(421, MISDIRECTED, vec![])
     }
 }
 

@@ -10,6 +10,7 @@ use rustls::server::Acceptor;
 use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
 use salver_http1::request_method;
+use salver_tls::{NOT_TLS, PEEKED, TcpHandshakes, is_http};
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
@@ -22,66 +23,59 @@ use crate::dispatch::error_plan;
 use crate::memory_budget::Account;
 use crate::seats::Seat;
 use crate::single_response::end_with_response;
-use crate::tls::OverTcp;
 use crate::versions::Versions;
-
-/// The number of first bytes that tell HTTP from TLS.
-const PEEKED: usize = 5;
 
 /// The bytes that TLS may hold encrypted until the socket takes them: four records.
 const SEALED: usize = 64 * 1024;
 
-impl OverTcp {
-    /// Makes the handshake; with the stream the versions of HTTP that may follow. `None` if it fails, takes
-    /// longer than the head of a request may, or the server is about to end. A failed one is the client's
-    /// affair: it is told by an alert (RFC 8446 section 6.2).
-    pub(crate) async fn accept(
-        &self,
-        context: &Rc<WorkerContext>,
-        stream: TcpStream,
-        seat: &Seat,
-    ) -> Option<(TlsStream<TcpStream>, Versions)> {
-        let time = context.common.settings.header_timeout;
-        let now = Instant::now();
-        let deadline = context.deadlines.add(now + time);
-        deadline.set_waiting(now + time, now);
-        let goes_on = || !context.ends_idle();
-        let mut first = [0; PEEKED];
-        let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
-        let first = first.get(..count.ok()?)?;
-        if is_http(first) {
-            let text = "Bad Request: this port speaks HTTPS, ask for https:// instead of http://";
-            let plan = error_plan(400, text, request_method(first));
-            let log = ConnectionLog::new(context.log.as_ref(), seat.address);
-            let record = log.map(|log| log.unread(Protocol::Http11, b""));
-            end_with_response(context, &deadline, stream, &plan, record).await;
-            return None;
+/// Makes the handshake; with the stream the versions of HTTP that may follow. `None` if it fails, takes
+/// longer than the head of a request may, or the server is about to end. A failed one is the client's
+/// affair: it is told by an alert (RFC 8446 section 6.2).
+pub(crate) async fn accept(
+    handshakes: &TcpHandshakes,
+    context: &Rc<WorkerContext>,
+    stream: TcpStream,
+    seat: &Seat,
+) -> Option<(TlsStream<TcpStream>, Versions)> {
+    let time = context.common.settings.header_timeout;
+    let now = Instant::now();
+    let deadline = context.deadlines.add(now + time);
+    deadline.set_waiting(now + time, now);
+    let goes_on = || !context.ends_idle();
+    let mut first = [0; PEEKED];
+    let count = deadline.bound(stream.peek(&mut first), goes_on).await?;
+    let first = first.get(..count.ok()?)?;
+    if is_http(first) {
+        let plan = error_plan(400, NOT_TLS, request_method(first));
+        let log = ConnectionLog::new(context.log.as_ref(), seat.address);
+        let record = log.map(|log| log.unread(Protocol::Http11, b""));
+        end_with_response(context, &deadline, stream, &plan, record).await;
+        return None;
+    }
+    let handshake = async {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        // The most costly part follows.
+        context.turns.wait(seat.client).await;
+        let config = handshakes.of(&start.client_hello());
+        start.into_stream(config).await
+    };
+    match deadline.bound(Box::pin(handshake), goes_on).await {
+        Some(Ok(stream)) => {
+            let versions = match stream.get_ref().1.alpn_protocol() {
+                Some(b"h2") => Versions::Http2,
+                Some(_) => Versions::Http1,
+                // Without ALPN any version that is served here may follow.
+                None => context.common.settings.versions(),
+            };
+            Some((stream, versions))
         }
-        let handshake = async {
-            let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-            // The most costly part follows.
-            context.turns.wait(seat.client).await;
-            let config = self.of(&start.client_hello());
-            start.into_stream(config).await
-        };
-        match deadline.bound(Box::pin(handshake), goes_on).await {
-            Some(Ok(stream)) => {
-                let versions = match stream.get_ref().1.alpn_protocol() {
-                    Some(b"h2") => Versions::Http2,
-                    Some(_) => Versions::Http1,
-                    // Without ALPN any version that is served here may follow.
-                    None => context.common.settings.versions(),
-                };
-                Some((stream, versions))
-            }
-            Some(Err(error)) => {
-                tracing::debug!("a TLS handshake failed: {error}");
-                None
-            }
-            None => {
-                tracing::debug!("a TLS handshake took too long: {}", io::ErrorKind::TimedOut);
-                None
-            }
+        Some(Err(error)) => {
+            tracing::debug!("a TLS handshake failed: {error}");
+            None
+        }
+        None => {
+            tracing::debug!("a TLS handshake took too long: {}", io::ErrorKind::TimedOut);
+            None
         }
     }
 }
@@ -107,26 +101,5 @@ impl ByteStream for TlsStream<TcpStream> {
     fn announce_end(&mut self, context: &mut Context<'_>) {
         self.get_mut().1.send_close_notify();
         let _ = Pin::new(self).poll_flush(context);
-    }
-}
-
-/// True for the beginning of a method; a TLS record begins with a number below 32 (RFC 8446 section 5.1).
-fn is_http(first: &[u8]) -> bool {
-    first.first().is_some_and(u8::is_ascii_uppercase)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn methods_are_told_from_records() {
-        let check = |first: &[u8], expected| assert_eq!(is_http(first), expected, "{first:?}");
-        check(b"GET /", true);
-        check(b"H", true);
-        check(b"PRI *", true);
-        check(b"\x16\x03\x01\x00\xc8", false);
-        check(b"\x80\x2e\x01", false);
-        check(b"", false);
     }
 }

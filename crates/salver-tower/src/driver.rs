@@ -67,11 +67,16 @@ impl EngineHandle {
 
     /// Waits for an answer that comes later.
     pub(crate) async fn wait(&self, request: &Request<'_>, pending: Pending) -> ResponsePlan {
-        let hand_over = |load| self.pool.load(load);
-        match self.engine.wait(request, pending, now, hand_over).await {
+        match self.reply_to(request, pending).await {
             EngineReply::Ready(plan) => plan,
             _ => no_rules(),
         }
+    }
+
+    /// Waits for the reply of the engine that comes later.
+    pub(crate) async fn reply_to(&self, request: &Request<'_>, pending: Pending) -> EngineReply {
+        let hand_over = |load| self.pool.load(load);
+        self.engine.wait(request, pending, now, hand_over).await
     }
 
     /// The answer.

@@ -40,6 +40,7 @@ mod error;
 mod events;
 mod fallback;
 mod load_pool;
+mod planned;
 mod service;
 mod shared_reader;
 mod translate;
@@ -50,6 +51,7 @@ pub use builder::Builder;
 pub use error::{Error, ReadError};
 pub use events::{Events, Missed};
 pub use fallback::WithFallback;
+pub use planned::planned_response;
 pub use salver_assets::{
     CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
     MemorySource, PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, TypeRange,

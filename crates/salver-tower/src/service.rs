@@ -68,8 +68,10 @@ impl Assets {
         request: salver_assets::Request<'_>,
         path: &[u8],
     ) -> ResponseFuture {
+        let uri = asked.uri();
         let serving = &self.engines().serving;
-        let details = || translate::details(asked);
+        let details =
+            || translate::details(asked.method(), uri, asked.headers(), translate::scheme(uri));
         let mut reply = serving.ask(&request);
         if let EngineReply::NeedDetails = reply {
             let details = details();

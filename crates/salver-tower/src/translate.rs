@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Uri};
 use salver_assets::rules::Scheme;
 use salver_assets::{
     Method, Protocol, Request, RequestDetails, RequestFields, ResponsePlan, SecureContext,
@@ -35,33 +35,37 @@ pub(crate) fn secure_context<B>(asked: &http::Request<B>) -> SecureContext<'_> {
     match asked.uri().scheme_str() {
         Some("https") => SecureContext::Secure,
         _ if is_marked => SecureContext::Secure,
-        _ => SecureContext::ByHost(authority(asked)),
+        _ => SecureContext::ByHost(authority(asked.uri(), asked.headers())),
     }
 }
 
 /// The authority that a request is for: that of its target, else that of its field.
-fn authority<B>(asked: &http::Request<B>) -> &[u8] {
-    match asked.uri().authority() {
+pub(crate) fn authority<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> &'a [u8] {
+    match uri.authority() {
         Some(authority) => authority.as_str().as_bytes(),
-        None => asked.headers().get(HOST).map_or(b"", HeaderValue::as_bytes),
+        None => headers.get(HOST).map_or(b"", HeaderValue::as_bytes),
     }
 }
 
 /// The details of a request, for listings and rules. Without an authority in its target the host is that of the field.
-pub(crate) fn details<B>(request: &http::Request<B>) -> RequestDetails {
-    let headers = request.headers();
+pub(crate) fn details(
+    method: &http::Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    scheme: Scheme,
+) -> RequestDetails {
     let lines = headers.iter();
     let lines = lines.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
-    let scheme = match request.uri().scheme_str() {
+    let authority = authority(uri, headers);
+    RequestDetails::new(scheme, authority, method.as_str().as_bytes(), lines)
+}
+
+/// The scheme of a target; of one that names none it is http.
+pub(crate) fn scheme(uri: &Uri) -> Scheme {
+    match uri.scheme_str() {
         Some("https") => Scheme::Https,
         _ => Scheme::Http,
-    };
-    RequestDetails::new(
-        scheme,
-        authority(request),
-        request.method().as_str().as_bytes(),
-        lines,
-    )
+    }
 }
 
 fn fields(headers: &HeaderMap) -> RequestFields<'_> {

@@ -1,15 +1,14 @@
-//! Settings for the access log and for proxies to those of the log and the server.
+//! Settings for the access log to those of the log, and the thread that writes it.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 
 use salver_access_log::{
-    Destination, Format, LogWriter, Notice, Sampling, Settings, Statistics, Syslog,
+    AccessLog, Destination, Format, LogWriter, Notice, Sampling, Settings, Statistics, Syslog,
 };
 use salver_config::Server;
-use salver_config::values::{ForwardedField, LogFormat};
-use salver_server::{AccessLog, Network, Proxies};
+use salver_config::values::LogFormat;
 
 use crate::failure::Failure;
 
@@ -100,35 +99,6 @@ fn syslog(daemon: &str, name: &str) -> Result<Syslog, Failure> {
     }
 }
 
-/// The proxies that are believed who the client is.
-///
-/// # Errors
-/// Settings that cannot be meant.
-pub(crate) fn proxies(server: &Server) -> Result<Proxies, Failure> {
-    let networks = server.trusted_proxies.iter().map(|text| {
-        text.parse::<Network>().map_err(|error| {
-            let name = server.trusted_proxies.name();
-            Failure::Misused(format!("{name} {}: {error}", text.escape_debug()))
-        })
-    });
-    if *server.proxy_protocol && server.trusted_proxies.is_empty() {
-        return Err(Failure::Misused(format!(
-            "{} is for proxies that are trusted, and none is: give {}",
-            server.proxy_protocol.name(),
-            server.trusted_proxies.name()
-        )));
-    }
-    Ok(Proxies {
-        trusted: networks.collect::<Result<_, Failure>>()?,
-        field: match *server.forwarded_field {
-            ForwardedField::None => None,
-            ForwardedField::Forwarded => Some(salver_server::ForwardedField::Forwarded),
-            ForwardedField::XForwardedFor => Some(salver_server::ForwardedField::XForwardedFor),
-        },
-        protocol: *server.proxy_protocol,
-    })
-}
-
 /// The access log of a server that runs, and the thread that writes it: one for all logs, the first of which starts it.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
@@ -159,6 +129,7 @@ impl Logs {
     }
 
     /// The log, for a server.
+    #[cfg(target_os = "linux")]
     pub(crate) fn current(&self) -> Option<AccessLog> {
         self.current.clone()
     }
@@ -169,6 +140,7 @@ impl Logs {
     }
 
     /// Opens its file anew.
+    #[cfg(target_os = "linux")]
     pub(crate) fn reopen(&self) {
         if let Some(writer) = &self.writer {
             writer.reopen();

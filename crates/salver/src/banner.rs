@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use salver_assets::Prewarmed;
-use salver_server::Server;
 
 use crate::settings::Settings;
 use crate::site_settings::Shown;
@@ -13,11 +12,22 @@ use crate::size::size;
 /// The most sites and certificates that are shown.
 const SHOWN: usize = 20;
 
+/// The addresses that a server listens on.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses {
+    /// Those with TLS.
+    pub https: Vec<SocketAddr>,
+    /// Those without.
+    pub http: Vec<SocketAddr>,
+    /// Those that redirect to the first with TLS.
+    pub redirects: Vec<SocketAddr>,
+}
+
 /// Name and version, where to point a browser, where it is watched from, what is served, and what to mind. Ends with a
 /// line break.
 pub fn banner(
     settings: &Settings,
-    server: &Server,
+    addresses: &Addresses,
     prewarmed: Option<Prewarmed>,
     admin: &[String],
 ) -> String {
@@ -34,9 +44,9 @@ pub fn banner(
             );
         }
     };
-    open("https", server.tls_addresses(), "");
-    open("http", server.addresses(), "");
-    open("http", server.redirect_addresses(), ", redirects to https");
+    open("https", &addresses.https, "");
+    open("http", &addresses.http, "");
+    open("http", &addresses.redirects, ", redirects to https");
     for place in admin {
         line("admin", place);
     }
@@ -94,12 +104,9 @@ pub fn banner(
 }
 
 /// The URL of a server for a browser on this machine: with TLS if it has that.
-pub(crate) fn local_url(server: &Server) -> Option<String> {
-    let tls = server
-        .tls_addresses()
-        .first()
-        .map(|address| ("https", address));
-    let plain = server.addresses().first().map(|address| ("http", address));
+pub(crate) fn local_url(addresses: &Addresses) -> Option<String> {
+    let tls = addresses.https.first().map(|address| ("https", address));
+    let plain = addresses.http.first().map(|address| ("http", address));
     let (scheme, address) = tls.or(plain)?;
     let place = place(scheme, *address, &[], |_| None);
     place.split(' ').next().map(str::to_owned)

@@ -4,12 +4,14 @@ use std::process::{Command, Stdio};
 
 /// Opens a URL in the browser of this desktop, which nobody waits for. `failed` is told in a line why it did not.
 pub(crate) fn open(url: &str, failed: impl FnOnce(String) + Send + 'static) {
-    let opener = match cfg!(target_os = "macos") {
-        true => "open",
-        false => "xdg-open",
+    let (opener, before): (_, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),
+        _ => ("xdg-open", &[]),
     };
     let mut command = Command::new(opener);
     command
+        .args(before)
         .arg(url)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

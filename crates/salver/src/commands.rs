@@ -10,7 +10,7 @@ pub mod compress;
 pub mod deploy;
 pub mod diff;
 pub mod fsck;
-#[cfg(all(feature = "basic-auth", target_os = "linux"))]
+#[cfg(feature = "basic-auth")]
 pub mod hash_password;
 pub mod import;
 mod progress;
@@ -22,6 +22,6 @@ pub mod running_server;
 #[cfg_attr(not(target_os = "linux"), path = "portable/serve.rs")]
 pub mod serve;
 mod store;
-#[cfg(all(feature = "basic-auth", target_os = "linux"))]
+#[cfg(feature = "basic-auth")]
 mod terminal;
 pub mod written;

@@ -27,7 +27,7 @@ use crate::commands::compress::CompressFlags;
 use crate::commands::deploy::DeployFlags;
 use crate::commands::diff::DiffFlags;
 use crate::commands::fsck::FsckFlags;
-#[cfg(all(feature = "basic-auth", target_os = "linux"))]
+#[cfg(feature = "basic-auth")]
 use crate::commands::hash_password::HashPasswordFlags;
 use crate::commands::import::ImportFlags;
 use crate::commands::prune::PruneFlags;
@@ -92,7 +92,7 @@ pub enum Command {
     /// Turn what a site has for another host into salver.toml
     Import(ImportFlags),
     /// Hash a password, for who may see a site
-    #[cfg(all(feature = "basic-auth", target_os = "linux"))]
+    #[cfg(feature = "basic-auth")]
     HashPassword(HashPasswordFlags),
     /// Have a running server read its configuration again
     ///

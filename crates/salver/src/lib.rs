@@ -7,14 +7,11 @@
 //! engine and the server, checked once ([`settings`]), and carries them out ([`commands`]).
 #![forbid(unsafe_code)]
 
-#[cfg(target_os = "linux")]
 mod access_log;
 #[cfg(target_os = "linux")]
 pub(crate) mod admin;
-#[cfg(target_os = "linux")]
 pub mod banner;
 mod bounds;
-#[cfg(target_os = "linux")]
 mod browser;
 pub mod command_line;
 pub mod commands;
@@ -27,11 +24,7 @@ mod kept_codings;
 mod listening;
 #[cfg_attr(not(feature = "listing-template"), path = "listing_template/absent.rs")]
 mod listing_template;
-#[cfg_attr(
-    all(target_os = "linux", not(feature = "live-reload")),
-    path = "live_reload/absent.rs"
-)]
-#[cfg_attr(not(target_os = "linux"), path = "portable/live_reload.rs")]
+#[cfg_attr(not(feature = "live-reload"), path = "live_reload/absent.rs")]
 mod live_reload;
 pub mod log;
 mod page_variables;
@@ -39,6 +32,7 @@ mod page_variables;
 mod portable;
 #[cfg(target_os = "linux")]
 mod process;
+mod proxies;
 mod roots;
 mod rules;
 #[cfg(target_os = "linux")]
@@ -51,11 +45,12 @@ pub mod signal;
 mod site_settings;
 mod size;
 mod statistics;
-#[cfg(all(feature = "tls", target_os = "linux"))]
+#[cfg(feature = "tls")]
 mod tls_settings;
 #[cfg(target_os = "linux")]
 pub mod values;
 mod version;
+mod working_on_site;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -106,7 +101,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Health(flags) => commands::admin::health(&flags, &environment),
         Command::Import(flags) => commands::import::run(&flags),
-        #[cfg(all(feature = "basic-auth", target_os = "linux"))]
+        #[cfg(feature = "basic-auth")]
         Command::HashPassword(flags) => commands::hash_password::run(&flags),
         #[cfg(target_os = "linux")]
         Command::Reload(flags) => commands::running_server::reload(&flags),

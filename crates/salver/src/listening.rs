@@ -28,12 +28,17 @@ pub(crate) fn listen(
     let at_ports = addresses_at(&server.host, &server.port)?;
     settings.addresses = addresses_at(&server.host, &server.http_port)?;
     #[cfg(feature = "tls")]
-    if let Some((tls, warnings)) = crate::tls_settings::tls(configuration, &at_ports)? {
+    if let Some(tls) = crate::tls_settings::tls(configuration)? {
         let certificates = tls.handshakes.certificates().summary();
-        settings.tls = Some(tls);
+        settings.tls = Some(salver_server::TlsSettings {
+            handshakes: tls.handshakes,
+            addresses: at_ports,
+            redirects: tls.redirects,
+            hsts: tls.hsts,
+        });
         return Ok(Listening {
             certificates,
-            warnings,
+            warnings: tls.warnings,
         });
     }
     settings.addresses.splice(..0, at_ports);

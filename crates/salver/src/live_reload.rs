@@ -14,9 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, Uri};
 use salver_assets::{Config, Source};
 use salver_config::Site;
-use salver_server::{BuildError, Server};
 
 use crate::failure::Failure;
 use changes::Changes;
@@ -28,14 +29,16 @@ use watch::Watch;
 pub(crate) const SCRIPT: &str = "/.salver/live-reload.js";
 
 /// The path beneath which the script and the events are.
-const PREFIX: &str = "/.salver";
+#[cfg(target_os = "linux")]
+pub(crate) const PREFIX: &str = "/.salver";
 
-/// The watch over files that are served, and what pages are told of it.
+/// The watch over files that are served, and what pages are told of it; clones are one.
+#[derive(Clone)]
 pub(crate) struct LiveReload {
     changes: Arc<Changes>,
     events: Arc<Events>,
     #[expect(dead_code, reason = "watches while it lives")]
-    watch: Watch,
+    watch: Arc<Watch>,
 }
 
 impl LiveReload {
@@ -54,20 +57,18 @@ impl LiveReload {
         Ok(LiveReload {
             changes,
             events,
-            watch,
+            watch: Arc::new(watch),
         })
     }
 
-    /// The server that also serves the script and the events.
-    ///
-    /// # Errors
-    /// None but those of the server.
-    pub(crate) fn serve(&self, server: Server) -> Result<Server, BuildError> {
-        let events = Arc::clone(&self.events);
-        server.with_guard(PREFIX, move |request| {
-            let events = Arc::clone(&events);
-            async move { events.answer(&request).await }
-        })
+    /// The answer to a request for the script or for the events; `None` if it is for a file.
+    pub(crate) async fn answer(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<Response<Bytes>> {
+        self.events.answer(method, uri, headers).await
     }
 
     /// Ends the answers that are held back.

@@ -7,12 +7,13 @@ use salver_bench::environment::Environment;
 use salver_config::{Configuration, Server};
 use salver_server::Sites;
 
-use crate::access_log::{log_settings, proxies};
+use crate::access_log::log_settings;
 use crate::admin::{AdminSettings, admin_settings};
 use crate::bounds::check_memory;
 use crate::failure::Failure;
 use crate::kept_codings::{KeptCodings, with_kept_codings};
 use crate::listening::{Listening, listen};
+use crate::proxies::proxies;
 use crate::site_settings::SiteSettings;
 use crate::size::size;
 
@@ -194,6 +195,7 @@ fn server(configuration: &Configuration) -> Result<(salver_server::Settings, Lis
             configured.http2.name()
         )));
     }
+    let proxies = proxies(configured)?;
     let mut settings = salver_server::Settings {
         http1: *configured.http1,
         http2: *configured.http2,
@@ -212,7 +214,11 @@ fn server(configuration: &Configuration) -> Result<(salver_server::Settings, Lis
         connection_memory: *configured.connection_memory,
         grace: *configured.drain,
         cache_status: *configured.cache_status,
-        proxies: proxies(configured)?,
+        proxies: salver_server::Proxies {
+            trusted: proxies.trusted,
+            field: proxies.field,
+            protocol: proxies.protocol,
+        },
         ..defaults
     };
     let listening = listen(configuration, &mut settings)?;

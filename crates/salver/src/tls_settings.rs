@@ -1,15 +1,13 @@
-//! Settings for TLS to those of the server.
+//! Settings for TLS: certificates, and what is to be had with them.
 
 #[cfg(feature = "self-signed")]
 mod self_signed;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use salver_config::{Configuration, Server, Site};
-use salver_server::TlsSettings;
-use salver_server::tls::{
-    CertificateError, CertificateFiles, Certificates, Handshakes, SiteCertificates,
-};
+use salver_tls::{CertificateError, CertificateFiles, Certificates, Handshakes, SiteCertificates};
 
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
@@ -20,15 +18,23 @@ const REMEDY: &str = match cfg!(feature = "self-signed") {
     false => "give --tls-cert and --tls-key",
 };
 
-/// Reads the certificates, for TLS at `addresses`; with the settings what a person should know of them.
-/// `None` without TLS.
+/// The settings of TLS.
+#[derive(Debug)]
+pub(crate) struct Tls {
+    pub(crate) handshakes: Handshakes,
+    /// Where requests without TLS are redirected.
+    pub(crate) redirects: Vec<SocketAddr>,
+    /// The time for which browsers shall use nothing else, of answers to what is no request for a site.
+    pub(crate) hsts: Option<Duration>,
+    /// What a person should know of the certificates.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads the certificates. `None` without TLS.
 ///
 /// # Errors
 /// A certificate that cannot be used, or settings that cannot be meant.
-pub(crate) fn tls(
-    configuration: &Configuration,
-    addresses: &[SocketAddr],
-) -> Result<Option<(TlsSettings, Vec<String>)>, Failure> {
+pub(crate) fn tls(configuration: &Configuration) -> Result<Option<Tls>, Failure> {
     let Configuration { server, sites, .. } = configuration;
     let Some((certificates, warnings)) = certificates(server, sites)? else {
         check_needs_no_tls(server, sites)?;
@@ -37,14 +43,12 @@ pub(crate) fn tls(
     let other = sites.iter().find(|site| site.hosts.is_empty());
     let handshakes = Handshakes::new(certificates)
         .map_err(|error| Failure::Failed(format!("TLS cannot be set up: {error}")))?;
-    let tls = TlsSettings {
+    Ok(Some(Tls {
         handshakes,
-        addresses: addresses.to_vec(),
         redirects: addresses_at(&server.host, server.https_redirect.as_slice())?,
-        // Of answers to what is no request for a site.
         hsts: other.or(sites.first()).and_then(|site| *site.hsts),
-    };
-    Ok(Some((tls, warnings)))
+        warnings,
+    }))
 }
 
 /// The certificates that are named, or one that is made, with what a person should know of them;

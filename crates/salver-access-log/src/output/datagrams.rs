@@ -11,8 +11,9 @@ use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
 
-use super::Outcome;
+use super::outcome_of;
 use crate::digits;
+use crate::outcome::Outcome;
 use crate::rendered_second::RenderedSecond;
 use crate::settings::{Syslog, SyslogFraming};
 
@@ -147,7 +148,7 @@ impl Datagrams {
     pub(super) fn write(&mut self, lines: &[u8]) -> Outcome {
         let socket = match self.socket.take().map_or_else(|| self.peer.connect(), Ok) {
             Ok(socket) => socket,
-            Err(error) => return Outcome::of(Err(error)),
+            Err(error) => return outcome_of(Err(error)),
         };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         self.second.turn_to(now.unwrap_or_default());
@@ -180,7 +181,7 @@ impl Datagrams {
             self.socket = Some(socket);
         }
         match error {
-            Some(error) if bytes == 0 => Outcome::of(Err(error)),
+            Some(error) if bytes == 0 => outcome_of(Err(error)),
             _ => Outcome::Taken { bytes, refused },
         }
     }

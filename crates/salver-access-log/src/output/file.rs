@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::Outcome;
+use super::outcome_of;
+use crate::outcome::Outcome;
 
 /// A file that lines are appended to, or a named pipe or terminal.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl LogFile {
     }
 
     pub(super) fn write(&mut self, lines: &[u8]) -> Outcome {
-        Outcome::of(rustix::io::write(&self.file, lines))
+        outcome_of(rustix::io::write(&self.file, lines))
     }
 }
 

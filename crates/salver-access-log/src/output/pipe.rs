@@ -7,7 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::pipe::PIPE_BUF;
 
-use super::Outcome;
+use super::outcome_of;
+use crate::outcome::Outcome;
 
 /// A descriptor that this process shares with others, so that it cannot be set to never wait: that would hold
 /// for all of them. Instead it is asked before each write, and no more is written than a pipe takes at once.
@@ -36,14 +37,14 @@ impl Pipe {
 
     pub(super) fn write(&mut self, lines: &[u8]) -> Outcome {
         if self.is_file {
-            return Outcome::of(rustix::io::write(&self.descriptor, lines));
+            return outcome_of(rustix::io::write(&self.descriptor, lines));
         }
         let mut asked = [PollFd::new(&self.descriptor, PollFlags::OUT)];
         // An error of the descriptor shows when it is written to.
         if let Ok(0) = poll(&mut asked, Some(&Timespec::default())) {
             return Outcome::Full;
         }
-        Outcome::of(rustix::io::write(&self.descriptor, at_once(lines)))
+        outcome_of(rustix::io::write(&self.descriptor, at_once(lines)))
     }
 }
 

@@ -8,7 +8,8 @@ use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
 
-use super::Outcome;
+use super::outcome_of;
+use crate::outcome::Outcome;
 
 /// A Unix stream socket; connected when there are lines, and again after it broke.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Stream {
             Err(error) => return failed(error),
         };
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match Outcome::of(send(&connection, lines, flags)) {
+        match outcome_of(send(&connection, lines, flags)) {
             Outcome::Failed { error, .. } => failed(error),
             outcome => {
                 self.connection = Some(connection);

@@ -120,7 +120,7 @@ fn streams_are_connected_when_there_is_somebody_and_again() {
         // Who does not read makes it full, and nobody waits.
         let lines = b"line\n".repeat(1_000_000);
         assert!(write_all(&mut output, &lines) < lines.len());
-        assert!(output.descriptor().is_some());
+        assert!(output.awaited().is_some());
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,14 +1,15 @@
 //! A log as the writer knows it: lines on their way from its queues to its output.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 
+use crate::bell::Awaited;
 use crate::log::SharedLog;
 use crate::notice::{Notice, NoticeLimit};
-use crate::output::{Outcome, Output};
+use crate::outcome::Outcome;
+use crate::output::Output;
 use crate::queue::{LANES, Rest};
 use crate::sync::{Ordering, hold};
 
@@ -269,14 +270,14 @@ impl OpenLog {
     }
 
     /// The descriptor that is waited for.
-    pub(super) fn awaited(&self) -> Option<BorrowedFd<'_>> {
+    pub(super) fn awaited(&self) -> Option<Awaited<'_>> {
         match self.wait {
-            Wait::Output(_) => self.output.descriptor(),
+            Wait::Output(_) => self.output.awaited(),
             _ => None,
         }
     }
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
+#[cfg(all(not(loom), target_os = "linux"))]
 mod tests;

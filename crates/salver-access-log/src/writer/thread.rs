@@ -1,11 +1,8 @@
 //! The thread that writes.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::control::Control;
 use super::open_log::{OpenLog, Wait};
@@ -82,13 +79,7 @@ impl<S: FnMut(&Notice<'_>)> WriterThread<S> {
     /// Waits for the bell, for outputs that were full, and for that time at the longest.
     fn wait(&self, until: Option<Instant>) {
         let most = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let most = most.and_then(|most| Timespec::try_from(most).ok());
-        let bell = self.control.bell.as_fd();
-        let outputs: Vec<BorrowedFd<'_>> = self.logs.iter().filter_map(OpenLog::awaited).collect();
-        let mut awaited = vec![PollFd::new(&bell, PollFlags::IN)];
-        let outputs = outputs.iter();
-        awaited.extend(outputs.map(|output| PollFd::new(output, PollFlags::OUT)));
-        // If this fails, all that is waited for is looked at, and it is tried again.
-        let _ = poll(&mut awaited, most.as_ref());
+        let outputs = self.logs.iter().filter_map(OpenLog::awaited);
+        self.control.bell.wait(outputs, most);
     }
 }

@@ -1,5 +1,6 @@
 //! Entries to log, and what was said about logs.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -53,6 +54,13 @@ pub(crate) fn number(line: &str) -> u64 {
     let number = rest.and_then(|rest| rest.strip_suffix(" HTTP/1.1\" 200 1024 \"-\" \"-\""));
     let number = number.and_then(|number| number.parse().ok());
     number.unwrap_or_else(|| panic!("{line:?}"))
+}
+
+/// The numbers of all lines of a file.
+pub(crate) fn numbers(path: &Path) -> Vec<u64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'));
+    text.lines().map(number).collect()
 }
 
 /// A writer, and the notices that it gives.

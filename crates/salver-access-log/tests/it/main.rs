@@ -7,5 +7,8 @@
 )]
 
 mod common;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
 mod stalled;
 mod writing;

@@ -3,18 +3,13 @@
 use std::io;
 use std::time::SystemTime;
 
-use tokio::net::TcpStream;
-
-use crate::seats::Seat;
-use crate::versions::Versions;
-
 /// The certificates of a server and what its handshakes share.
 #[derive(Clone, Debug)]
 pub enum Handshakes {}
 
 /// The settings of a listener's handshakes.
 #[derive(Clone, Debug)]
-pub(crate) enum OverTcp {}
+pub(crate) enum TcpHandshakes {}
 
 impl Handshakes {
     pub(crate) fn expiries(&self) -> Vec<(String, SystemTime)> {
@@ -25,18 +20,7 @@ impl Handshakes {
         match *self {}
     }
 
-    pub(crate) fn over_tcp(&self, _: Versions) -> io::Result<OverTcp> {
-        match *self {}
-    }
-}
-
-impl OverTcp {
-    pub(crate) async fn accept<C>(
-        &self,
-        _: &C,
-        _: TcpStream,
-        _: &Seat,
-    ) -> Option<(TcpStream, Versions)> {
+    pub(crate) fn over_tcp(&self, _: &[&[u8]]) -> io::Result<TcpHandshakes> {
         match *self {}
     }
 }

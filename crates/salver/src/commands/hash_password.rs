@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 
 use clap::Args;
-use salver_server::{PasswordHashError, PasswordHashing, hash_password};
+use salver_passwords::{PasswordHashError, PasswordHashing, hash_password};
 
 use crate::commands::terminal;
 use crate::failure::Failure;

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use salver_assets::Prewarmed;
-use salver_config::{Configuration, Environment};
-use salver_server::{InheritedSockets, Metrics, Server};
+use salver_config::Environment;
+use salver_server::{BuildError, InheritedSockets, Metrics, Reply, Server};
 
 use crate::access_log::Logs;
 use crate::admin::{BoundAdmin, Current, Reload, RunningAdmin, Served};
-use crate::banner::{banner, local_url};
-use crate::browser;
+use crate::banner::{Addresses, banner};
 use crate::failure::Failure;
-use crate::live_reload::LiveReload;
+use crate::live_reload::{self, LiveReload};
 use crate::process::confinement::Confinement;
 use crate::process::handover::{FromPredecessor, Given, Predecessor, Successor};
 use crate::process::pid_file::PidFile;
@@ -25,6 +24,7 @@ use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::signal::Order;
 use crate::statistics::print_statistics;
+use crate::working_on_site::{open_browser, watch};
 use crate::{log, signal};
 
 /// What the main thread waits for.
@@ -179,9 +179,10 @@ fn start_up(
         access_log.clone(),
     );
     server.set_access_log(access_log);
-    let live_reload = watch(&configuration, &settings)?;
+    let timeout = settings.server.answer_timeout;
+    let live_reload = watch(&configuration, &settings.sites, timeout)?;
     if let Some(live_reload) = &live_reload {
-        let served = live_reload.serve(server);
+        let served = serve_live_reload(server, live_reload);
         server = served.map_err(|error| Failure::Failed(error.to_string()))?;
     }
     let running = Running {
@@ -202,6 +203,19 @@ fn start_up(
         live_reload,
     };
     Ok((running, server, admin))
+}
+
+/// The server that also serves the script of pages and the events that it waits for.
+fn serve_live_reload(server: Server, live_reload: &LiveReload) -> Result<Server, BuildError> {
+    let live_reload = live_reload.clone();
+    server.with_guard(live_reload::PREFIX, move |request| {
+        let live_reload = live_reload.clone();
+        async move {
+            let (method, uri) = (request.method(), request.uri());
+            let answer = live_reload.answer(method, uri, request.headers()).await;
+            answer.map_or(Reply::Proceed, Reply::from)
+        }
+    })
 }
 
 /// What asks the main thread for a reload, and waits for what comes of it.
@@ -238,7 +252,7 @@ fn handle_events(
                 announce(&running.settings, &server, prewarmed, places);
                 // After an upgrade it is open already.
                 if *running.configuration.server.open && predecessor.is_none() {
-                    open(&server);
+                    open_browser(&addresses(&server));
                 }
                 let accepts = events.clone();
                 server.set_on_ready(move |_| {
@@ -443,34 +457,16 @@ fn announce(settings: &Settings, server: &Server, prewarmed: Option<Prewarmed>, 
             tracing::warn!("{warning}");
         }
     } else {
-        log::say(banner(settings, server, prewarmed, admin).trim_end());
+        log::say(banner(settings, &addresses(server), prewarmed, admin).trim_end());
     }
 }
 
-/// Watches what is served, if the site wants pages to load again when it changes.
-fn watch(
-    configuration: &Configuration,
-    settings: &Settings,
-) -> Result<Option<LiveReload>, Failure> {
-    if !configuration.sites.iter().any(|site| *site.live_reload) {
-        return Ok(None);
+fn addresses(server: &Server) -> Addresses {
+    Addresses {
+        https: server.tls_addresses().to_vec(),
+        http: server.addresses().to_vec(),
+        redirects: server.redirect_addresses().to_vec(),
     }
-    let shown = settings.sites.iter().flat_map(|site| &site.shown);
-    let roots = shown.filter(|shown| shown.path.is_dir());
-    let roots: Vec<_> = roots
-        .map(|shown| (shown.prefix.clone(), shown.path.clone()))
-        .collect();
-    LiveReload::start(&roots, settings.server.answer_timeout).map(Some)
-}
-
-/// Opens the site in a browser. That it does not is no reason to end: the address stands in the terminal.
-fn open(server: &Server) {
-    let Some(url) = local_url(server) else {
-        return;
-    };
-    browser::open(&url, |why| {
-        tracing::warn!("--open: {why}: open the address above by hand");
-    });
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {

@@ -1,18 +1,23 @@
 //! A line from the terminal that is not shown while it is typed.
 
+#[cfg(unix)]
+mod unix;
+
 use std::io::{self, Read as _, Write as _};
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+#[cfg(unix)]
+use self::unix::HiddenTyping;
+#[cfg(windows)]
+use salver_os::HiddenTyping;
 
 /// The longest line, in bytes; what is typed beyond is not taken.
 const LONGEST: usize = 4096;
 
-/// The terminal as it was, which it is again when this is dropped.
-struct Restored(Termios);
+/// A terminal that shows nothing, and on its next line when that is over.
+struct Hidden(#[expect(dead_code, reason = "hides while it lives")] HiddenTyping);
 
-impl Drop for Restored {
+impl Drop for Hidden {
     fn drop(&mut self) {
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         let _ = io::stderr().write_all(b"\n");
     }
 }
@@ -25,11 +30,7 @@ impl Drop for Restored {
 /// [`io::ErrorKind::Interrupted`] if one of those is pressed, or the input ends; `InvalidData` for what is no UTF-8;
 /// else what the terminal says.
 pub(super) fn read_hidden(prompt: &str) -> io::Result<String> {
-    let mut modes = tcgetattr(io::stdin())?;
-    let restored = Restored(modes.clone());
-    modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-    // What was typed before the prompt is no answer to it.
-    tcsetattr(io::stdin(), OptionalActions::Flush, &modes)?;
+    let hidden = Hidden(HiddenTyping::begin()?);
     io::stderr().write_all(prompt.as_bytes())?;
     let mut line = Line::default();
     let mut byte = [0];
@@ -43,7 +44,7 @@ pub(super) fn read_hidden(prompt: &str) -> io::Result<String> {
             break text;
         }
     };
-    drop(restored);
+    drop(hidden);
     text
 }
 

@@ -4,17 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, Uri};
 use salver_assets::{Config, Source};
 use salver_config::Site;
-use salver_server::{BuildError, Server};
 
 use crate::failure::Failure;
 
 /// The path of the script in pages.
 pub(crate) const SCRIPT: &str = "/.salver/live-reload.js";
 
+/// The path beneath which the script and the events are.
+#[cfg(target_os = "linux")]
+pub(crate) const PREFIX: &str = "/.salver";
+
 /// The watch over files that are served; this build has none.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LiveReload(std::convert::Infallible);
 
 impl LiveReload {
@@ -22,7 +27,12 @@ impl LiveReload {
         Err(Failure::Misused("this build has no live reload".to_owned()))
     }
 
-    pub(crate) fn serve(&self, _: Server) -> Result<Server, BuildError> {
+    pub(crate) async fn answer(
+        &self,
+        _: &Method,
+        _: &Uri,
+        _: &HeaderMap,
+    ) -> Option<Response<Bytes>> {
         match self.0 {}
     }
 

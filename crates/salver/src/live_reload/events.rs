@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{Method, Request, Response, StatusCode};
-use salver_server::Reply;
+use http::{HeaderMap, Method, Response, StatusCode, Uri};
 
 use super::SCRIPT;
 use super::changes::{ChangeLog, Changes, News, Since};
@@ -43,28 +42,38 @@ impl Events {
         }
     }
 
-    /// The answer to a request beneath the prefix.
-    pub(super) async fn answer(&self, request: &Request<Bytes>) -> Reply {
-        let is_read = [Method::GET, Method::HEAD].contains(request.method());
-        match request.uri().path() {
-            SCRIPT if is_read => response(StatusCode::OK, "text/javascript; charset=utf-8", TEXT),
-            EVENTS if is_read => self.next(request).await,
-            _ => Reply::Proceed,
+    /// The answer to a request; `None` if it is for a file.
+    pub(super) async fn answer(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<Response<Bytes>> {
+        let is_read = [Method::GET, Method::HEAD].contains(method);
+        match uri.path() {
+            SCRIPT if is_read => {
+                let script = "text/javascript; charset=utf-8";
+                Some(response(StatusCode::OK, script, TEXT))
+            }
+            EVENTS if is_read => Some(self.next(uri, headers).await),
+            _ => None,
         }
     }
 
     /// The next event, once there is one.
-    async fn next(&self, request: &Request<Bytes>) -> Reply {
+    async fn next(&self, uri: &Uri, headers: &HeaderMap) -> Response<Bytes> {
         let Some(_place) = Place::take(&self.waiting) else {
-            let full = response(
+            let mut full = response(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "text/plain; charset=utf-8",
                 "too many pages wait for changes\n",
             );
-            return full.with(RETRY_AFTER, http::HeaderValue::from_static("1"));
+            let again = http::HeaderValue::from_static("1");
+            full.headers_mut().insert(RETRY_AFTER, again);
+            return full;
         };
         let mut log = self.changes.subscribe();
-        let since = self.since(request);
+        let since = self.since(uri, headers);
         let first = {
             let log = log.borrow_and_update();
             let event = self.event(&log, since);
@@ -85,11 +94,11 @@ impl Events {
 
     /// The point from which on a page wants to hear of changes: after the last event that it had, or since it was
     /// asked for.
-    fn since(&self, request: &Request<Bytes>) -> Since {
-        if let Some(id) = request.headers().get("last-event-id") {
+    fn since(&self, uri: &Uri, headers: &HeaderMap) -> Since {
+        if let Some(id) = headers.get("last-event-id") {
             return self.changes.since(id.to_str().unwrap_or_default());
         }
-        let query = request.uri().query().unwrap_or_default();
+        let query = uri.query().unwrap_or_default();
         let age = query.strip_prefix("age=").and_then(|age| age.parse().ok());
         let age = Duration::from_millis(age.unwrap_or(0)).min(OLDEST);
         let now = Instant::now();
@@ -118,19 +127,23 @@ impl Events {
     }
 
     /// A stream with this event, after which the browser asks again in a moment.
-    fn stream(&self, event: &str) -> Reply {
+    fn stream(&self, event: &str) -> Response<Bytes> {
         let text = format!("retry: 100\n\n{event}");
         response(StatusCode::OK, "text/event-stream", text)
     }
 }
 
-fn response(status: StatusCode, content_type: &'static str, text: impl Into<Bytes>) -> Reply {
+fn response(
+    status: StatusCode,
+    content_type: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<Bytes> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
     let fields = response.headers_mut();
     fields.insert(CONTENT_TYPE, http::HeaderValue::from_static(content_type));
     fields.insert(CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
-    Reply::from(response)
+    response
 }
 
 /// A place among those who wait.

@@ -49,9 +49,12 @@ impl Watch {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             let error = error.to_string();
             Failure::Failed(format!(
-                "{what} cannot be watched for live reload: {}: serve fewer directories, or raise \
-                 fs.inotify.max_user_watches",
-                error.escape_debug()
+                "{what} cannot be watched for live reload: {}: serve fewer directories{}",
+                error.escape_debug(),
+                match cfg!(target_os = "linux") {
+                    true => ", or raise fs.inotify.max_user_watches",
+                    false => "",
+                }
             ))
         };
         let (sender, events) = channel();
@@ -138,11 +141,13 @@ impl Gathered {
 fn served_at(path: &Path, roots: &[Root]) -> Vec<String> {
     let paths = roots.iter().filter_map(|root| {
         let relative = path.strip_prefix(&root.directory).ok()?;
-        let bytes = relative.as_os_str().as_encoded_bytes();
-        if is_hidden(bytes) || bytes.ends_with(b"~") {
+        let relative = relative.to_string_lossy();
+        // The paths of URLs have slashes everywhere.
+        let relative = relative.replace(std::path::MAIN_SEPARATOR, "/");
+        if is_hidden(relative.as_bytes()) || relative.ends_with('~') {
             return None;
         }
-        Some(format!("{}{}", root.prefix, relative.to_string_lossy()))
+        Some(format!("{}{relative}", root.prefix))
     });
     paths.collect()
 }

@@ -1,19 +1,11 @@
 //! What this system's `salver` lacks: asked for, it is refused in one line rather than left out in silence.
 
-use salver_config::{Configuration, Server, Setting, Site};
+use salver_config::{Configuration, Server, Setting};
 
 use crate::failure::Failure;
 
 /// Commands that there are only on Linux.
-const COMMANDS: [&str; 7] = [
-    "bench",
-    "hash-password",
-    "health",
-    "purge",
-    "reload",
-    "status",
-    "upgrade",
-];
+const COMMANDS: [&str; 6] = ["bench", "health", "purge", "reload", "status", "upgrade"];
 
 /// The refusal of a command that there is on Linux alone.
 pub(crate) fn command(name: &str) -> Option<Failure> {
@@ -25,9 +17,7 @@ pub(crate) fn command(name: &str) -> Option<Failure> {
 /// # Errors
 /// Which one.
 pub(crate) fn refuse(configuration: &Configuration) -> Result<(), Failure> {
-    let mut said = of_server(&configuration.server);
-    said.extend(configuration.sites.iter().flat_map(of_site));
-    match said.first() {
+    match of_server(&configuration.server).first() {
         Some(name) => Err(refusal(name)),
         None => Ok(()),
     }
@@ -48,48 +38,23 @@ fn name<T>(setting: &Setting<T>) -> Option<String> {
 
 fn of_server(server: &Server) -> Vec<String> {
     let all = [
-        name(&server.tls_self_signed),
-        name(&server.https_redirect),
         name(&server.http3),
         name(&server.sendfile_from),
         name(&server.connection_memory),
         name(&server.min_rate),
-        name(&server.log),
         name(&server.log_socket),
         name(&server.log_syslog),
-        name(&server.log_format),
-        name(&server.log_sample),
-        name(&server.cache_status),
         name(&server.admin),
         name(&server.metrics),
         name(&server.admin_socket),
         name(&server.admin_token_file),
         name(&server.admin_token),
-        name(&server.trusted_proxies),
-        name(&server.forwarded_field),
         name(&server.proxy_protocol),
         name(&server.user),
         name(&server.group),
         name(&server.sandbox),
         name(&server.sandbox_paths),
         name(&server.pid_file),
-        name(&server.open),
     ];
     all.into_iter().flatten().collect()
-}
-
-fn of_site(site: &Site) -> Vec<String> {
-    let all = [
-        name(&site.tls_cert),
-        name(&site.tls_key),
-        name(&site.hsts),
-        name(&site.live_reload),
-    ];
-    // Nobody here verifies a password. Those of `_headers` are refused request by request.
-    let wants_password = site
-        .rules
-        .iter()
-        .any(|rule| rule.get("basic-auth").is_some());
-    let password = wants_password.then(|| format!("basic-auth in {}", site.rules.name()));
-    all.into_iter().flatten().chain(password).collect()
 }

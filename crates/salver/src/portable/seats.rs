@@ -4,22 +4,30 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use salver_assets::ClientKey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The seats of a server. Clones are one.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats {
     free: Arc<Semaphore>,
-    by_client: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    by_client: Arc<Mutex<HashMap<ClientKey, usize>>>,
     most_of_client: usize,
 }
 
 /// The seat of one connection, which is free again when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    client: IpAddr,
-    by_client: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    client: ClientKey,
+    by_client: Arc<Mutex<HashMap<ClientKey, usize>>>,
     _place: OwnedSemaphorePermit,
+}
+
+impl Seat {
+    /// Whose it is.
+    pub(crate) fn client(&self) -> ClientKey {
+        self.client
+    }
 }
 
 impl Seats {
@@ -38,7 +46,7 @@ impl Seats {
 
     /// The seat of a client at that place; `None` if it has as many as it may.
     pub(crate) fn take(&self, client: IpAddr, place: OwnedSemaphorePermit) -> Option<Seat> {
-        let client = network_of(client);
+        let client = ClientKey::of(client);
         let mut all = hold(&self.by_client);
         let taken = all.entry(client).or_default();
         if *taken >= self.most_of_client {
@@ -66,16 +74,8 @@ impl Drop for Seat {
     }
 }
 
-fn hold(all: &Mutex<HashMap<IpAddr, usize>>) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+fn hold(all: &Mutex<HashMap<ClientKey, usize>>) -> MutexGuard<'_, HashMap<ClientKey, usize>> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whoever has one address of IPv6 has all of its /56.
-fn network_of(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 72 << 72).into()),
-        address => address,
-    }
 }
 
 #[cfg(test)]
@@ -97,16 +97,5 @@ mod tests {
         drop((second, third));
         assert!(hold(&seats.by_client).is_empty());
         assert_eq!(seats.free.available_permits(), 3);
-    }
-
-    #[test]
-    fn a_client_is_a_network_of_ipv6() {
-        let check = |client: &str, expected: &str| {
-            let expected: IpAddr = expected.parse().unwrap();
-            assert_eq!(network_of(client.parse().unwrap()), expected);
-        };
-        check("192.0.2.7", "192.0.2.7");
-        check("::ffff:192.0.2.7", "192.0.2.7");
-        check("2001:db8:1:2:3:4:5:6", "2001:db8:1::");
     }
 }

@@ -1,19 +1,23 @@
 //! `salver serve` on the portable server: settings to a running server, until somebody ends it.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use salver_config::Environment;
 use tokio::sync::Notify;
 
+use crate::access_log::Logs;
+use crate::banner::banner;
 use crate::failure::Failure;
-use crate::portable::banner::banner;
+use crate::portable::listeners::Listeners;
+use crate::portable::request_log::RequestLog;
 use crate::portable::server;
 use crate::portable::sites::Sites;
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::statistics::print_statistics;
+use crate::working_on_site::{open_browser, watch};
 use crate::{log, signal};
 
 /// Serves until a signal, and then until the answers under way are finished.
@@ -26,23 +30,21 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
     for remark in environment.unknown() {
         tracing::warn!("{remark}");
     }
-    let settings = Settings::new(&configuration)?;
+    let mut settings = Settings::new(&configuration)?;
     let sites = Arc::new(Sites::new(&settings)?);
-    let listeners = server::bind(&settings.addresses).map_err(|(address, error)| {
-        let what = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                "is taken: choose another --port, or end what listens there"
-            }
-            io::ErrorKind::PermissionDenied => "may not be listened on by this user",
-            io::ErrorKind::AddrNotAvailable => "is no address of this machine",
-            _ => return Failure::Failed(format!("{address} cannot be listened on: {error}")),
-        };
-        Failure::Failed(format!("{address} {what}"))
-    })?;
-    let addresses = listeners.iter().map(std::net::TcpListener::local_addr);
-    let addresses = addresses.collect::<io::Result<Vec<SocketAddr>>>();
-    let addresses = addresses.map_err(failed("a socket"))?;
+    let listeners = Listeners::bind(&settings.addresses)?;
     log::start().map_err(failed("the log"))?;
+    let mut logs = Logs::default();
+    let access_log = logs.open(settings.access_log.as_ref())?;
+    logs.set_current(access_log.clone());
+    let workers = settings
+        .workers
+        .or_else(|| available_parallelism().ok().map(usize::from));
+    let log = access_log.map(|log| {
+        let (names, proxies) = (settings.site_names(), settings.proxies.clone());
+        RequestLog::new(&log, workers.unwrap_or(1), names, proxies)
+    });
+    let log = log.transpose().map_err(failed("randomness"))?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(workers) = settings.workers {
         runtime.worker_threads(workers.max(1));
@@ -68,21 +70,39 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
         let _runtime = runtime.enter();
         sites.prewarm()
     });
+    let timeout = settings.limits.answer_timeout;
+    let live_reload = watch(&configuration, &settings.sites, timeout)?;
     if settings.quiet {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
     } else {
-        log::say(banner(&settings, &addresses, prewarmed).trim_end());
+        log::say(banner(&settings, &listeners.addresses, prewarmed, &[]).trim_end());
     }
-    let serving = server::serve(listeners, Arc::clone(&sites), settings.limits.clone(), &end);
+    if *configuration.server.open {
+        open_browser(&listeners.addresses);
+    }
+    let (limits, tls) = (settings.limits.clone(), settings.tls.take());
+    let serving = server::serve(
+        listeners.all,
+        Arc::clone(&sites),
+        limits,
+        tls,
+        log,
+        live_reload,
+        &end,
+    );
     let result = runtime.block_on(serving);
     // A load that hangs holds up nobody's end.
     runtime.shutdown_background();
+    let logged = logs.end();
     if settings.statistics
         && let Some(statistics) = sites.statistics()
     {
-        print_statistics(statistics, &[]).map_err(failed("standard output"))?;
+        let logged =
+            logged.map(|logged| [("log_lines", logged.lines), ("log_dropped", logged.dropped)]);
+        let logged = logged.as_ref().map_or(&[][..], |logged| logged);
+        print_statistics(statistics, logged).map_err(failed("standard output"))?;
     }
     result.map_err(failed("the server"))
 }

@@ -1,27 +1,25 @@
-//! The server: listeners, and hyper on each connection.
+//! The server: who accepts connections, until it ends.
 
-use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{Either, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use salver_tower::Body;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
-use tower_service::Service as _;
+use tokio::sync::{Notify, watch};
 
-use crate::portable::seats::{Seat, Seats};
-use crate::portable::sites::Sites;
-use crate::portable::timed_stream::TimedStream;
+use crate::live_reload::LiveReload;
+use crate::portable::connection::Connection;
+use crate::portable::listeners::Service;
+use crate::portable::passwords::Passwords;
+use crate::portable::request_log::RequestLog;
+use crate::portable::respond::cache_status_values;
+use crate::portable::seats::Seats;
+use crate::portable::shared::Shared;
+use crate::portable::sites::{Sites, hsts};
+use crate::portable::tls::Tls;
 use crate::settings::Limits;
 
 /// The most bytes of the head of a request.
@@ -33,56 +31,48 @@ const STREAMS: u32 = 128;
 /// The time after which a listener is asked again that had no descriptor for a connection.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What connections share.
-struct Shared {
-    sites: Arc<Sites>,
-    limits: Limits,
-    seats: Seats,
-    builder: Builder<TokioExecutor>,
-}
-
-/// The sockets of these addresses.
-///
-/// # Errors
-/// The first that cannot be had.
-pub(crate) fn bind(
-    addresses: &[SocketAddr],
-) -> Result<Vec<std::net::TcpListener>, (SocketAddr, io::Error)> {
-    let bind = |address: &SocketAddr| {
-        let listener = std::net::TcpListener::bind(address).map_err(|error| (*address, error))?;
-        listener
-            .set_nonblocking(true)
-            .map_err(|error| (*address, error))?;
-        Ok(listener)
-    };
-    addresses.iter().map(bind).collect()
-}
-
 /// Serves until `end` is notified; then answers under way are finished, for as long as the limits say or until it is
 /// notified once more.
 ///
 /// # Errors
-/// A socket that the runtime cannot have.
+/// A socket that the runtime cannot have, or no thread.
 pub(crate) async fn serve(
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<(TcpListener, Service)>,
     sites: Arc<Sites>,
     limits: Limits,
+    tls: Option<Tls>,
+    log: Option<RequestLog>,
+    live_reload: Option<LiveReload>,
     end: &Notify,
 ) -> io::Result<()> {
+    let _watch = tls.as_ref().map(Tls::watch).transpose()?;
+    let (ends, ending) = watch::channel(false);
     let shared = Arc::new(Shared {
         sites,
         seats: Seats::new(limits.max_connections, limits.max_connections_per_client),
         builder: builder(&limits),
+        log: log.map(Arc::new),
+        cache_status: limits.cache_status.then(cache_status_values),
         limits,
+        hsts: tls.as_ref().and_then(|tls| tls.hsts).and_then(hsts),
+        tls,
+        passwords: Passwords::new(),
+        live_reload,
+        ending,
     });
     let graceful = Arc::new(GracefulShutdown::new());
     let mut accepting = tokio::task::JoinSet::new();
-    for listener in listeners {
-        let listener = TcpListener::from_std(listener)?;
-        accepting.spawn(accept(listener, Arc::clone(&shared), Arc::clone(&graceful)));
+    for (listener, service) in listeners {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (shared, graceful) = (Arc::clone(&shared), Arc::clone(&graceful));
+        accepting.spawn(accept(listener, service, shared, graceful));
     }
     end.notified().await;
     accepting.shutdown().await;
+    let _ = ends.send(true);
+    if let Some(live_reload) = &shared.live_reload {
+        live_reload.end();
+    }
     let Some(graceful) = Arc::into_inner(graceful) else {
         return Ok(());
     };
@@ -115,7 +105,12 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     builder
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, graceful: Arc<GracefulShutdown>) {
+async fn accept(
+    listener: tokio::net::TcpListener,
+    service: Service,
+    shared: Arc<Shared>,
+    graceful: Arc<GracefulShutdown>,
+) {
     while let Some(place) = shared.seats.place().await {
         let (stream, client) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -127,70 +122,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, graceful: Arc<Gracef
             }
         };
         if let Some(seat) = shared.seats.take(client.ip(), place) {
-            connect(stream, seat, &shared, &graceful);
+            let connection =
+                Connection::new(Arc::clone(&shared), seat, graceful.watcher(), client.ip());
+            tokio::spawn(connection.serve(stream, service));
         }
     }
-}
-
-fn connect(stream: TcpStream, seat: Seat, shared: &Arc<Shared>, graceful: &GracefulShutdown) {
-    // Costs time alone where it fails.
-    let _ = stream.set_nodelay(true);
-    let answers = Arc::new(());
-    let limits = &shared.limits;
-    let stream = TimedStream::new(
-        stream,
-        limits.idle_timeout,
-        limits.send_timeout,
-        Arc::clone(&answers),
-    );
-    let service = {
-        let shared = Arc::clone(shared);
-        service_fn(move |request| {
-            let (shared, answer) = (Arc::clone(&shared), Arc::clone(&answers));
-            async move {
-                let response = respond(&shared, request).await;
-                drop(answer);
-                Ok::<_, Infallible>(response)
-            }
-        })
-    };
-    let connection = shared
-        .builder
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection.into_owned());
-    tokio::spawn(async move {
-        // What a client does wrong ends its connection, and is no news.
-        let _ = connection.await;
-        drop(seat);
-    });
-}
-
-async fn respond(
-    shared: &Shared,
-    request: Request<Incoming>,
-) -> Response<Either<Body, Full<Bytes>>> {
-    let Some(mut assets) = shared.sites.find(&request) else {
-        return text(StatusCode::NOT_FOUND, "Not Found");
-    };
-    match tokio::time::timeout(shared.limits.answer_timeout, assets.call(request)).await {
-        Ok(Ok(response)) => response.map(Either::Left),
-        Err(_) => {
-            let late = "Service Unavailable: the disk did not answer in time";
-            let mut response = text(StatusCode::SERVICE_UNAVAILABLE, late);
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            response
-        }
-    }
-}
-
-fn text(status: StatusCode, text: &'static str) -> Response<Either<Body, Full<Bytes>>> {
-    let mut response = Response::new(Either::Right(Full::from(text)));
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, plain);
-    let fresh = HeaderValue::from_static("no-store");
-    response.headers_mut().insert(header::CACHE_CONTROL, fresh);
-    response
 }

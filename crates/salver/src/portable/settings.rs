@@ -1,17 +1,20 @@
 //! A configuration to settings of the engines and the portable server, checked once: what cannot work, and what this
 //! system lacks, is refused here, before a port is taken.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_config::{Configuration, Server};
 
+use crate::access_log::log_settings;
+use crate::banner::Addresses;
 use crate::bounds::{check_memory, check_ports};
 use crate::failure::Failure;
 use crate::hosts::addresses_at;
 use crate::kept_codings::KeptCodings;
 use crate::portable::absences;
+use crate::portable::tls::{self, Tls};
+use crate::proxies::{Proxies, proxies};
 use crate::site_settings::SiteSettings;
 
 /// Everything that `salver serve` needs to know.
@@ -20,7 +23,15 @@ pub struct Settings {
     /// Those of each site; one at least.
     pub sites: Vec<SiteSettings>,
     /// Where it listens.
-    pub addresses: Vec<SocketAddr>,
+    pub(crate) addresses: Addresses,
+    /// TLS, if there is a certificate.
+    pub(crate) tls: Option<Tls>,
+    /// The certificates, for people, one line each.
+    pub certificates: Vec<String>,
+    /// Those of the access log, if there is one.
+    pub(crate) access_log: Option<salver_access_log::Settings>,
+    /// The proxies that are believed who the client is.
+    pub(crate) proxies: Proxies,
     /// Bounds of connections.
     pub(crate) limits: Limits,
     /// Threads; `None`: one for each core.
@@ -37,7 +48,7 @@ pub struct Settings {
     pub quiet: bool,
 }
 
-/// The versions of HTTP and the bounds of connections.
+/// The versions of HTTP and the bounds of connections, and what all answers have.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) http1: bool,
@@ -49,9 +60,20 @@ pub(crate) struct Limits {
     pub(crate) send_timeout: Duration,
     pub(crate) answer_timeout: Duration,
     pub(crate) drain: Duration,
+    /// True if answers say how the cache had them.
+    pub(crate) cache_status: bool,
 }
 
 impl Settings {
+    /// The names of the sites, in their order; a site alone needs none.
+    pub(crate) fn site_names(&self) -> Vec<String> {
+        let name = |site: &SiteSettings| match self.sites.len() {
+            1 => String::new(),
+            _ => site.name().to_owned(),
+        };
+        self.sites.iter().map(name).collect()
+    }
+
     /// Checks a configuration against itself, this system and the file system.
     ///
     /// # Errors
@@ -61,8 +83,9 @@ impl Settings {
         let server = &configuration.server;
         check_memory(configuration)?;
         check_ports(server)?;
-        let mut addresses = addresses_at(&server.host, &server.port)?;
-        addresses.extend(addresses_at(&server.host, &server.http_port)?);
+        let limits = limits(server)?;
+        let tls = tls::read(configuration, limits.protocols())?;
+        let addresses = addresses(server, tls.as_ref())?;
         // No kernel sends from files here.
         let most = cache_max_file(Transport::PassesThrough);
         let read = |site| SiteSettings::new(configuration, site, most);
@@ -72,7 +95,9 @@ impl Settings {
             let engine = &mut site.engine;
             engine.sendfile_from = engine.sendfile_from.max(engine.cache_max_file);
         }
-        let mut warnings = Vec::new();
+        let told = tls.as_ref();
+        let told = told.map(|tls| (tls.certificates.clone(), tls.warnings.clone()));
+        let (certificates, mut warnings) = told.unwrap_or_default();
         for site in &sites {
             let label = match sites.len() {
                 1 => String::new(),
@@ -89,12 +114,44 @@ impl Settings {
             prewarm: *server.prewarm && sites.iter().any(|site| site.engine.cache),
             sites,
             addresses,
-            limits: limits(server)?,
+            certificates,
+            tls,
+            access_log: log_settings(server)?,
+            proxies: proxies(server)?,
+            limits,
             workers: server.workers.map(usize::from),
             warnings,
             statistics: *server.statistics,
             quiet: *server.quiet,
         })
+    }
+}
+
+/// The addresses that the configuration says, those with TLS apart.
+fn addresses(server: &Server, tls: Option<&Tls>) -> Result<Addresses, Failure> {
+    let at_ports = addresses_at(&server.host, &server.port)?;
+    let http = addresses_at(&server.host, &server.http_port)?;
+    Ok(match tls {
+        Some(tls) => Addresses {
+            https: at_ports,
+            http,
+            redirects: tls.redirects.clone(),
+        },
+        None => Addresses {
+            http: [at_ports, http].concat(),
+            ..Addresses::default()
+        },
+    })
+}
+
+impl Limits {
+    /// The versions of HTTP, as ALPN names them, the best first.
+    fn protocols(&self) -> &'static [&'static [u8]] {
+        match (self.http1, self.http2) {
+            (true, false) => &[b"http/1.1"],
+            (false, true) => &[b"h2"],
+            (true, true) | (false, false) => &[b"h2", b"http/1.1"],
+        }
     }
 }
 
@@ -120,5 +177,6 @@ fn limits(server: &Server) -> Result<Limits, Failure> {
         send_timeout: *server.send_timeout,
         answer_timeout: *server.answer_timeout,
         drain: *server.drain,
+        cache_status: *server.cache_status,
     })
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use salver_config::{Server, Site};
-use salver_server::tls::Certificates;
+use salver_tls::Certificates;
 
 use super::failed;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     (
         "salver",
         &[
@@ -16,7 +16,11 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "salver-bench",
             "salver-coding",
             "salver-config",
+            "salver-forwarded",
+            "salver-os",
+            "salver-passwords",
             "salver-store",
+            "salver-tls",
             "salver-tower",
         ],
     ),
@@ -33,7 +37,9 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "salver-http2",
             "salver-http3",
             "salver-os",
+            "salver-passwords",
             "salver-semantics",
+            "salver-tls",
         ],
     ),
     (
@@ -65,6 +71,8 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("salver-access-log", &["salver-semantics"]),
     ("salver-admin", &["salver-semantics"]),
     ("salver-forwarded", &[]),
+    ("salver-passwords", &["salver-assets", "salver-semantics"]),
+    ("salver-tls", &["salver-os", "salver-semantics"]),
     ("salver-listing", &["salver-semantics"]),
     // What judges the server must not share its mistakes.
     ("salver-conformance", &[]),

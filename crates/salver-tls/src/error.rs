@@ -13,7 +13,7 @@ pub struct CertificateError {
 
 /// The problem of a file.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(crate) enum Problem {
     /// It could not be read.
     Unreadable(io::Error),
     /// It is longer than anything that could be meant.
@@ -43,7 +43,7 @@ pub(super) enum Problem {
 }
 
 impl CertificateError {
-    pub(super) fn new(path: &Path, problem: Problem) -> Self {
+    pub(crate) fn new(path: &Path, problem: Problem) -> Self {
         CertificateError {
             path: path.to_owned(),
             problem,

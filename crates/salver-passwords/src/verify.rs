@@ -4,11 +4,11 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordVerifier};
 use salver_assets::rules::BasicAuth;
 
-use super::credentials::Credentials;
+use crate::credentials::Credentials;
 
 /// True if one of these users has this name and password. For a name that nobody has it takes as long: the hash of the
 /// first user is computed in vain.
-pub(super) fn is_right(credentials: &Credentials, users: &BasicAuth) -> bool {
+pub(crate) fn is_right(credentials: &Credentials, users: &BasicAuth) -> bool {
     let mut known = users.users.iter();
     let user = known.find(|user| user.name.as_bytes() == credentials.name);
     let hash = user.or(users.users.first()).map(|user| &*user.hash);

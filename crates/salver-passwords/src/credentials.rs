@@ -11,9 +11,9 @@ const LONGEST: usize = 1024;
 
 /// A name and a password.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Credentials {
-    pub(super) name: Vec<u8>,
-    pub(super) password: Vec<u8>,
+pub(crate) struct Credentials {
+    pub(crate) name: Vec<u8>,
+    pub(crate) password: Vec<u8>,
 }
 
 impl fmt::Debug for Credentials {
@@ -25,7 +25,7 @@ impl fmt::Debug for Credentials {
 
 impl Credentials {
     /// The credentials in the value of an `Authorization` field; `None` if it has none of this scheme.
-    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let (scheme, rest) = value.split_at_checked(5)?;
         if !scheme.eq_ignore_ascii_case(b"Basic") || !rest.starts_with(b" ") || rest.len() > LONGEST
         {
@@ -76,21 +76,21 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The key of credentials: of no use to whoever reads it in memory.
-pub(super) type CredentialsKey = [u8; 32];
+pub(crate) type CredentialsKey = [u8; 32];
 
 /// A hash with a key of this process.
-pub(super) struct KeyedHash([u8; 32]);
+pub(crate) struct KeyedHash([u8; 32]);
 
 impl KeyedHash {
     /// A hash with a random key.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).ok()?;
         Some(KeyedHash(key))
     }
 
     /// The key of these credentials among these users: another hash of the password makes another.
-    pub(super) fn of(&self, credentials: &Credentials, users: &BasicAuth) -> CredentialsKey {
+    pub(crate) fn of(&self, credentials: &Credentials, users: &BasicAuth) -> CredentialsKey {
         let mut hash = Blake2sMac256::new(&self.0.into());
         let mut part = |bytes: &[u8]| {
             // So that no two lists of parts are one.

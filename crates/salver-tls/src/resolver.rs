@@ -8,11 +8,11 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use salver_semantics::HostTable;
 
-use super::pair::Pair;
+use crate::pair::Pair;
 
 /// The certificates at one moment, at least one.
 #[derive(Debug)]
-pub(super) struct CertificateSet {
+pub(crate) struct CertificateSet {
     pairs: Vec<Arc<Pair>>,
     /// The indices of those for a name.
     exact: HashMap<String, Vec<usize>>,
@@ -23,7 +23,7 @@ pub(super) struct CertificateSet {
 
 /// The indices of the certificates of each site, the site's first one first.
 #[derive(Debug, Default)]
-pub(super) struct PairsBySite {
+pub(crate) struct PairsBySite {
     /// Empty for a site that may show those of all.
     sites: Vec<Vec<usize>>,
     hosts: HostTable<usize>,
@@ -33,7 +33,7 @@ pub(super) struct PairsBySite {
 
 impl PairsBySite {
     /// The indices of sites with these hosts.
-    pub(super) fn new(sites: Vec<(Vec<String>, Vec<usize>)>) -> Self {
+    pub(crate) fn new(sites: Vec<(Vec<String>, Vec<usize>)>) -> Self {
         let other = sites.iter().position(|(hosts, _)| hosts.is_empty());
         let mut table = HostTable::default();
         for (number, (hosts, _)) in sites.iter().enumerate() {
@@ -57,7 +57,7 @@ impl PairsBySite {
 }
 
 impl CertificateSet {
-    pub(super) fn new(pairs: Vec<Arc<Pair>>, by_site: Arc<PairsBySite>) -> Self {
+    pub(crate) fn new(pairs: Vec<Arc<Pair>>, by_site: Arc<PairsBySite>) -> Self {
         let (mut exact, mut wildcard) = (HashMap::new(), HashMap::new());
         for (number, pair) in pairs.iter().enumerate() {
             for name in &pair.names {
@@ -78,7 +78,7 @@ impl CertificateSet {
     }
 
     /// The same set with another pair in the place of this number.
-    pub(super) fn with(&self, number: usize, pair: Pair) -> Self {
+    pub(crate) fn with(&self, number: usize, pair: Pair) -> Self {
         let mut pairs = self.pairs.clone();
         if let Some(place) = pairs.get_mut(number) {
             *place = Arc::new(pair);
@@ -86,14 +86,14 @@ impl CertificateSet {
         CertificateSet::new(pairs, Arc::clone(&self.by_site))
     }
 
-    pub(super) fn pairs(&self) -> &[Arc<Pair>] {
+    pub(crate) fn pairs(&self) -> &[Arc<Pair>] {
         &self.pairs
     }
 
     /// The certificate for a name: of those of its site that have it, rather by itself than by a wildcard,
     /// the first whose signatures the client knows. The first of its site where the client names no host,
     /// or one that no certificate is for.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         &self,
         name: Option<&str>,
         usable: impl Fn(&Pair) -> bool,
@@ -121,20 +121,20 @@ impl CertificateSet {
 
 /// The resolver that gives each handshake the certificate for the host that it names, of the current set.
 #[derive(Debug)]
-pub(super) struct CertificateResolver(ArcSwap<CertificateSet>);
+pub(crate) struct CertificateResolver(ArcSwap<CertificateSet>);
 
 impl CertificateResolver {
-    pub(super) fn new(set: CertificateSet) -> Self {
+    pub(crate) fn new(set: CertificateSet) -> Self {
         CertificateResolver(ArcSwap::from_pointee(set))
     }
 
     /// The current set.
-    pub(super) fn set(&self) -> Arc<CertificateSet> {
+    pub(crate) fn set(&self) -> Arc<CertificateSet> {
         self.0.load_full()
     }
 
     /// Replaces the set; handshakes and connections that have begun keep what they have.
-    pub(super) fn replace(&self, set: CertificateSet) {
+    pub(crate) fn replace(&self, set: CertificateSet) {
         self.0.store(Arc::new(set));
     }
 }
@@ -152,7 +152,7 @@ impl ResolvesServerCert for CertificateResolver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::self_signed;
+    use crate::self_signed;
 
     fn pair(names: &[&str]) -> Arc<Pair> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

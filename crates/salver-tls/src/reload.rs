@@ -8,21 +8,26 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime};
 use std::{io, thread};
 
-use super::certificates::Certificates;
-use super::files::{CertificateFiles, FileVersions};
-use super::handshakes::Handshakes;
-use super::pair::Pair;
+use crate::certificates::Certificates;
+use crate::files::{CertificateFiles, FileVersions};
+use crate::handshakes::Handshakes;
+use crate::pair::Pair;
 
 /// The interval at which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The watch of certificates' files, which ends when dropped.
-pub(crate) struct CertificateWatch {
+#[derive(Debug)]
+pub struct CertificateWatch {
     _ends: Sender<()>,
 }
 
-/// Watches the files of the certificates of `handshakes` on a thread of its own, if they have any.
-pub(crate) fn watch(handshakes: &Handshakes) -> io::Result<Option<CertificateWatch>> {
+/// Watches the files of the certificates of `handshakes` on a thread of its own, if they have any; what comes of a
+/// change is logged.
+///
+/// # Errors
+/// [`io::Error`] if no thread could be had.
+pub fn watch(handshakes: &Handshakes) -> io::Result<Option<CertificateWatch>> {
     let certificates = handshakes.certificates().clone();
     if certificates.files().is_empty() {
         return Ok(None);
@@ -130,8 +135,9 @@ impl Reloader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::certificates::tests::Files;
+    use crate::certificates::tests::Files;
     use std::fs;
+    #[cfg(unix)]
     use std::os::unix::fs::symlink;
 
     fn renewed(lines: &[ReloadMessage]) -> bool {
@@ -183,6 +189,7 @@ mod tests {
         assert!(renewed(&reloader.look()) && is_for("new.test"));
     }
 
+    #[cfg(unix)]
     #[test]
     fn links_and_renames_are_seen() {
         let (first, second) = (Files::with(&["one.test"]), Files::with(&["two.test"]));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::seats::ClientKey;
+use salver_semantics::ClientKey;
 
 /// The attempts that a client has in one span; those that turn out right do not count.
 const MOST: u32 = 10;
@@ -16,14 +16,14 @@ const CLIENTS: usize = 16 * 1024;
 
 /// The attempts of clients.
 #[derive(Default)]
-pub(super) struct Attempts(HashMap<ClientKey, (Instant, u32)>);
+pub(crate) struct Attempts(HashMap<ClientKey, (Instant, u32)>);
 
 impl Attempts {
     /// Counts an attempt.
     ///
     /// # Errors
     /// The seconds after which the client may try again, if it has had its share.
-    pub(super) fn begin(&mut self, client: ClientKey, now: Instant) -> Result<(), u64> {
+    pub(crate) fn begin(&mut self, client: ClientKey, now: Instant) -> Result<(), u64> {
         let age = |since: Instant| now.saturating_duration_since(since);
         if self.0.len() >= CLIENTS && !self.0.contains_key(&client) {
             self.0.retain(|_, (since, _)| age(*since) < SPAN);
@@ -44,7 +44,7 @@ impl Attempts {
     }
 
     /// Takes an attempt back that was right, or that came to nothing.
-    pub(super) fn take_back(&mut self, client: ClientKey) {
+    pub(crate) fn take_back(&mut self, client: ClientKey) {
         if let Some((_, count)) = self.0.get_mut(&client) {
             *count = count.saturating_sub(1);
             if *count == 0 {

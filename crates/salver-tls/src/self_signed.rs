@@ -8,9 +8,9 @@ use rcgen::{
 };
 use rustls_pki_types::PrivatePkcs8KeyDer;
 
-use super::error::{CertificateError, Problem};
-use super::files::CertificateFiles;
-use super::pair::Pair;
+use crate::error::{CertificateError, Problem};
+use crate::files::CertificateFiles;
+use crate::pair::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const VALID: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A self-signed certificate for `names`, which are DNS names or addresses.
-pub(super) fn pair(names: &[String]) -> Result<Pair, CertificateError> {
+pub(crate) fn pair(names: &[String]) -> Result<Pair, CertificateError> {
     let name = names.first().map_or("localhost", |name| &**name);
     let failed =
         |why: rcgen::Error| CertificateError::new(name.as_ref(), Problem::NotMade(why.to_string()));

@@ -3,10 +3,11 @@ use std::net::Ipv4Addr;
 use salver_assets::rules::User;
 
 use super::*;
+use crate::hash::{PasswordHashError, PasswordHashing, hash_password};
 
 /// `open sesame` by libargon2 and libxcrypt, at the least cost that there is.
-pub(super) const ARGON2: &str = "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$zl7V9C596JtSXWShZ2Tfc7QVGFpgGIXeJjaZ2scNEC0";
-pub(super) const BCRYPT: &str = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy";
+const ARGON2: &str = "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$zl7V9C596JtSXWShZ2Tfc7QVGFpgGIXeJjaZ2scNEC0";
+const BCRYPT: &str = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy";
 /// `pässword` by libargon2.
 const UMLAUT: &str = "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$UDkXHjQauoZeY+k4DmMnK5kw55NftyebQldnBWc4f5Q";
 

@@ -17,8 +17,8 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
-use super::error::{CertificateError, Problem};
-use super::files::CertificateFiles;
+use crate::error::{CertificateError, Problem};
+use crate::files::CertificateFiles;
 
 /// The longest file in bytes. A chain with its key takes a few KiB.
 const LONGEST: u64 = 1024 * 1024;
@@ -28,20 +28,20 @@ const SOON: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A certificate chain with its key, which can be used for handshakes.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) key: Arc<CertifiedKey>,
+pub(crate) struct Pair {
+    pub(crate) key: Arc<CertifiedKey>,
     /// The DNS names in it, in lower case; a wildcard begins with `*.` (RFC 6125 section 6.4.3).
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The addresses in it, which no client asks for by name.
-    pub(super) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<IpAddr>,
     /// The day of its end, for people: `2027-01-31`.
-    pub(super) until: String,
+    pub(crate) until: String,
     valid: (SystemTime, SystemTime),
 }
 
 impl Pair {
     /// Reads both files and checks them.
-    pub(super) fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
+    pub(crate) fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
         let certificate = &*files.certificate;
         let wrong = |problem| CertificateError::new(certificate, problem);
         let pem = read(certificate).map_err(wrong)?;
@@ -53,7 +53,7 @@ impl Pair {
     }
 
     /// Checks a chain and a key; `files` are named if they do not fit.
-    pub(super) fn new(
+    pub(crate) fn new(
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
         files: &CertificateFiles,
@@ -105,7 +105,7 @@ impl Pair {
     }
 
     /// True if it is for this name or address.
-    pub(super) fn is_for(&self, host: &str) -> bool {
+    pub(crate) fn is_for(&self, host: &str) -> bool {
         if let Ok(address) = host.parse::<IpAddr>() {
             return self.addresses.contains(&address);
         }
@@ -119,7 +119,7 @@ impl Pair {
     }
 
     /// The names and addresses in it, for people.
-    pub(super) fn subjects(&self) -> String {
+    pub(crate) fn subjects(&self) -> String {
         let addresses = self.addresses.iter().map(IpAddr::to_string);
         let all: Vec<String> = self.names.iter().cloned().chain(addresses).collect();
         match all.is_empty() {
@@ -129,12 +129,12 @@ impl Pair {
     }
 
     /// The moment of its end.
-    pub(super) fn not_after(&self) -> SystemTime {
+    pub(crate) fn not_after(&self) -> SystemTime {
         self.valid.1
     }
 
     /// A warning for people, although it can be used.
-    pub(super) fn warning(&self, now: SystemTime) -> Option<String> {
+    pub(crate) fn warning(&self, now: SystemTime) -> Option<String> {
         let (from, until) = self.valid;
         if until < now {
             Some(format!(

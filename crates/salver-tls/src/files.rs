@@ -17,7 +17,7 @@ pub struct CertificateFiles {
 /// The certificates of one site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteCertificates {
-    /// The hosts of the site, as [`Site::hosts`](crate::Site::hosts) has them.
+    /// The hosts of the site: names, `*.` before one for all beneath it, none for those of no other site.
     pub hosts: Vec<String>,
     /// Its certificates; none if it may show those of all sites.
     pub files: Vec<CertificateFiles>,
@@ -25,10 +25,10 @@ pub struct SiteCertificates {
 
 /// The current versions of both files; `None` for one that is missing, or that is a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileVersions([Option<Identity>; 2]);
+pub(crate) struct FileVersions([Option<Identity>; 2]);
 
 impl FileVersions {
-    pub(super) fn of(files: &CertificateFiles) -> Self {
+    pub(crate) fn of(files: &CertificateFiles) -> Self {
         let identity = |path: &Path| {
             let found = Metadata::at(path).ok();
             let found = found.filter(|metadata| metadata.kind == Kind::File);

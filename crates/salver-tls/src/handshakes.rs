@@ -10,8 +10,7 @@ use rustls::server::ClientHello;
 use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSessions};
 use rustls::version::{TLS12, TLS13};
 
-use super::certificates::Certificates;
-use crate::versions::Versions;
+use crate::certificates::Certificates;
 
 /// The number of sessions of TLS 1.2 clients without tickets, which the server must remember itself; each takes less
 /// than a KiB.
@@ -24,16 +23,16 @@ const SESSIONS: usize = 1024;
 /// streams on it, where records are full, it is the other way round (8.6 instead of 8.3).
 const SHORT: usize = 8 * 1024 + 21;
 
-/// The settings of a listener's handshakes.
+/// The settings of a listener's handshakes over TCP.
 #[derive(Clone, Debug)]
-pub(crate) struct OverTcp {
+pub struct TcpHandshakes {
     config: Arc<ServerConfig>,
     short: Arc<ServerConfig>,
 }
 
-impl OverTcp {
+impl TcpHandshakes {
     /// The settings for a client with this ClientHello.
-    pub(crate) fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+    pub fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
         let mut offered = hello.alpn().into_iter().flatten();
         if offered.any(|protocol| protocol == b"h2") {
             Arc::clone(&self.config)
@@ -66,7 +65,7 @@ impl Handshakes {
     }
 
     /// Has sessions resumed that began with others: by their keys.
-    pub(crate) fn continue_sessions(&mut self, before: &Handshakes) {
+    pub fn continue_sessions(&mut self, before: &Handshakes) {
         self.tickets = Arc::clone(&before.tickets);
         self.sessions = Arc::clone(&before.sessions);
     }
@@ -77,34 +76,35 @@ impl Handshakes {
     }
 
     /// The subjects of each certificate in use, and the moment of its end.
-    pub(crate) fn expiries(&self) -> Vec<(String, SystemTime)> {
+    pub fn expiries(&self) -> Vec<(String, SystemTime)> {
         self.certificates().expiries()
     }
 
     /// True if a connection that was made for `server_name` may carry requests for the host of `authority`, which is
     /// another site's.
-    pub(crate) fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
+    pub fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
         self.certificates.shows_same(server_name, authority)
     }
 
-    /// The settings for TCP: TLS 1.3 and 1.2, and the versions of HTTP, the best first.
-    pub(crate) fn over_tcp(&self, versions: Versions) -> Result<OverTcp, rustls::Error> {
-        let protocols: &[&[u8]] = match versions {
-            Versions::Http1 => &[b"http/1.1"],
-            Versions::Http2 => &[b"h2"],
-            Versions::Both => &[b"h2", b"http/1.1"],
-        };
+    /// The settings for TCP: TLS 1.3 and 1.2, and these protocols for ALPN (RFC 7301), the best first.
+    ///
+    /// # Errors
+    /// [`rustls::Error`] if its provider has no suite for these versions.
+    pub fn over_tcp(&self, protocols: &[&[u8]]) -> Result<TcpHandshakes, rustls::Error> {
         let config = self.config(&[&TLS13, &TLS12], protocols)?;
         let mut short = ServerConfig::clone(&config);
         short.max_fragment_size = Some(SHORT);
-        Ok(OverTcp {
+        Ok(TcpHandshakes {
             config,
             short: Arc::new(short),
         })
     }
 
     /// The settings for QUIC: TLS 1.3 alone (RFC 9001 section 4.2), and HTTP/3.
-    pub(crate) fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
+    ///
+    /// # Errors
+    /// [`rustls::Error`] if its provider has no suite for this version.
+    pub fn over_quic(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         self.config(&[&TLS13], &[b"h3"])
     }
 

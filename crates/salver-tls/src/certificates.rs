@@ -9,10 +9,10 @@ use std::time::SystemTime;
 use rustls::server::ResolvesServerCert;
 use salver_semantics::host_of;
 
-use super::error::CertificateError;
-use super::files::{CertificateFiles, FileVersions, SiteCertificates};
-use super::pair::Pair;
-use super::resolver::{CertificateResolver, CertificateSet, PairsBySite};
+use crate::error::CertificateError;
+use crate::files::{CertificateFiles, FileVersions, SiteCertificates};
+use crate::pair::Pair;
+use crate::resolver::{CertificateResolver, CertificateSet, PairsBySite};
 
 /// The certificates of a server; clones share them. A running server checks their files once a second, and uses new
 /// ones that are valid for handshakes from then on.
@@ -39,8 +39,8 @@ impl Certificates {
     }
 
     /// Reads the certificates of several sites, at least one in all. A client gets one of the site for whose host it
-    /// asks, that with this name or the site's first; of all if the site has none of its own. Sites are found as
-    /// requests find [them](crate::Site::hosts).
+    /// asks, that with this name or the site's first; of all if the site has none of its own. The site of a host is
+    /// found as for a request: by its name, then by a wildcard, then the one without hosts.
     ///
     /// # Errors
     /// [`CertificateError`] of the first pair that cannot be used.
@@ -76,7 +76,7 @@ impl Certificates {
     /// [`CertificateError`] if a name is invalid, or the system has no randomness.
     #[cfg(any(feature = "self-signed", test))]
     pub fn self_signed(names: &[String]) -> Result<Self, CertificateError> {
-        let pair = super::self_signed::pair(names)?;
+        let pair = crate::self_signed::pair(names)?;
         Ok(Certificates::of(
             vec![Arc::new(pair)],
             PairsBySite::default(),
@@ -118,7 +118,7 @@ impl Certificates {
     }
 
     /// The subjects of each certificate in use, and the moment of its end.
-    pub(crate) fn expiries(&self) -> Vec<(String, SystemTime)> {
+    pub fn expiries(&self) -> Vec<(String, SystemTime)> {
         let set = self.0.resolver.set();
         let pairs = set.pairs().iter();
         pairs
@@ -143,7 +143,7 @@ impl Certificates {
 
     /// True if a connection that was made for `server_name` - empty if it was made for none - may carry requests for
     /// the host of `authority`: a client gets the same certificate for both, or one that names both.
-    pub(crate) fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
+    pub fn shows_same(&self, server_name: &str, authority: &[u8]) -> bool {
         let host = host_of(authority);
         let bare = host.strip_prefix(b"[").and_then(|it| it.strip_suffix(b"]"));
         let Ok(host) = std::str::from_utf8(bare.unwrap_or(host)) else {
@@ -161,12 +161,12 @@ impl Certificates {
             .is_some_and(|(shown, own)| Arc::ptr_eq(shown, own) || shown.is_for(host))
     }
 
-    pub(super) fn files(&self) -> &[(CertificateFiles, FileVersions)] {
+    pub(crate) fn files(&self) -> &[(CertificateFiles, FileVersions)] {
         &self.0.files
     }
 
     /// Replaces a pair, for handshakes from now on.
-    pub(super) fn replace(&self, number: usize, pair: Pair) {
+    pub(crate) fn replace(&self, number: usize, pair: Pair) {
         let set = self.0.resolver.set();
         self.0.resolver.replace(set.with(number, pair));
     }
@@ -179,7 +179,7 @@ impl fmt::Debug for Certificates {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::fs;
     use std::path::Path;

@@ -65,7 +65,7 @@ impl std::error::Error for PasswordHashError {}
 /// The password is none that can be asked for, or the system is at its end.
 ///
 /// ```
-/// use salver_server::{PasswordHashing, hash_password};
+/// use salver_passwords::{PasswordHashing, hash_password};
 ///
 /// let hash = hash_password("correct horse", PasswordHashing::Argon2id).unwrap();
 /// assert!(hash.starts_with("$argon2id$"));

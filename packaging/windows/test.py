@@ -393,9 +393,17 @@ def conformance(program, judge, folder):
 @contextlib.contextmanager
 def kept_awake(program):
     """Wine with a program of its own, until it is left: one that begins while wine's server ends is refused."""
-    command = ["wine", program, "serve", ".", "--port", str(free_port()), "--quiet"]
+    port = free_port()
+    command = ["wine", program, "serve", ".", "--port", str(port), "--quiet"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def is_up():
+        with socket.socket() as sock:
+            return sock.connect_ex(("127.0.0.1", port)) == 0
+
     try:
+        # What wine starts besides keeps the pipes of who was first: here there are none.
+        eventually("wine", is_up)
         yield
     finally:
         process.kill()

@@ -115,13 +115,45 @@ impl EnginePool {
         (self.sites.fetch_add(1, Ordering::Relaxed), mounts)
     }
 
+    /// The bytes that content may take in memory as long as the cache keeps it: what making codings may take is not
+    /// content's. What codings there are is content like other.
+    pub(crate) fn content_budget(&self) -> usize {
+        let (size, _) = self.budget;
+        if !self.keeps.load(Ordering::Relaxed) {
+            return 0;
+        }
+        if self.compresses.load(Ordering::Relaxed) {
+            size - size / CODINGS_AT_WORK
+        } else {
+            size
+        }
+    }
+
     /// The number of mounts of all engines.
     pub(crate) fn mounts(&self) -> usize {
         self.mounts.load(Ordering::Relaxed)
     }
+}
 
-    /// True if any engine keeps anything in memory.
-    pub(crate) fn keeps(&self) -> bool {
-        self.keeps.load(Ordering::Relaxed)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_codings_has_memory_that_content_has_not() {
+        let check = |cache: bool, compress: bool, expected: usize| {
+            let config = Config {
+                cache_size: 64 << 20,
+                cache,
+                compress,
+                ..Config::default()
+            };
+            let pool = EnginePool::new(&config, Instant::now());
+            pool.enter(&config);
+            assert_eq!(pool.content_budget(), expected << 20, "{cache} {compress}");
+        };
+        check(true, false, 64);
+        check(true, true, 48);
+        check(false, true, 0);
     }
 }

@@ -187,7 +187,7 @@ impl EngineState {
     }
 
     /// True if so much content is in memory that no more is to be read whole: what the cache may keep, and a
-    /// sixteenth of that for what it has let go of and clients have not.
+    /// sixteenth of its size for what it has let go of and clients have not.
     pub(crate) fn memory_is_full(&self) -> bool {
         self.memory_is_full_for(u64::MAX)
     }
@@ -196,7 +196,7 @@ impl EngineState {
     /// answers leaves it to those who ask for short ones.
     fn memory_is_full_for(&self, length: u64) -> bool {
         let size = self.config.cache_size;
-        let kept = if self.pool.keeps() { size } else { 0 };
+        let kept = self.pool.content_budget();
         let sixteenths = if length <= SMALL { 2 } else { 1 };
         self.pool.contents.bytes() > kept.saturating_add(size / 16 * sixteenths)
     }

@@ -18,6 +18,9 @@ APART := cold descriptors idle_memory truth
 TEST_THREADS ?= $(shell expr 6 '*' $$(nproc))
 # The program that packages are made of: `make dist` builds it.
 PROGRAM ?= target/dist/out/salver
+# What releases are shown with, and how many: make deploys-test DEPLOYS=10
+RELEASE_PROGRAM ?= target/release/salver
+DEPLOYS ?= 50
 # Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
@@ -36,7 +39,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -140,6 +143,21 @@ apart: ## Integration tests that take much or measure, few at a time: memory, sl
 
 reloads: ## A thousand reloads and twenty upgrades under load over HTTP/1.1 and HTTP/2: no request fails
 	RELOADS=1000 UPGRADES=20 $(CARGO) test --locked --workspace --test reloads -- --nocapture
+
+releases-deps: ui-deps # What the application that is deployed is built with.
+	cd scripts/releases && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	@test -x "$(RELEASE_PROGRAM)" || $(CARGO) build --release --locked -p salver
+
+deploys-test: releases-deps ## DEPLOYS (50) of a Vite application beside open tabs and load: nothing is missing; by rsync and nginx, much is (10 minutes)
+	$(call need,nginx:nginx rsync:rsync)
+	CHROMIUM="$$(command -v chromium)" scripts/releases/run.mjs $(RELEASE_PROGRAM) deploys --deploys $(DEPLOYS)
+
+rollback-test: releases-deps ## The time until a rollback is seen, under load: p99 below a second of 200
+	$(call need,taskset:util-linux)
+	scripts/releases/run.mjs $(RELEASE_PROGRAM) rollbacks
+
+storage-test: releases-deps ## What 20 releases of that application take beside one, with pictures and fonts: at most 1.5
+	scripts/releases/run.mjs $(RELEASE_PROGRAM) storage
 
 msrv: ## Whether the oldest Rust that is stated can be true, and this is it
 	scripts/msrv.py

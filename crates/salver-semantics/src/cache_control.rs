@@ -2,7 +2,7 @@
 
 use crate::coding::ContentCoding;
 use crate::field::{is_token, list, trim_ows};
-use crate::fingerprint::{self, Fingerprint, Mark, VersionedName};
+use crate::fingerprint::{self, Fingerprint, HashPlaces, Mark, VersionedName};
 use crate::media_type::content_type;
 
 /// The value for content that never changes under its name: a year, the longest that caches agree on, and
@@ -108,6 +108,24 @@ fn mark<E>(
             Ok(fingerprint::confirmed(&marks, names).copied())
         }
     }
+}
+
+/// True if a name has something where those beside it carry hashes, and is not HTML: the question for who would
+/// rather keep a file too long than lose one.
+///
+/// [`is_fingerprinted`] misses a few of the hashes of a build, those that look like words. Asked for by a page that was
+/// opened before a deploy, such a script is needed as much as the others.
+///
+/// ```
+/// use salver_semantics::{HashPlaces, may_be_fingerprinted};
+///
+/// let places = HashPlaces::of(["index-Bx3f9_aP.css", "index-B7kq_2xZ.js"].map(str::as_bytes));
+/// assert!(may_be_fingerprinted(b"assets/Crew-BEwzoga7.css", &places));
+/// assert!(!may_be_fingerprinted(b"assets/crew.css", &places));
+/// ```
+pub fn may_be_fingerprinted(path: &[u8], places: &HashPlaces) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    !is_html(name) && places.has(path)
 }
 
 /// True if `value` can stand in a Cache-Control field: one directive or more, each a token, alone or with `=`
@@ -284,5 +302,18 @@ mod tests {
         check("index.3f9a1c2b.html.zst", NO_CACHE);
         check("index-DiwrgTda.html", NO_CACHE);
         check("3f9a1c2b.html", NO_CACHE);
+    }
+
+    #[test]
+    fn html_is_never_kept() {
+        let places = HashPlaces::of(["index-Bx3f9_aP.css", "a-Bq7_x9Kd.js"].map(str::as_bytes));
+        for (name, expected) in [
+            ("index-BEwzoga7.js", true),
+            ("index-BEwzoga7.html", false),
+            ("index-BEwzoga7.html.br", false),
+        ] {
+            let kept = may_be_fingerprinted(name.as_bytes(), &places);
+            assert_eq!(kept, expected, "{name}");
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! Fingerprints: whether a file name carries a hash of the content. See
 //! [`is_fingerprinted`](crate::cache_control::is_fingerprinted).
 
+mod places;
 #[cfg(test)]
 mod tests;
 mod written;
+
+pub use places::HashPlaces;
 
 use written::{Looks, looks, looks_in_hex, numbers_in_hex};
 

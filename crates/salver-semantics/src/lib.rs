@@ -42,7 +42,8 @@ mod request_limits;
 pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::{Authority, is_this_machine};
 pub use cache_control::{
-    IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted, versioned_name,
+    IMMUTABLE, NO_CACHE, cache_control, is_cache_control, is_fingerprinted, may_be_fingerprinted,
+    versioned_name,
 };
 pub use cache_status::{CacheState, CacheStatus};
 pub use civil_time::CivilTime;
@@ -51,7 +52,7 @@ pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::HttpDate;
 pub use dictionary::DictionaryCoding;
 pub use field::Weight;
-pub use fingerprint::VersionedName;
+pub use fingerprint::{HashPlaces, VersionedName};
 pub use flood_guard::FloodGuard;
 pub use host_table::{HostTable, host_of};
 pub use https_location::https_location;

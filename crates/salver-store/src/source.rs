@@ -30,8 +30,9 @@ const LOOKED_FOR: Duration = Duration::from_millis(10);
 /// release, whatever becomes current meanwhile.
 ///
 /// **Nobody gets a 404 for yesterday's chunk.** What the current release does not have, but another one that is kept, is
-/// found there, the newest first, if its name carries a fingerprint ([`is_fingerprinted`](salver_semantics::is_fingerprinted)):
-/// then what has this name is the same for ever. HTML is always that of the current release.
+/// found there, the newest first, if its name carries a fingerprint ([`is_fingerprinted`](salver_semantics::is_fingerprinted)),
+/// or seems to ([`may_be_fingerprinted`](salver_semantics::may_be_fingerprinted)): then what has this name is the same for
+/// ever. HTML is always that of the current release.
 ///
 /// **Damage is seen.** A blob that is missing, or has another length than it should, is an error. What is read into
 /// memory before it is sent is compared with its digest besides; what the kernel sends is not.

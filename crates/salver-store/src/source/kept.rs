@@ -1,9 +1,9 @@
-//! What other releases than the current one are still asked for: files whose names carry a fingerprint.
+//! What other releases than the current one are still asked for: files whose names carry a fingerprint, or seem to.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use salver_semantics::{IMMUTABLE, cache_control};
+use salver_semantics::{HashPlaces, IMMUTABLE, cache_control, may_be_fingerprinted};
 
 use crate::error::Error;
 use crate::files::manifest::{Manifest, ManifestFile};
@@ -35,13 +35,13 @@ pub(super) fn kept_files(
                 continue;
             }
         };
-        let mut directory = Names::default();
+        let mut directory = Directory::new(manifest, &other);
         for file in other.files() {
             if kept.len() == MOST {
                 return Ok(kept);
             }
             let is_wanted = manifest.find(&file.path).is_none() && !kept.contains_key(&file.path);
-            if is_wanted && directory.is_fingerprinted(&other, &file.path) {
+            if is_wanted && directory.may_be_fingerprinted(&file.path) {
                 kept.insert(file.path.clone(), file.clone());
             }
         }
@@ -50,31 +50,48 @@ pub(super) fn kept_files(
 }
 
 /// The names in the directory that was asked for last: files that stand in one come one after the other.
-#[derive(Default)]
-struct Names {
-    directory: Vec<u8>,
-    names: Option<Vec<Vec<u8>>>,
+struct Directory<'a> {
+    current: &'a Manifest,
+    other: &'a Manifest,
+    path: Vec<u8>,
+    names: Option<(Vec<Vec<u8>>, HashPlaces)>,
 }
 
-impl Names {
-    /// True if a file of this release is the same for ever under its name, by the rule of `Cache-Control`.
-    fn is_fingerprinted(&mut self, manifest: &Manifest, path: &[u8]) -> bool {
+impl<'a> Directory<'a> {
+    fn new(current: &'a Manifest, other: &'a Manifest) -> Self {
+        let (path, names) = (Vec::new(), None);
+        Directory {
+            current,
+            other,
+            path,
+            names,
+        }
+    }
+
+    /// True if a file of the other release is the same for ever under its name, by the rule of `Cache-Control`, or
+    /// likely is: a chunk that is missed breaks a page, and another file that is taken for one is there a while longer.
+    fn may_be_fingerprinted(&mut self, path: &[u8]) -> bool {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let directory = path.get(..path.len() - name.len()).unwrap_or_default();
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
-        let beside = || {
-            if self.directory != directory {
-                self.directory = directory.to_vec();
-                self.names = None;
-            }
-            let names = self
-                .names
-                .get_or_insert_with(|| manifest.names(directory, NAMES));
-            Ok::<_, Infallible>(names.clone())
-        };
-        match cache_control(path, beside) {
-            Ok(value) => value == IMMUTABLE,
-            Err(never) => match never {},
+        if self.path != directory {
+            self.path = directory.to_vec();
+            self.names = None;
         }
+        let (names, places) = self.names.get_or_insert_with(|| {
+            let names = self.other.names(directory, NAMES);
+            // A build of two files or three says little alone.
+            let mut all = self.current.names(directory, NAMES);
+            all.extend_from_slice(&names);
+            all.sort_unstable();
+            all.dedup();
+            let places = HashPlaces::of(all.iter().map(|name| &**name));
+            (names, places)
+        });
+        let value = match cache_control(path, || Ok::<_, Infallible>(names.clone())) {
+            Ok(value) => value,
+            Err(never) => match never {},
+        };
+        value == IMMUTABLE || may_be_fingerprinted(path, places)
     }
 }

@@ -109,6 +109,35 @@ fn a_deploy_is_seen_and_yesterdays_chunks_stay() {
 }
 
 #[test]
+fn chunks_whose_hash_looks_like_a_word_stay_too() {
+    let site = Deployment::new(&[
+        ("index.html", "one"),
+        ("assets/Panel-DvuGvLzb.js", "panel"),
+        ("assets/index-HSH5H5Bn.js", "old code"),
+        ("assets/Crew-BEwzoga7.css", "old style"),
+        ("assets/crew.css", "plain"),
+    ]);
+    site.deploy();
+    site.put("index.html", "two");
+    site.put("assets/Crew-Cbycmicp.css", "new style");
+    site.put("assets/index-B7kq_2xZ.js", "new code");
+    for gone in ["Crew-BEwzoga7.css", "crew.css", "index-HSH5H5Bn.js"] {
+        site.remove(&format!("assets/{gone}"));
+    }
+    site.deploy();
+    let server = serve(&site, &[]);
+    until(&server, "/", 200, "two");
+    until(&server, "/assets/Crew-Cbycmicp.css", 200, "new style");
+    until(&server, "/assets/index-HSH5H5Bn.js", 200, "old code");
+    let (status, head, content) = server.get("/assets/Crew-BEwzoga7.css", "");
+    assert_eq!((status, &*content), (200, &b"old style"[..]), "{head}");
+    // It is kept in doubt; for a year clients keep nothing in doubt.
+    assert!(head.contains("no-cache"), "{head}");
+    until(&server, "/assets/crew.css", 404, "");
+    stop(server);
+}
+
+#[test]
 fn answers_are_those_of_the_directory() {
     let site = Deployment::new(&[
         ("index.html", &"<p>page</p>".repeat(500)),

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use salver_assets::RequestPath;
+use salver_semantics::RequestPath;
 
 fuzz_target!(|data: &[u8]| {
     let parsed = RequestPath::parse(data);

@@ -11,13 +11,15 @@ use salver_os::Symlinks;
 use salver_rules::RuleSet;
 use salver_semantics::coding::ContentCoding;
 
+use salver_semantics::RequestPath;
+
 use crate::alternative::Alternative;
 use crate::cache_control::CacheControl;
 use crate::codings::directory::CodingDirectory;
 use crate::conventions::{Conventions, TrailingSlash};
 use crate::events::Observer;
 use crate::listing::Listing;
-use crate::path::{RequestPath, path_of_key};
+use crate::path::path_of_key;
 use crate::source::Source;
 use crate::source::directory::DirectorySource;
 use crate::strategy::{Transport, cache_max_file};

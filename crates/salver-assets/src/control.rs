@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use salver_semantics::RequestPath;
+
 use crate::answer::file_content::FileContent;
 use crate::cache::key::CacheKey;
 use crate::config::{Config, ConfigError, MountMatch};
@@ -11,7 +13,7 @@ use crate::conventions::HTML;
 use crate::counters::Statistics;
 use crate::engine::Engine;
 use crate::events::{self, Event};
-use crate::path::{RequestPath, file_name, path_of_key};
+use crate::path::{file_name, path_of_key};
 use crate::resource::check_table::SiblingCheck;
 use crate::resource::engine_pool::EnginePool;
 use crate::resource::engine_state::EngineState;

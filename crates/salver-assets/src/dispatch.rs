@@ -1,12 +1,12 @@
 //! Dispatching a request by its method and its path: to a file, or to an answer in which no file takes part.
 
-use salver_semantics::Method;
+use salver_semantics::{Method, RequestPath};
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses;
 use crate::config::MountMatch;
 use crate::engine::Engine;
-use crate::path::{RequestPath, is_hidden};
+use crate::path::is_hidden;
 use crate::pending::AskedKey;
 use crate::request::Request;
 

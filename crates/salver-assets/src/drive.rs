@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use salver_rules::BasicAuth;
-use salver_semantics::CacheState;
+use salver_semantics::{CacheState, RequestPath};
 
 use crate::alternative::Choice;
 use crate::answer::plan::ResponsePlan;
 use crate::answer::select::{Decision, answer};
 use crate::engine::{Engine, Now, Step};
-use crate::path::RequestPath;
 use crate::pending::{AskedKey, LoadReady, Pending};
 use crate::request::Request;
 use crate::resource::entry::Resource;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use salver_coalesce::Joined;
 use salver_rules::BasicAuth;
-use salver_semantics::{HttpDate, Method};
+use salver_semantics::{HttpDate, Method, RequestPath};
 
 use crate::alternative::Choice;
 use crate::answer::accept::coding_choice;
@@ -16,7 +16,7 @@ use crate::answer::status_responses;
 use crate::cache::bounded::Cached;
 use crate::config::{Config, ConfigError, MountMatch};
 use crate::error::LoadError;
-use crate::path::{RequestPath, path_of_key, variant_key};
+use crate::path::{path_of_key, variant_key};
 use crate::pending::{AskedKey, KnownEntry, LoadReady, LoadRequest, Pending, RequestProgress};
 use crate::request::Request;
 use crate::resource::engine_pool::EnginePool;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_rules::{BasicAuth, Route};
-use salver_semantics::{CacheState, Method, has_known_extension};
+use salver_semantics::{CacheState, Method, RequestPath, has_known_extension};
 
 use crate::answer::plan::ResponsePlan;
 use crate::answer::status_responses::{self, moved, redirect};
 use crate::config::MountMatch;
 use crate::engine::{Engine, Now, Step, respond};
 use crate::error::LoadError;
-use crate::path::{RequestPath, file_name, path_of_key};
+use crate::path::{file_name, path_of_key};
 use crate::pending::{AskedKey, RequestProgress};
 use crate::request::{Access, Request, RequestDetails};
 use crate::resource::entry::{CacheEntry, Resource};

@@ -60,7 +60,7 @@ pub use error::LoadError;
 pub use events::{Event, Observer, ResourceKind};
 pub use listing::Listing;
 pub use log::LogLimit;
-pub use path::{PathError, RequestPath, encode_path, is_hidden, target_of};
+pub use path::is_hidden;
 pub use pending::{LoadReady, Pending};
 pub use prewarm::Prewarmed;
 pub use request::{Access, Request, RequestDetails, SecureContext};
@@ -74,7 +74,8 @@ pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
 pub use salver_semantics::{
     Authority, CacheState, CacheStatus, ClientKey, ContentCoding, Destination, DictionaryCoding,
-    HostTable, HttpDate, MISDIRECTED, Method, RequestFields, https_location,
+    HostTable, HttpDate, MISDIRECTED, Method, PathError, RequestFields, RequestPath, encode_path,
+    https_location, target_of,
 };
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};

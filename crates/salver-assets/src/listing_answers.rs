@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use salver_listing::Format;
 
+use salver_semantics::RequestPath;
+
 use crate::answer::status_responses;
 use crate::engine::{Engine, Now, Step, respond};
-use crate::path::RequestPath;
 use crate::pending::{LoadRequest, RequestProgress};
 use crate::request::Request;
 use crate::resource::directory_listing::DirectoryListing;

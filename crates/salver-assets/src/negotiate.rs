@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use salver_semantics::{content_type, preferred_alternative};
+use salver_semantics::{RequestPath, content_type, preferred_alternative};
 
 use crate::alternative::{Alternative, Choice, alternative_key};
 use crate::engine::{Engine, Now, Step};
-use crate::path::{RequestPath, file_name};
+use crate::path::file_name;
 use crate::pending::{AskedKey, RequestProgress};
 use crate::request::Request;
 use crate::resource::entry::CacheEntry;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use salver_semantics::{HttpDate, RequestFields};
+use salver_semantics::{HttpDate, RequestFields, RequestPath, encode_path};
 
 use crate::config::MountTarget;
 use crate::conventions::{is_rule_file, page_path};
 use crate::engine::{Engine, Now, Step};
-use crate::path::{RequestPath, encode_path, is_hidden};
+use crate::path::is_hidden;
 use crate::request::Request;
 use crate::resource::load::{Load, Outcome, RetryLater};
 use crate::resource::locate::is_coded;

@@ -38,6 +38,7 @@ mod origin_fields;
 mod refusal;
 pub mod request_fields;
 mod request_limits;
+mod request_path;
 
 pub use accept::{MediaPreference, media_preference, preferred_alternative};
 pub use authority::{Authority, is_this_machine};
@@ -69,4 +70,5 @@ pub use range::{
 pub use refusal::Refusal;
 pub use request_fields::RequestFields;
 pub use request_limits::RequestLimits;
+pub use request_path::{PathError, RequestPath, encode_path, encode_query, target_of};
 pub use validator::{EntityTag, Validators, entity_tags};

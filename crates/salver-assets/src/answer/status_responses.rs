@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
+use salver_semantics::{encode_path, encode_query};
+
 use crate::answer::plan::{Content, ResponsePlan};
 use crate::error::LoadError;
-use crate::path::{encode_path, encode_query};
 use crate::request::Request;
 use crate::resource::head::Field;
 

@@ -2,13 +2,15 @@
 """Checks that the crates whose features can be left out compile without a warning however these are combined, and
 that salver-assets passes its own tests without any.
 
-A feature brings others with it, so that some combinations are one: each is checked once. The codings change
-no code but that of salver-assets; salver-tower is combined with them for its manifest, the program is checked without
-them. The program has the features of salver-server and salver-config and gives them on, so that these are checked with
-it; by themselves they are with the fewest features. With all features everything is checked by `make lint`."""
+A feature brings others with it, so that some combinations are one: each is checked once. Combined are the features that
+a crate's own code reads. With those that it only passes on its code is the same in every combination: each is checked
+alone, for its manifest. The program is checked without the codings. It has the features of salver-server and
+salver-config and gives them on, so that these are checked with it; by themselves they are with the fewest features. With
+all features everything is checked by `make lint`."""
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,17 +22,20 @@ CARGO = os.environ.get("CARGO", "cargo")
 CODINGS = {"brotli", "gzip", "zstd"}
 PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 EXTRAS = {"compress", "listing-template", "live-reload"}
-# Which features of a crate are combined, and which are left out throughout.
+# Which features of a crate are combined, which are checked alone, and which are left out throughout.
 CRATES = {
-    "salver-coding": (CODINGS | {"dictionary", "encode", "zopfli"}, set()),
-    "salver-assets": (CODINGS | {"compress"}, {"listing-template"}),
-    "salver-tower": (CODINGS, {"compress"}),
-    "salver-server": (PARTS, CODINGS | {"compress"}),
-    "salver-config": (PARTS - {"basic-auth"}, CODINGS | EXTRAS),
-    "salver": (PARTS, CODINGS | EXTRAS | {"compress"}),
+    "salver-coding": (CODINGS | {"dictionary", "encode", "zopfli"}, set(), set()),
+    "salver-assets": ({"compress"}, CODINGS | {"listing-template"}, set()),
+    "salver-tower": (set(), CODINGS | {"compress"}, set()),
+    "salver-server": (PARTS, set(), CODINGS | {"compress"}),
+    "salver-config": (PARTS - {"basic-auth"}, set(), CODINGS | EXTRAS),
+    "salver": (PARTS, set(), CODINGS | EXTRAS),
 }
 # Crates that the program gives these features on to.
 WITH_THE_PROGRAM = {"salver-server", "salver-config"}
+# How code reads a feature, and where the tests of a file begin: what they read is no part of the library.
+READ = re.compile(r'\bfeature = "([^"]+)"')
+TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:pub\(crate\) )?mod tests \{", re.MULTILINE)
 
 
 def brought(features, chosen):
@@ -41,10 +46,20 @@ def brought(features, chosen):
     return frozenset(found)
 
 
-def combinations(features, combined):
+def combinations(features, combined, alone):
     """Every combination that differs from the others, the smallest first."""
-    subsets = (subset for size in range(len(combined) + 1) for subset in itertools.combinations(sorted(combined), size))
+    subsets = [subset for size in range(len(combined) + 1) for subset in itertools.combinations(sorted(combined), size)]
+    subsets += [(feature,) for feature in alone]
     return sorted({brought(features, subset) for subset in subsets}, key=lambda found: (len(found), sorted(found)))
+
+
+def read_by(crate):
+    """The features that the code of a crate reads."""
+    found = set()
+    for file in (ROOT / "crates" / crate / "src").rglob("*.rs"):
+        if file.name != "tests.rs" and "tests" not in file.parts:
+            found |= set(READ.findall(TESTS.split(file.read_text())[0]))
+    return found
 
 
 def run(*command):
@@ -58,14 +73,16 @@ def run(*command):
 
 def main():
     wrong = []
-    for crate, (combined, left_out) in CRATES.items():
+    for crate, (combined, alone, left_out) in CRATES.items():
         features = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())["features"]
         # One without default features has each for somebody else.
         everything = brought(features, features.get("default", features))
-        if everything != combined | left_out or set(features) - {"default"} != everything:
+        if everything != combined | alone | left_out or set(features) - {"default"} != everything:
             wrong.append(f"{crate} has the features {sorted(features)}: say in this script how they are combined")
             continue
-        for chosen in combinations(features, combined)[: 1 if crate in WITH_THE_PROGRAM else None]:
+        if read := read_by(crate) & alone:
+            wrong.append(f"the code of {crate} reads {', '.join(sorted(read))}: combine what it reads")
+        for chosen in combinations(features, combined, alone)[: 1 if crate in WITH_THE_PROGRAM else None]:
             name = f"{crate} with {', '.join(sorted(chosen)) or 'no feature'}"
             print(f"{name}:", end="", flush=True)
             targets = ("--lib", "--bins") if (ROOT / "crates" / crate / "src/main.rs").exists() else ("--lib",)

@@ -39,6 +39,10 @@ pub(crate) enum Problem {
     /// The key is another one's; this is the certificate.
     Mismatch(PathBuf),
     /// A certificate of the server's own could not be made.
+    #[cfg_attr(
+        not(feature = "self-signed"),
+        expect(dead_code, reason = "none is made")
+    )]
     NotMade(String),
 }
 
@@ -57,6 +61,7 @@ impl CertificateError {
                 error.kind(),
                 io::ErrorKind::NotFound
                     | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::InvalidFilename
                     | io::ErrorKind::IsADirectory
                     | io::ErrorKind::InvalidInput
             )
@@ -74,7 +79,9 @@ impl fmt::Display for CertificateError {
         let CertificateError { path, problem } = self;
         match problem {
             Problem::Unreadable(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => write!(
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::InvalidFilename => write!(
                     f,
                     "{path:?} does not exist: give a PEM file to --tls-cert and one to --tls-key"
                 ),

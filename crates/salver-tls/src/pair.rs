@@ -1,7 +1,7 @@
 //! One certificate chain and its key, read from PEM. All checks are here.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -154,7 +154,15 @@ impl Pair {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Problem> {
-    let file = File::open(path).map_err(Problem::Unreadable)?;
+    let file = File::open(path).map_err(|error| {
+        // Windows says of a directory that nobody may open it.
+        let is_directory = path.is_dir();
+        Problem::Unreadable(if is_directory {
+            io::ErrorKind::IsADirectory.into()
+        } else {
+            error
+        })
+    })?;
     let mut pem = Vec::new();
     let read = file.take(LONGEST + 1).read_to_end(&mut pem);
     let length = read.map_err(Problem::Unreadable)?;

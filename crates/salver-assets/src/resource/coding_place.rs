@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -10,11 +9,9 @@ use crate::cache::key::CacheKey;
 use crate::codings::coder;
 use crate::codings::job::Place;
 use crate::codings::key::{CodingKey, DictionaryKey};
-use crate::error::Stop;
 use crate::resource::engine_state::EngineState;
-use crate::resource::handles::{Handles, read};
+use crate::resource::handles::read_patiently;
 use crate::source::digest;
-use crate::source::snapshot::{FirstSeen, ReadContext};
 use crate::source::{Identity, Kind, Patience, View};
 
 /// A path, and the file that answers for it.
@@ -72,16 +69,7 @@ impl CodingPlace {
         if found.identity.length != of.length {
             return None;
         }
-        let files = Handles::new(&*view);
-        let first_seen = FirstSeen::default();
-        let context = ReadContext {
-            patience: Patience::MayWait,
-            since: Instant::now(),
-            first_seen: &first_seen,
-            grows: false,
-        };
-        let opened = files.open(path, &found.identity, context).ok()?;
-        read(&shared, &opened, context).ok().map(|read| read.bytes)
+        read_patiently(&shared, &*view, path, &found.identity)
     }
 
     fn view(&self, shared: &EngineState) -> Option<Arc<dyn View>> {
@@ -102,25 +90,7 @@ impl Place for CodingPlace {
                 && digest::of_bytes(content) == key.digest
         };
         let view = self.view(&shared)?;
-        let files = Handles::new(&*view);
-        let first_seen = FirstSeen::default();
-        let context = ReadContext {
-            patience: Patience::MayWait,
-            since: Instant::now(),
-            first_seen: &first_seen,
-            grows: false,
-        };
-        let content = || {
-            let opened = files.open(&self.path, &self.identity, context)?;
-            read(&shared, &opened, context)
-        };
-        // One that was written a moment ago is worth a moment; what is still being written is not.
-        let content = loop {
-            match content() {
-                Err(Stop::RetryAfter(after)) if !context.is_spent() => std::thread::sleep(after),
-                content => break content.ok()?.bytes,
-            }
-        };
+        let content = read_patiently(&shared, &*view, &self.path, &self.identity)?;
         is_it(&content).then_some(content)
     }
 

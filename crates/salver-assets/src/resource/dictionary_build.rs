@@ -113,7 +113,7 @@ impl DictionaryRole {
         };
         let link = format!(
             "<{}>; rel=\"compression-dictionary\"",
-            crate::path::target_of(dictionary)
+            salver_semantics::target_of(dictionary)
         );
         Some(DictionaryRole {
             name,

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -10,8 +9,7 @@ use crate::cache::key::CacheKey;
 use crate::codings::job::Place;
 use crate::codings::key::{CodingKey, DictionaryKey};
 use crate::resource::engine_state::EngineState;
-use crate::resource::handles::{Handles, read};
-use crate::source::snapshot::{FirstSeen, ReadContext};
+use crate::resource::handles::read_patiently;
 use crate::source::{Kind, Patience};
 
 /// A file that is kept as a dictionary, whatever is in it.
@@ -59,17 +57,7 @@ impl Place for DictionaryPlace {
         if found.kind != Kind::File || found.identity.length > shared.pool.dictionaries.longest() {
             return None;
         }
-        let files = Handles::new(&*view);
-        let first_seen = FirstSeen::default();
-        let context = ReadContext {
-            patience: Patience::MayWait,
-            since: Instant::now(),
-            first_seen: &first_seen,
-            grows: false,
-        };
-        let opened = files.open(&self.path, &found.identity, context).ok()?;
-        let content = read(&shared, &opened, context).ok()?;
-        Some(content.bytes)
+        read_patiently(&shared, &*view, &self.path, &found.identity)
     }
 
     fn dictionary(&self, _: &DictionaryKey) -> Option<Bytes> {

@@ -41,6 +41,8 @@ pub(crate) struct EnginePool {
     mounts: AtomicUsize,
     /// True if any of them keeps anything.
     keeps: AtomicBool,
+    /// True if any of them makes codings.
+    compresses: AtomicBool,
     /// True if any of them makes codings against dictionaries.
     has_dictionaries: AtomicBool,
     /// The bytes that entries may take where no codings are made.
@@ -85,6 +87,7 @@ impl EnginePool {
             sites: AtomicU32::new(0),
             mounts: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
+            compresses: AtomicBool::new(false),
             has_dictionaries: AtomicBool::new(false),
             left,
         }
@@ -101,6 +104,7 @@ impl EnginePool {
             self.keeps.store(true, Ordering::Relaxed);
         }
         if config.compress {
+            self.compresses.store(true, Ordering::Relaxed);
             let (size, _) = self.budget;
             let known = &self.has_dictionaries;
             let has_some =

@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 use std::io::Read;
+use std::time::Instant;
+
+use bytes::Bytes;
 
 use crate::cache_control::FileName;
 use crate::error::Stop;
@@ -10,7 +13,7 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::locate::FoundFile;
 use crate::source::digest::{self, Digest};
 use crate::source::identity::has_grown;
-use crate::source::snapshot::{Cursor, ReadContext, steady};
+use crate::source::snapshot::{Cursor, FirstSeen, ReadContext, steady};
 use crate::source::{Identity, Opened, Patience, View};
 
 /// The bytes that an event loop may read and hash without keeping others waiting.
@@ -104,6 +107,31 @@ pub(crate) fn read(
     })?;
     shared.pool.counters.bytes_loaded.add(length);
     Ok(CachedContent::counted(shared.pool.contents.count(bytes)))
+}
+
+/// The whole content of a version that was found, for whoever may wait. One that was written a moment ago is worth a
+/// moment; what is still being written is not.
+pub(super) fn read_patiently(
+    shared: &EngineState,
+    view: &dyn View,
+    path: &[u8],
+    identity: &Identity,
+) -> Option<Bytes> {
+    let files = Handles::new(view);
+    let first_seen = FirstSeen::default();
+    let context = ReadContext {
+        patience: Patience::MayWait,
+        since: Instant::now(),
+        first_seen: &first_seen,
+        grows: false,
+    };
+    loop {
+        let opened = files.open(path, identity, context);
+        match opened.and_then(|opened| read(shared, &opened, context)) {
+            Err(Stop::RetryAfter(after)) if !context.is_spent() => std::thread::sleep(after),
+            content => return Some(content.ok()?.bytes),
+        }
+    }
 }
 
 pub(super) fn hash(

@@ -58,6 +58,7 @@ func (c *h2Client) get(path string, by time.Time) (int64, error) {
 			err = errors.New("not answered 200")
 		case got.kind == frameData:
 			length += int64(got.length)
+			taken.Add(int64(got.length))
 			if c.unsaid += int64(got.length); c.unsaid >= giveBack {
 				_, err = c.conn.Write(appendWindow(nil, 0, uint32(c.unsaid)))
 				c.unsaid = 0

@@ -109,9 +109,11 @@ func (c *h3Client) get(path string, by time.Time) (int64, error) {
 		if err != nil {
 			return length, err
 		}
+		pass := skip
 		switch kind {
 		case 0:
 			length += int64(size)
+			pass = take
 		case 1:
 			// The block begins with two bytes of its prefix; 0xD9 is `:status: 200` of the static table.
 			if block, err := reader.Peek(3); err != nil || block[2] != 0xD9 {
@@ -119,7 +121,7 @@ func (c *h3Client) get(path string, by time.Time) (int64, error) {
 			}
 			ok = true
 		}
-		if err := skip(reader, int64(size)); err != nil {
+		if err := pass(reader, int64(size)); err != nil {
 			return length, err
 		}
 	}

@@ -18,10 +18,10 @@ func openAgain(o *opener, number int) client {
 }
 
 // runGreedy downloads the file in a loop over each connection, as fast as it can be read. Each line of the
-// input asks for the answers since the last one, and what they were long.
+// input asks for the answers since the last one, and for what has come of all.
 func runGreedy(t target, path string, connections int) {
 	o := newOpener(t)
-	var bytes, answers, failures atomic.Int64
+	var answers, failures atomic.Int64
 	var begun sync.WaitGroup
 	begun.Add(connections)
 	for number := range connections {
@@ -29,8 +29,7 @@ func runGreedy(t target, path string, connections int) {
 			over := openAgain(o, number)
 			begun.Done()
 			for {
-				length, err := over.get(path, time.Now().Add(time.Minute))
-				bytes.Add(length)
+				_, err := over.get(path, time.Now().Add(time.Minute))
 				if err == nil {
 					answers.Add(1)
 					continue
@@ -47,7 +46,7 @@ func runGreedy(t target, path string, connections int) {
 	eachLine(func() {
 		now := time.Now()
 		say(map[string]float64{
-			"bytes": float64(bytes.Swap(0)), "answers": float64(answers.Swap(0)),
+			"bytes": float64(taken.Swap(0)), "answers": float64(answers.Swap(0)),
 			"failures": float64(failures.Swap(0)), "seconds": now.Sub(last).Seconds(),
 		})
 		last = now

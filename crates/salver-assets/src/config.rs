@@ -74,6 +74,12 @@ impl Mount {
         }
     }
 
+    /// The same mount of another source.
+    pub fn with_source(mut self, source: Arc<dyn Source>) -> Self {
+        self.source = source;
+        self
+    }
+
     /// Answers unknown paths of this tree that do not look like a file with `file` and 200, as
     /// single-page applications need.
     pub fn with_fallback(mut self, file: &str) -> Self {

@@ -8,7 +8,7 @@ use salver_semantics::RequestPath;
 
 use crate::answer::file_content::FileContent;
 use crate::cache::key::CacheKey;
-use crate::config::{Config, ConfigError, MountMatch};
+use crate::config::{Config, ConfigError, Mount, MountMatch};
 use crate::conventions::HTML;
 use crate::counters::Statistics;
 use crate::engine::Engine;
@@ -33,6 +33,20 @@ impl Engine {
     /// As [`new`](Self::new).
     pub fn beside(&self, config: Config) -> Result<Self, ConfigError> {
         Engine::in_pool(Arc::clone(&self.shared.pool), config)
+    }
+
+    /// An engine like this one over other mounts, for trees of which there are many and each is asked for rarely: it
+    /// makes no codings and keeps nothing in the cache, so that nothing is left of it once it is dropped. To whoever
+    /// counts by mount it is this one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_mounts(&self, mounts: Vec<Mount>) -> Result<Self, ConfigError> {
+        let state = self.shared.with_mounts(mounts)?;
+        Ok(Engine {
+            shared: Arc::new(state),
+            exact: false,
+        })
     }
 
     pub(crate) fn in_pool(pool: Arc<EnginePool>, config: Config) -> Result<Self, ConfigError> {

@@ -70,6 +70,35 @@ impl Choice for TrailingSlash {
     ];
 }
 
+/// The addresses of the releases of a store, besides that of the current one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReleaseAddresses {
+    /// None.
+    #[default]
+    Off,
+    /// `/_release/NAME/`.
+    Path,
+    /// `NAME--example.org`.
+    Host,
+    /// Either.
+    Both,
+}
+
+impl Choice for ReleaseAddresses {
+    const NAMES: &'static [(&'static str, &'static str)] = &[
+        ("off", "Only the current release is shown"),
+        ("host", "NAME--example.org for each host of the site"),
+        ("path", "/_release/NAME/"),
+        ("both", "Either"),
+    ];
+    const VALUES: &'static [Self] = &[
+        ReleaseAddresses::Off,
+        ReleaseAddresses::Host,
+        ReleaseAddresses::Path,
+        ReleaseAddresses::Both,
+    ];
+}
+
 /// A type that a file beside its original may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alternative {

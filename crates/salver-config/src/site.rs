@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::conventions::{Alternatives, CleanUrls, Compat, TrailingSlash};
+use crate::conventions::{Alternatives, CleanUrls, Compat, ReleaseAddresses, TrailingSlash};
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
@@ -38,6 +38,7 @@ pub struct Site {
     pub place: Option<Place>,
     pub root: Setting<PathBuf>,
     pub store: Setting<Option<PathBuf>>,
+    pub release_addresses: Setting<ReleaseAddresses>,
     pub index: Setting<Vec<String>>,
     pub spa: Setting<Spa>,
     pub mount: Setting<Vec<Mount>>,
@@ -93,6 +94,15 @@ impl Site {
                        releases have; `salver deploy` makes releases",
                 heading: "Content",
                 ..SITE
+            }),
+            release_addresses: from.one(choice(), Row {
+                key: "release-addresses",
+                flag: "release-addresses",
+                value: "WHERE",
+                default: "off",
+                help: "With --store, show every release that is kept and every preview at an address of its own, out of \
+                       search engines: host for NAME--example.org, path for /_release/NAME/",
+                ..CONTENT
             }),
             index: from.list(INDEX_NAME, Row {
                 key: "index",

@@ -62,6 +62,17 @@ impl<T> HostTable<T> {
         self.exact.get(name).or_else(|| self.find_below(name))
     }
 
+    /// True if the host of an authority has a value of its own, and not only what it ends with.
+    pub fn has(&self, authority: &[u8]) -> bool {
+        let host = host_of(authority);
+        match host.first() {
+            Some(b'[') => {
+                literal(host).is_some_and(|address| self.addresses.contains_key(&address))
+            }
+            _ => host.len() <= LONGEST && self.exact.contains_key(&*host.to_ascii_lowercase()),
+        }
+    }
+
     /// The value for the longest end of a name, which is in lower case.
     fn find_below(&self, name: &[u8]) -> Option<&T> {
         // What is longer than all of them need not be looked up.
@@ -122,6 +133,8 @@ mod tests {
         let check = |authority: &str, expected: Option<&str>| {
             let found = table.find(authority.as_bytes()).map(|host| &**host);
             assert_eq!(found, expected, "{authority}");
+            let is_whole = expected.is_some_and(|host| !host.starts_with('*'));
+            assert_eq!(table.has(authority.as_bytes()), is_whole, "{authority}");
         };
         check("example.org", Some("example.org"));
         check("EXAMPLE.org.:8443", Some("example.org"));

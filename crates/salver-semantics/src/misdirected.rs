@@ -15,27 +15,37 @@ pub struct Destination<'a> {
     pub server_name: Option<&'a str>,
 }
 
-impl Destination<'_> {
+impl<'a> Destination<'a> {
     /// The number of the site that the request is for, of a table that has them by their hosts and that for all `other`
     /// hosts. `None` if the connection is for another: then the request may have been meant for another server, unless
     /// the client is shown the same certificate for both hosts, which `shows_same` knows.
     pub fn site(
-        mut self,
+        self,
         hosts: &HostTable<usize>,
         other: usize,
         shows_same: impl FnOnce(&str, &[u8]) -> bool,
     ) -> Option<usize> {
+        let address = |authority: &[u8]| (*hosts.find(authority).unwrap_or(&other), ());
+        self.find(address, shows_same).map(|(number, ())| number)
+    }
+
+    /// The number of the site that the request is for and what else `address` says of its authority, by the rule of
+    /// [`site`](Self::site).
+    pub fn find<T>(
+        mut self,
+        address: impl Fn(&'a [u8]) -> (usize, T),
+        shows_same: impl FnOnce(&str, &[u8]) -> bool,
+    ) -> Option<(usize, T)> {
         if let (b"", Some(name)) = (self.authority, self.server_name) {
             // HTTP/1.0 need not say it twice.
             self.authority = name.as_bytes();
         }
-        let of = |authority: &[u8]| *hosts.find(authority).unwrap_or(&other);
-        let number = of(self.authority);
+        let (number, rest) = address(self.authority);
         let is_its = self.is_of_connection()
             || self.server_name.is_none_or(|name| {
-                of(name.as_bytes()) == number || shows_same(name, self.authority)
+                address(name.as_bytes()).0 == number || shows_same(name, self.authority)
             });
-        is_its.then_some(number)
+        is_its.then_some((number, rest))
     }
 
     /// True if the request is for the host that the connection was made for, as nearly all are.

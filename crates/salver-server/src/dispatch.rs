@@ -30,8 +30,9 @@ use crate::dispatch::pending_request::{
 use crate::handler::Handlers;
 use crate::passwords::Verdict;
 use crate::pending_limit::with_timeout;
+use crate::release_addresses;
 use crate::seats::Seat;
-use crate::sites::{Destination, ServedSite};
+use crate::sites::{Destination, FoundSite, ServedRelease, ServedSite};
 
 /// The parts of the head of HTTP/2 and HTTP/3 that the engine reads rarely.
 pub(crate) struct MoreOfHead<'h> {
@@ -118,12 +119,94 @@ pub(crate) fn dispatch<'d>(
     now: Now,
 ) -> Dispatched {
     let common = &*shared.common;
-    let site = match common.sites.find(destination, common.settings.tls()) {
-        Ok(site) => site,
+    let site = match common
+        .sites
+        .find(destination, &request.path, common.settings.tls())
+    {
+        Ok(FoundSite::Site(site)) => site,
+        Ok(FoundSite::Release(release)) => {
+            let ask = |site: &ServedSite, request: &Request<'_>| {
+                dispatch_at(
+                    shared,
+                    seat,
+                    site,
+                    request,
+                    to_http_request,
+                    to_details,
+                    now,
+                )
+            };
+            return to_release(&release, request, ask);
+        }
         Err(refusal) => {
             return Dispatched::Ready(refusal.plan().for_method(request.method));
         }
     };
+    dispatch_at(
+        shared,
+        seat,
+        site,
+        request,
+        to_http_request,
+        to_details,
+        now,
+    )
+}
+
+/// Dispatches a request for a release: by `ask`, as one for a site, with the path within the release.
+#[inline(never)]
+fn to_release(
+    release: &ServedRelease,
+    request: &Request<'_>,
+    ask: impl FnOnce(&ServedSite, &Request<'_>) -> Dispatched,
+) -> Dispatched {
+    let answer = |plan: ResponsePlan| {
+        let mut plan = plan.for_method(request.method);
+        release.site.mark(&mut plan);
+        Dispatched::Ready(plan)
+    };
+    if !release.is_known {
+        return answer(release_addresses::unknown());
+    }
+    if release.prefix == 0 {
+        return ask(&release.site, request);
+    }
+    let (prefix, path) = request
+        .path
+        .split_at_checked(release.prefix)
+        .unwrap_or_default();
+    if path.is_empty() {
+        return answer(release_addresses::with_slash(
+            prefix,
+            request.query.as_deref(),
+        ));
+    }
+    let within = Request {
+        path: Cow::Borrowed(path),
+        ..request.clone()
+    };
+    match ask(&release.site, &within) {
+        Dispatched::Ready(plan) => Dispatched::Ready(release_addresses::within(prefix, plan)),
+        Dispatched::Pending(plan) => {
+            let prefix = prefix.to_vec();
+            Dispatched::Pending(Box::pin(async move {
+                release_addresses::within(&prefix, plan.await)
+            }))
+        }
+    }
+}
+
+/// Dispatches a request for a site, as [`dispatch`] says.
+#[inline]
+fn dispatch_at(
+    shared: &Rc<WorkerContext>,
+    seat: &Seat,
+    site: &ServedSite,
+    request: &Request<'_>,
+    to_http_request: impl FnOnce(Option<&RequestPath<'_>>) -> HandlerRequest,
+    to_details: impl Fn() -> RequestDetails,
+    now: Now,
+) -> Dispatched {
     let mut asked = Asked {
         shared,
         site,

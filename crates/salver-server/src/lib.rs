@@ -89,6 +89,7 @@ mod passwords;
 mod pending_limit;
 mod proxy_header;
 mod redirect;
+mod release_addresses;
 mod reload;
 mod rendered_responses;
 mod report;
@@ -124,6 +125,7 @@ pub use listener::BindError;
 pub use monitor::{CertificateExpiry, Monitor, ServerLoad, Stage};
 #[cfg(feature = "basic-auth")]
 pub use passwords::{PasswordHashError, PasswordHashing, hash_password};
+pub use release_addresses::ReleaseAddresses;
 pub use reload::{ReloadError, Reloaded, ServerSockets};
 pub use salver_access_log::AccessLog;
 pub use salver_admin::metrics::{Metrics, SiteNames};

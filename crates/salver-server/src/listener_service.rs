@@ -18,7 +18,7 @@ use crate::listener_fields::{FieldsBySite, ListenerFields};
 use crate::redirect;
 use crate::seats::{ConnectionKind, Seat};
 use crate::settings::TlsSettings;
-use crate::sites::Sites;
+use crate::sites::{SiteFields, Sites};
 use crate::tls::TcpHandshakes;
 use crate::tls_accept::accept;
 use crate::versions::Versions;
@@ -26,17 +26,32 @@ use crate::wire::Wire;
 
 /// The fields of each answer over TLS, over TCP and QUIC alike.
 pub(crate) fn tls_fields(tls: &TlsSettings, sites: &Sites) -> FieldsBySite {
-    let hsts = |time: &Option<Duration>| -> Vec<Field> {
-        let field = time.map(|time| {
+    let hsts = |time: Option<Duration>| -> Option<Field> {
+        time.map(|time| {
             let value = format!("max-age={}", time.as_secs());
             ("Strict-Transport-Security", Bytes::from(value))
-        });
-        field.into_iter().collect()
+        })
     };
+    let of_site = |of: &SiteFields| hsts(of.hsts).into_iter().chain(noindex(*of)).collect();
     FieldsBySite {
-        server: hsts(&tls.hsts),
-        by_site: sites.hsts().iter().map(hsts).collect(),
+        server: hsts(tls.hsts).into_iter().collect(),
+        by_site: sites.fields().iter().map(of_site).collect(),
     }
+}
+
+/// The fields of each answer without TLS.
+fn plain_fields(sites: &Sites) -> FieldsBySite {
+    let of_site = |of: &SiteFields| noindex(*of).into_iter().collect();
+    FieldsBySite {
+        server: Vec::new(),
+        by_site: sites.fields().iter().map(of_site).collect(),
+    }
+}
+
+/// The field that keeps an answer out of what search engines show.
+fn noindex(of: SiteFields) -> Option<Field> {
+    let value = Bytes::from_static(b"noindex");
+    of.is_noindex.then_some(("X-Robots-Tag", value))
 }
 
 /// The service behind a listener.
@@ -64,8 +79,8 @@ impl ListenerService {
         let cache_status = common.settings.cache_status;
         Ok(match kind {
             ListenerKind::Plain => {
-                let none = FieldsBySite::default();
-                ListenerService::Plain(ListenerFields::of_listener(&none, cache_status))
+                let fields = plain_fields(&common.sites);
+                ListenerService::Plain(ListenerFields::of_listener(&fields, cache_status))
             }
             ListenerKind::Tls => {
                 let tls = tls()?;

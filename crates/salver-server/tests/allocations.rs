@@ -69,6 +69,7 @@ fn server(root: &Site, settings: Settings, config: Config, others: usize) -> Run
         engine: first.beside(config.clone()).unwrap(),
         hsts: None,
         label: 0,
+        releases: None,
     };
     let mut sites: Vec<_> = (0..others).map(site).collect();
     sites.push(salver_server::Site {
@@ -76,6 +77,7 @@ fn server(root: &Site, settings: Settings, config: Config, others: usize) -> Run
         engine: first.clone(),
         hsts: None,
         label: 0,
+        releases: None,
     });
     let sites = Sites::new(sites).unwrap();
     Running::start(Server::bind(sites, settings).unwrap())

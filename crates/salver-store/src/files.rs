@@ -7,5 +7,6 @@ pub(crate) mod escape;
 pub(crate) mod journal;
 pub(crate) mod layout;
 pub(crate) mod manifest;
+pub(crate) mod preview;
 pub(crate) mod release_id;
 pub(crate) mod time;

@@ -1,6 +1,7 @@
 //! The store as a server reads it.
 
 mod kept;
+mod release;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -17,7 +18,10 @@ use salver_os::Directory;
 use crate::error::Error;
 use crate::files::current::{Current, MOST_BYTES};
 use crate::files::layout::CURRENT;
+use crate::files::manifest::Manifest;
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
+pub use release::ReleaseSource;
 use view::ReleaseView;
 
 /// The time for which a look at `current` serves further ones.
@@ -44,6 +48,8 @@ pub struct StoreSource {
     latest: Mutex<Option<(Arc<ReleaseView>, Instant)>>,
     /// Held by who reads manifests, so that one does it for all.
     reading: Mutex<()>,
+    /// The manifests of other releases that were asked for, the last one last.
+    manifests: Mutex<Vec<(ReleaseId, Arc<Manifest>)>>,
 }
 
 impl StoreSource {
@@ -59,6 +65,7 @@ impl StoreSource {
             look_after: (revalidate / 4).min(LOOKED_FOR),
             latest: Mutex::new(None),
             reading: Mutex::new(()),
+            manifests: Mutex::new(Vec::new()),
         })
     }
 
@@ -80,20 +87,19 @@ impl StoreSource {
     fn known(&self, current: &Current, now: Instant) -> Option<Arc<ReleaseView>> {
         let mut latest = self.latest();
         let (view, looked) = latest.as_mut()?;
-        (view.current() == current).then(|| {
+        (view.store().current == *current).then(|| {
             *looked = now;
             Arc::clone(view)
         })
     }
-}
 
-impl Source for StoreSource {
-    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+    /// A view of the current release.
+    fn current_view(&self, patience: Patience) -> io::Result<Arc<ReleaseView>> {
         let now = Instant::now();
         if let Some((view, looked)) = &*self.latest()
             && now.duration_since(*looked) < self.look_after
         {
-            return Ok(Arc::<ReleaseView>::clone(view));
+            return Ok(Arc::clone(view));
         }
         let blobs = Blobs::open(self.store.path(), patience)?;
         let current = blobs.current(patience)?;
@@ -114,10 +120,17 @@ impl Source for StoreSource {
         tracing::info!(
             "{:?}: release {} is current",
             self.store.path(),
-            view.current().release
+            view.store().current.release
         );
         *self.latest() = Some((Arc::clone(&view), now));
         drop(reading);
+        Ok(view)
+    }
+}
+
+impl Source for StoreSource {
+    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+        let view: Arc<dyn View> = self.current_view(patience)?;
         Ok(view)
     }
 }

@@ -16,6 +16,7 @@ use crate::files::durable::{make_directory, read_text, rename, sync_directory, w
 use crate::files::journal::{Action, Journal, JournalEntry};
 use crate::files::layout::{DIRECTORIES, FORMAT, LOCK, Layout};
 use crate::files::manifest::{self, Manifest};
+use crate::files::preview::{self, Preview, PreviewName};
 use crate::files::release_id::ReleaseId;
 
 /// The shortest part of a release's name by which it can be named.
@@ -149,12 +150,65 @@ impl Store {
         Ok(ids)
     }
 
-    /// The release of which this is the name, or a part of four characters at least with which no other's begins or
-    /// ends.
+    /// True if there is a release of this name.
+    pub(crate) fn has(&self, id: &ReleaseId) -> bool {
+        self.layout.manifest(id).exists()
+    }
+
+    /// The previews, by name, those included that have expired and are not pruned yet.
+    ///
+    /// # Errors
+    /// One of them is damaged, or cannot be read.
+    pub fn previews(&self) -> Result<Vec<Preview>, Error> {
+        self.each_preview()?.into_iter().collect()
+    }
+
+    /// Each preview, or what is wrong with it.
+    pub(crate) fn each_preview(&self) -> Result<Vec<Result<Preview, Error>>, Error> {
+        let directory = self.layout.previews();
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            // An older version made the store.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::at(&directory)(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(Error::at(&directory))?.file_name();
+            names.extend(name.to_str().and_then(PreviewName::parse));
+        }
+        names.sort();
+        Ok(names
+            .into_iter()
+            .filter_map(|name| self.preview(name).transpose())
+            .collect())
+    }
+
+    /// The preview of this name; `None` if there is none.
+    fn preview(&self, name: PreviewName) -> Result<Option<Preview>, Error> {
+        let path = self.layout.preview(&name);
+        let Some(text) = read_text(&path, preview::MOST_BYTES)? else {
+            return Ok(None);
+        };
+        match Preview::parse(name, &text) {
+            Some(preview) => Ok(Some(preview)),
+            None => Err(Error::Damaged(format!(
+                "{path:?} names no release: `salver deploy DIR --to STORE --preview NAME` writes it anew, or remove it"
+            ))),
+        }
+    }
+
+    /// The release of which this is the name, the name of a preview, or a part of four characters at least with which no
+    /// other's begins or ends.
     ///
     /// # Errors
     /// There is none, or more than one.
     pub fn find(&self, text: &str) -> Result<ReleaseId, Error> {
+        if let Some(name) = PreviewName::parse(text)
+            && let Some(preview) = self.preview(name)?
+        {
+            return Ok(preview.release);
+        }
         let ids = self.ids()?;
         let is_named =
             |id: &&ReleaseId| id.as_str().starts_with(text) || id.as_str().ends_with(text);
@@ -226,8 +280,9 @@ impl Store {
         }
         let who = |id: &ReleaseId| {
             let mut entries = journal.entries.iter().rev();
-            let entry =
-                entries.find(|entry| entry.action == Action::Deploy && entry.release == *id);
+            let entry = entries.find(|entry| {
+                matches!(entry.action, Action::Deploy | Action::Preview) && entry.release == *id
+            });
             entry.map(|entry| entry.who.clone())
         };
         let list = manifests

@@ -1,6 +1,7 @@
 //! A store that is locked, as it is changed.
 
 pub(crate) mod deploy;
+pub(crate) mod preview;
 pub(crate) mod prune;
 mod rollback;
 mod tree;
@@ -85,10 +86,25 @@ impl Writer {
             Err(Error::Damaged(_)) => (None, last),
             Err(error) => return Err(error),
         };
+        let mut named = Vec::new();
+        for preview in store.each_preview()? {
+            // Of one that is damaged whoever changes previews is told.
+            named.extend(preview.ok().map(|preview| preview.release));
+        }
         let mut interrupted: Vec<JournalEntry> = Vec::new();
         for entry in journal.entries.iter().filter(|entry| entry.change > seen) {
-            if entry.action == Action::Deploy && current.is_some() {
-                // It was never current: nobody knows it.
+            let is_unknown = match entry.action {
+                // It was never current.
+                Action::Deploy => current.is_some(),
+                Action::Preview => {
+                    let is_of_before = |other: &JournalEntry| {
+                        other.change < entry.change && other.release == entry.release
+                    };
+                    !named.contains(&entry.release) && !journal.entries.iter().any(is_of_before)
+                }
+                Action::Rollback | Action::Prune | Action::Interrupted => false,
+            };
+            if is_unknown {
                 remove(&layout.manifest(&entry.release))?;
             }
             let is_said = |other: &JournalEntry| {

@@ -33,6 +33,8 @@ mod portable;
 #[cfg(target_os = "linux")]
 mod process;
 mod proxies;
+#[cfg_attr(not(target_os = "linux"), path = "portable/releases.rs")]
+mod releases;
 mod roots;
 mod rules;
 #[cfg(target_os = "linux")]

@@ -110,15 +110,21 @@ impl Settings {
                 Some(first) => first.engine.beside(site.engine.clone()),
             };
             let engine = engine.map_err(|error| site.failure(&error.to_string()))?;
+            let releases = site.releases.as_ref();
+            let releases = releases.map(|releases| releases.addresses(&engine, &site.engine));
+            let releases = releases
+                .transpose()
+                .map_err(|error| site.failure(&error.to_string()))?;
             sites.push(salver_server::Site {
                 hosts: site.hosts.clone(),
                 engine,
                 hsts: site.hsts,
                 label: if self.sites.len() > 1 { label(site) } else { 0 },
+                releases,
             });
         }
         match &*sites {
-            [only] => Some(Sites::from(only.engine.clone())),
+            [only] if only.releases.is_none() => Some(Sites::from(only.engine.clone())),
             _ => Sites::new(sites),
         }
         .ok_or_else(|| Failure::Misused("there is no site: give a directory to serve".to_owned()))

@@ -7,13 +7,14 @@ use std::time::Duration;
 use salver_assets::rules::RuleSet;
 use salver_assets::source::Kind;
 use salver_assets::{CompressibleTypes, Config, ContentCoding, Mount, Source, Symlinks, TypeRange};
-use salver_config::conventions::CleanUrls;
+use salver_config::conventions::{CleanUrls, ReleaseAddresses};
 use salver_config::values::{self, Coding, Spa};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
 use crate::conventions::{alternatives, lists, with_conventions};
 use crate::failure::Failure;
 use crate::page_variables::add_variables;
+use crate::releases::ReleasesOfSite;
 use crate::roots::{absolute, has_file, kind, neither, open, open_store};
 use crate::rules::rules;
 
@@ -34,6 +35,8 @@ pub struct SiteSettings {
     pub shown: Vec<Shown>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
+    /// Its releases, if they have addresses of their own.
+    pub releases: Option<ReleasesOfSite>,
     /// True if it is one of several.
     is_one_of_several: bool,
     rules: Option<Arc<RuleSet>>,
@@ -77,6 +80,7 @@ impl SiteSettings {
             hsts: *site.hsts,
             shown: Vec::new(),
             warnings: Vec::new(),
+            releases: None,
             is_one_of_several: configuration.sites.len() > 1,
             rules: rules(site).map_err(|failures| first(failures, site))?,
         };
@@ -88,6 +92,13 @@ impl SiteSettings {
                 "{} does nothing without {}",
                 site.trailing_slash.name(),
                 site.clean_urls.name()
+            ));
+        }
+        if *site.release_addresses != ReleaseAddresses::Off && site.store.is_none() {
+            settings.warnings.push(format!(
+                "{} does nothing without {}",
+                site.release_addresses.name(),
+                site.store.name()
             ));
         }
         settings.add_root(site)?;
@@ -189,13 +200,14 @@ impl SiteSettings {
             )));
         }
         let path = absolute(path)?;
-        let source = open_store(&self.engine, &path)?;
+        let source = Arc::new(open_store(&self.engine, &path)?);
         if source.has_no_release() {
             self.warnings.push(format!(
                 "there is no release in {path:?}: all is answered 404 until `salver deploy` has made one"
             ));
         }
-        Ok((path, Arc::new(source)))
+        self.releases = ReleasesOfSite::new(site, &source);
+        Ok((path, source))
     }
 
     fn add_mount(

@@ -59,8 +59,40 @@ impl EngineState {
     ) -> Result<Self, ConfigError> {
         let mounts = Mounts::new(&config.mounts)?;
         (config.cache_size, config.open_files) = pool.budget();
-        let (site, first_mount) = pool.enter(&config);
-        Ok(EngineState {
+        let numbers = pool.enter(&config);
+        Ok(EngineState::with_numbers(
+            config, mounts, pool, numbers, reload,
+        ))
+    }
+
+    /// The state of an engine with other mounts and the numbers of this one, which keeps nothing in the cache.
+    pub(crate) fn with_mounts(&self, mounts: Vec<Mount>) -> Result<Self, ConfigError> {
+        let config = Config {
+            mounts,
+            cache: false,
+            compress: false,
+            dictionaries: false,
+            ..self.config.clone()
+        };
+        let mounts = Mounts::new(&config.mounts)?;
+        let (pool, numbers) = (Arc::clone(&self.pool), (self.site, self.first_mount));
+        Ok(EngineState::with_numbers(
+            config,
+            mounts,
+            pool,
+            numbers,
+            self.reload,
+        ))
+    }
+
+    fn with_numbers(
+        config: Config,
+        mounts: Mounts,
+        pool: Arc<EnginePool>,
+        (site, first_mount): (u32, usize),
+        reload: fn(&Arc<EngineState>, CacheKey),
+    ) -> Self {
+        EngineState {
             rules: mounts
                 .iter()
                 .map(|(_, mount)| TreeRules::of(mount))
@@ -73,7 +105,7 @@ impl EngineState {
             config,
             reload,
             derived_device: new_device(),
-        })
+        }
     }
 
     /// The key of a coding of content of this digest and length.
@@ -158,6 +190,9 @@ impl EngineState {
         let is_its = |key: &[u8]| self.mounts.number_of(path_of_key(key).0) == Some(mount);
         // First of all, so that no load which began before can put back what is let go of.
         self.flights.forget(|load| is_its(&load.path));
+        if !self.config.cache {
+            return;
+        }
         let memory = &self.pool.memory;
         drop(memory.take(|entry| self.has(entry) && is_its(&entry.key)));
     }

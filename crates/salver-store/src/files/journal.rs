@@ -8,6 +8,7 @@
 //! none), and who did it. It is written *before* the change is seen: one whose number is greater than that of `current`
 //! belongs to a change that was interrupted, and whoever changes the store next says so in a line.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -32,6 +33,8 @@ pub enum Action {
     Deploy,
     /// A release that was there became current.
     Rollback,
+    /// A release was made and got a name of its own for a time; the current one stayed.
+    Preview,
     /// A release was removed.
     Prune,
     /// What the line before says did not come to its end.
@@ -39,9 +42,10 @@ pub enum Action {
 }
 
 impl Action {
-    const ALL: [(Action, &'static str); 4] = [
+    const ALL: [(Action, &'static str); 5] = [
         (Action::Deploy, "deploy"),
         (Action::Rollback, "rollback"),
+        (Action::Preview, "preview"),
         (Action::Prune, "prune"),
         (Action::Interrupted, "interrupted"),
     ];
@@ -134,6 +138,28 @@ impl Journal {
             }
         }
         Ok(journal)
+    }
+
+    /// The releases that were previews and never current.
+    pub(crate) fn previews_alone(&self) -> HashSet<ReleaseId> {
+        let of = |is_one: fn(Action) -> bool| {
+            let entries = self
+                .entries
+                .iter()
+                .filter(move |entry| is_one(entry.action));
+            entries.map(|entry| (entry.change, &entry.release))
+        };
+        let interrupted: HashSet<_> = of(|action| action == Action::Interrupted).collect();
+        let current = of(|action| matches!(action, Action::Deploy | Action::Rollback));
+        let current: HashSet<_> = current
+            .filter(|change| !interrupted.contains(change))
+            .map(|(_, release)| release)
+            .collect();
+        let previews = of(|action| action == Action::Preview).map(|(_, release)| release);
+        previews
+            .filter(|release| !current.contains(release))
+            .cloned()
+            .collect()
     }
 
     /// Adds lines at the end, and syncs them.

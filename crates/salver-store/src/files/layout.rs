@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::files::digest::BlobDigest;
+use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
 
 /// The name of the file that names the form of the store, and what it says.
@@ -12,10 +13,11 @@ pub(crate) const FORMAT: (&str, &str) = ("salver-store", "salver-store 1\n");
 pub(crate) const CURRENT: &str = "current";
 
 /// The directories of a store.
-pub(crate) const DIRECTORIES: [&str; 3] = [BLOBS, MANIFESTS, NEW];
+pub(crate) const DIRECTORIES: [&str; 4] = [BLOBS, MANIFESTS, NEW, PREVIEWS];
 const BLOBS: &str = "blobs";
 const MANIFESTS: &str = "manifests";
 const NEW: &str = "new";
+const PREVIEWS: &str = "previews";
 
 /// The name of the file whose lock is that of the store.
 pub(crate) const LOCK: &str = "lock";
@@ -51,6 +53,14 @@ impl Layout {
 
     pub(crate) fn manifest(&self, id: &ReleaseId) -> PathBuf {
         self.manifests().join(id.as_str())
+    }
+
+    pub(crate) fn previews(&self) -> PathBuf {
+        self.root.join(PREVIEWS)
+    }
+
+    pub(crate) fn preview(&self, name: &PreviewName) -> PathBuf {
+        self.previews().join(name.as_str())
     }
 
     pub(crate) fn blobs(&self) -> PathBuf {

@@ -1,11 +1,10 @@
 //! What other releases than the current one are still asked for: files whose names carry a fingerprint, or seem to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 
 use salver_semantics::{HashPlaces, IMMUTABLE, cache_control, may_be_fingerprinted};
 
-use crate::error::Error;
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::release_id::ReleaseId;
 use crate::store::Store;
@@ -19,14 +18,17 @@ const NAMES: usize = 256;
 /// Files of other releases by path, so that those whose paths begin alike stand together.
 pub(super) type KeptFiles = BTreeMap<Box<[u8]>, ManifestFile>;
 
-/// The files that the current release does not have, of the newest release that has them.
+/// The files that the current release does not have, of the newest release that has them. What was never more than a
+/// preview, as those `alone` were, is no part of the site.
 pub(super) fn kept_files(
     store: &Store,
+    (ids, alone): (&[ReleaseId], &HashSet<ReleaseId>),
     current: &ReleaseId,
     manifest: &Manifest,
-) -> Result<KeptFiles, Error> {
+) -> KeptFiles {
     let mut kept = KeptFiles::new();
-    for id in store.ids()?.iter().rev().filter(|id| *id != current) {
+    let others = ids.iter().rev();
+    for id in others.filter(|id| *id != current && !alone.contains(*id)) {
         let other = match store.manifest(id) {
             Ok(other) => other,
             // One that is damaged or was pruned a moment ago takes nothing from the current one.
@@ -38,7 +40,7 @@ pub(super) fn kept_files(
         let mut directory = Directory::new(manifest, &other);
         for file in other.files() {
             if kept.len() == MOST {
-                return Ok(kept);
+                return kept;
             }
             let is_wanted = manifest.find(&file.path).is_none() && !kept.contains_key(&file.path);
             if is_wanted && directory.may_be_fingerprinted(&file.path) {
@@ -46,7 +48,7 @@ pub(super) fn kept_files(
             }
         }
     }
-    Ok(kept)
+    kept
 }
 
 /// The names in the directory that was asked for last: files that stand in one come one after the other.

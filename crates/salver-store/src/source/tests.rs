@@ -64,6 +64,10 @@ impl Site {
 }
 
 fn read(source: &StoreSource, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
+    read_of(source, path)
+}
+
+fn read_of(source: &dyn Source, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
     let view = source.view(WAIT).map_err(|error| error.kind())?;
     let opened = view
         .open(path.as_bytes(), WAIT)
@@ -279,4 +283,67 @@ fn versions_are_those_of_all_releases_the_newest_first() {
         after: b".js",
     };
     assert_eq!(view.versions(b"js/lib.1.js", none), Some(vec![]));
+}
+
+#[test]
+fn a_release_holds_to_what_every_source_must_whichever_is_current() {
+    let [one, other] = [(); 2].map(|()| {
+        let site = Site::new();
+        FILES
+            .iter()
+            .for_each(|(path, content)| site.put(path, Some(content)));
+        let id = site.deploy();
+        site.put("app.3f9a1c2b.js", Some(b"newer"));
+        site.put("a.txt", Some(b"other"));
+        let newer = site.deploy();
+        let source = Arc::new(site.source());
+        let [release, newer] = [id, newer].map(|id| source.release(&id).unwrap());
+        assert_eq!(read_of(&newer, "a.txt").as_deref(), Ok(&b"other"[..]));
+        (release, source, site)
+    });
+    check(&one.0).unwrap();
+    check_apart(&one.0, &other.0).unwrap();
+    // What is the same in both has one identity, and what differs has not.
+    let [old, new] = [&one.0 as &dyn Source, &*one.1].map(|source| source.view(WAIT).unwrap());
+    let identity = |view: &Arc<dyn View>, path: &str| view.stat(path.as_bytes(), WAIT).unwrap();
+    assert_eq!(identity(&old, "twin.txt"), identity(&new, "twin.txt"));
+    assert_ne!(identity(&old, "a.txt"), identity(&new, "a.txt"));
+    // A release has no file of another, whatever its name.
+    let gone = old.stat(b"app.3f9a1c2b.js", WAIT).unwrap_err();
+    assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+    // One after the other, whoever was asked for before.
+    one.2.put("a.txt", Some(b"third"));
+    one.2.deploy();
+    assert_eq!(read_of(&one.0, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+}
+
+#[test]
+fn what_is_no_release_is_a_tree_that_is_not_there() {
+    let site = Site::new();
+    let source = Arc::new(site.source());
+    let name = "20200101-000000-00000000";
+    let absent = source.release(name).unwrap();
+    assert_eq!(read_of(&absent, "a.txt"), Err(io::ErrorKind::NotFound));
+    site.put("a.txt", Some(b"alpha"));
+    let id = site.deploy();
+    assert_eq!(read_of(&absent, "a.txt"), Err(io::ErrorKind::NotFound));
+    for wrong in [
+        "",
+        "..",
+        "../../manifests",
+        &id[1..],
+        &id.to_uppercase().replace('0', "O"),
+    ] {
+        assert!(source.release(wrong).is_none(), "{wrong}");
+    }
+    // What was pruned is gone for those who saw it, too.
+    let release = source.release(&id).unwrap();
+    assert_eq!(read_of(&release, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+    site.put("a.txt", Some(b"beta"));
+    site.deploy();
+    assert_eq!(read_of(&release, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+    let mut writer = Writer::lock(&site.store(), "prune").unwrap();
+    let later = std::time::UNIX_EPOCH + Duration::from_secs(1000);
+    writer.prune(1, Duration::ZERO, "test", later).unwrap();
+    assert_eq!(read_of(&release, "a.txt"), Err(io::ErrorKind::NotFound));
 }

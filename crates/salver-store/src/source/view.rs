@@ -1,8 +1,10 @@
 //! One release as a tree.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use salver_assets::digest::KnownDigests;
 use salver_assets::source::{
@@ -15,8 +17,11 @@ use super::Blobs;
 use super::kept::{KeptFiles, kept_files};
 use crate::error::Error;
 use crate::files::current::Current;
+use crate::files::journal::Journal;
 use crate::files::layout::relative_blob;
 use crate::files::manifest::{Manifest, ManifestFile};
+use crate::files::preview::{Preview, PreviewName};
+use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 
 /// The time of what has none.
@@ -25,18 +30,47 @@ const NEVER: Timestamp = Timestamp {
     nanoseconds: 0,
 };
 
-/// A [`View`] of the release that was current at one moment.
+/// A [`View`] of a release at one moment of its store: of the one that was current then, or of another.
 #[derive(Debug)]
 pub(super) struct ReleaseView {
-    current: Current,
-    manifest: Manifest,
+    store: Arc<StoreState>,
+    manifest: Arc<Manifest>,
+    /// The files of other releases that it shows, too.
     kept: KeptFiles,
-    blobs: Blobs,
     /// The device number of all that it holds.
     device: u64,
 }
 
+/// What a store held from one change of it to the next.
+#[derive(Debug)]
+pub(super) struct StoreState {
+    pub(super) current: Current,
+    /// All releases, sorted.
+    ids: Vec<ReleaseId>,
+    /// Those of them that were never more than previews.
+    alone: HashSet<ReleaseId>,
+    previews: Vec<Preview>,
+    blobs: Blobs,
+}
+
+impl StoreState {
+    /// True if it had this release, and that is to be shown at this moment.
+    pub(super) fn shows(&self, id: &ReleaseId, now_unix_seconds: i64) -> bool {
+        let of_preview =
+            |preview: &Preview| preview.release == *id && !preview.has_expired(now_unix_seconds);
+        self.ids.binary_search(id).is_ok()
+            && (!self.alone.contains(id) || self.previews.iter().any(of_preview))
+    }
+
+    /// The release of a preview that is to be shown at this moment.
+    pub(super) fn preview(&self, name: &PreviewName, now_unix_seconds: i64) -> Option<&ReleaseId> {
+        let preview = self.previews.iter().find(|preview| preview.name == *name)?;
+        (!preview.has_expired(now_unix_seconds)).then_some(&preview.release)
+    }
+}
+
 impl ReleaseView {
+    /// The current release, and what others have under fingerprinted names.
     pub(super) fn read(
         store: &Store,
         current: Current,
@@ -44,17 +78,46 @@ impl ReleaseView {
         device: u64,
     ) -> Result<Self, Error> {
         let manifest = store.manifest(&current.release)?;
+        let ids = store.ids()?;
+        let alone = Journal::read(&store.layout)?.previews_alone();
+        let mut previews = Vec::new();
+        for preview in store.each_preview()? {
+            match preview {
+                Ok(preview) => previews.push(preview),
+                // It takes nothing from the others.
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
         Ok(ReleaseView {
-            kept: kept_files(store, &current.release, &manifest)?,
-            current,
-            manifest,
-            blobs,
+            kept: kept_files(store, (&ids, &alone), &current.release, &manifest),
+            store: Arc::new(StoreState {
+                current,
+                ids,
+                alone,
+                previews,
+                blobs,
+            }),
+            manifest: Arc::new(manifest),
             device,
         })
     }
 
-    pub(super) fn current(&self) -> &Current {
-        &self.current
+    /// A release as it was when it was made, at the moment of this view.
+    pub(super) fn of_release(&self, manifest: Arc<Manifest>) -> Self {
+        ReleaseView {
+            store: Arc::clone(&self.store),
+            manifest,
+            kept: KeptFiles::new(),
+            device: self.device,
+        }
+    }
+
+    pub(super) fn store(&self) -> &StoreState {
+        &self.store
+    }
+
+    pub(super) fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
     }
 
     /// The file at a path: of this release, or kept of another.
@@ -104,12 +167,12 @@ impl ReleaseView {
 
     /// What it means that a blob is not there, or not what it should be.
     fn damage(&self, path: &str, what: &str, patience: Patience) -> io::Error {
-        match self.blobs.current(patience) {
+        match self.store.blobs.current(patience) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => error,
             // The release was pruned a moment ago: whoever asks looks again.
-            Ok(current) if current != self.current => io::ErrorKind::NotFound.into(),
+            Ok(current) if current != self.store.current => io::ErrorKind::NotFound.into(),
             Ok(_) | Err(_) => {
-                let path = self.blobs.path.join(path);
+                let path = self.store.blobs.path.join(path);
                 let what = format!("{path:?} {what}: `salver fsck` says what else is damaged");
                 io::Error::new(io::ErrorKind::InvalidData, what)
             }
@@ -140,7 +203,7 @@ impl View for ReleaseView {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let blob = relative_blob(&file.blob);
-        let (stored, length, local) = match self.blobs.open_blob(&blob, patience) {
+        let (stored, length, local) = match self.store.blobs.open_blob(&blob, patience) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(self.damage(&blob, "is missing", patience));

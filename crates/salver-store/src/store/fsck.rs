@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::BlobDigest;
 use crate::files::journal::Journal;
+use crate::files::preview::Preview;
 use crate::files::release_id::ReleaseId;
 use crate::store::Store;
 use crate::store::blobs::BlobState;
@@ -139,6 +140,17 @@ impl Store {
                 .push("no release is current: `salver rollback STORE ID` makes one so".to_owned()),
             Ok(_) => {}
             Err(error) => found.faults.push(error.to_string()),
+        }
+        for preview in self.each_preview()? {
+            match preview {
+                Ok(Preview { name, release, .. }) if !self.has(&release) => {
+                    found.faults.push(format!(
+                        "the preview {name} has the release {release}, which has no manifest: deploy it anew"
+                    ));
+                }
+                Ok(_) => {}
+                Err(error) => found.faults.push(error.to_string()),
+            }
         }
         if is_listed_whole {
             let blobs = self.blobs()?.into_iter();

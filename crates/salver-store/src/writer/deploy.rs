@@ -23,6 +23,7 @@ use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
 use crate::store::blobs::BlobState;
 use crate::writer::Writer;
+use crate::writer::preview::NewPreview;
 use crate::writer::tree::{Tree, TreeFile};
 
 /// The blobs that are written before they are synced: the first sync of a batch is that of most of it.
@@ -47,12 +48,14 @@ pub struct DeployOptions {
 /// What a deploy has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployed {
-    /// The release that is current now.
+    /// The release that is current now, or that the preview has.
     pub id: ReleaseId,
-    /// The one before; `None` if this is the first.
+    /// The one that was current before; `None` if this is the first.
     pub previous: Option<ReleaseId>,
-    /// True if the current release holds just these files already: nothing was switched.
+    /// True if the current release, or that of the preview, holds just these files already: nothing was switched.
     pub is_unchanged: bool,
+    /// The moment from which on the preview is not shown, in seconds since 1970, if it is one.
+    pub expires_unix_seconds: Option<i64>,
     /// The number of its files.
     pub files: usize,
     /// Their bytes.
@@ -79,16 +82,42 @@ impl Writer {
         options: &DeployOptions,
         listener: &mut Listener<'_>,
     ) -> Result<Deployed, Error> {
+        self.make_release(directory, None, options, listener)
+    }
+
+    /// Makes the files of a directory a release that has a name of its own for a time. The current one stays.
+    ///
+    /// # Errors
+    /// As of [`deploy`](Self::deploy); no release is current.
+    pub fn deploy_preview(
+        &mut self,
+        directory: &Path,
+        preview: &NewPreview,
+        options: &DeployOptions,
+        listener: &mut Listener<'_>,
+    ) -> Result<Deployed, Error> {
+        self.permits_preview()?;
+        self.make_release(directory, Some(preview), options, listener)
+    }
+
+    fn make_release(
+        &mut self,
+        directory: &Path,
+        preview: Option<&NewPreview>,
+        options: &DeployOptions,
+        listener: &mut Listener<'_>,
+    ) -> Result<Deployed, Error> {
         self.refuse_itself(directory)?;
         let tree = Tree::walk(directory, options.symlinks, options.dotfiles, listener)?;
         let lengths = tree.files.iter().map(|file| file.identity.length);
         let all = lengths.fold(0_u64, u64::saturating_add);
         listener(Event::Expected(all));
-        let before = match &self.current {
-            Some(current) => self.store.manifest(&current.release).ok(),
-            None => None,
+        let before = self.comparable(preview)?;
+        let (before_id, before) = match &before {
+            Some((id, manifest)) => (Some(id), Some(manifest)),
+            None => (None, None),
         };
-        let files = hashed(&tree, before.as_ref(), listener)?;
+        let files = hashed(&tree, before, listener)?;
         let mut blobs = BlobFiles::new();
         for (file, of_tree) in files.iter().zip(&tree.files) {
             blobs.entry(file.blob).or_insert((of_tree, file.length));
@@ -109,27 +138,50 @@ impl Writer {
         self.verify(&missing, listener)?;
         let previous = self.current.as_ref().map(|current| current.release.clone());
         let is_unchanged = before.is_some_and(|before| before.files() == manifest.files());
-        let id = match (&previous, is_unchanged) {
-            (Some(current), true) => current.clone(),
-            _ => {
-                let id = manifest.id();
-                let by = (&*options.who, unix_seconds(options.now));
+        let id = match before_id.filter(|_| is_unchanged) {
+            Some(before) => before.clone(),
+            None => manifest.id(),
+        };
+        let by = (&*options.who, unix_seconds(options.now));
+        match preview {
+            Some(preview) => {
+                let new = Some(&manifest).filter(|_| !is_unchanged);
+                self.put_preview(&preview.of(&id, by.1), new, by)?;
+            }
+            None if is_unchanged => {}
+            None => {
                 self.note(Action::Deploy, std::slice::from_ref(&id), by)?;
                 self.put_manifest(&manifest)?;
                 self.switch(id.clone())?;
-                id
             }
-        };
+        }
         Ok(Deployed {
             id,
             previous,
             is_unchanged,
+            expires_unix_seconds: preview.map(|preview| preview.of(&id, by.1).expires_unix_seconds),
             files: manifest.files().len(),
             bytes: manifest.bytes(),
             sent,
             kept,
             repaired,
         })
+    }
+
+    /// The release that a new one is compared with: the one that the preview has, else the current one.
+    fn comparable(
+        &self,
+        preview: Option<&NewPreview>,
+    ) -> Result<Option<(ReleaseId, Manifest)>, Error> {
+        let mut ids = Vec::new();
+        if let Some(preview) = preview {
+            let all = self.store.each_preview()?.into_iter().flatten();
+            let same = all.filter(|known| known.name == preview.name);
+            ids.extend(same.map(|known| known.release));
+        }
+        ids.extend(self.current.as_ref().map(|current| current.release.clone()));
+        let manifest = |id: ReleaseId| Some((id.clone(), self.store.manifest(&id).ok()?));
+        Ok(ids.into_iter().find_map(manifest))
     }
 
     /// A store within its own release would grow with each.

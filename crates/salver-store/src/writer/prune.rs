@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::Error;
 use crate::files::durable::{remove, sync_directory};
 use crate::files::journal::{Action, Journal};
+use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
 use crate::writer::Writer;
@@ -16,6 +17,8 @@ use crate::writer::Writer;
 pub struct Pruned {
     /// The releases, oldest first.
     pub releases: Vec<ReleaseId>,
+    /// The previews that had expired.
+    pub previews: Vec<PreviewName>,
     /// The number of blobs.
     pub blobs: usize,
     /// Their bytes.
@@ -24,7 +27,8 @@ pub struct Pruned {
 
 impl Writer {
     /// Removes releases, except for the newest `keep` of them and those that were current within `time`. The current
-    /// one stays. What an interrupted deploy has left goes, too.
+    /// one stays, as does that of a preview until it expires; one that was never more than a preview goes then, however
+    /// new it is. What an interrupted deploy has left goes, too.
     ///
     /// # Errors
     /// Something is damaged, so that nobody knows what is still needed; or the system says no.
@@ -56,12 +60,23 @@ impl Writer {
             let last = replaced.map_or(id.unix_seconds(), |entry| entry.unix_seconds);
             last > since
         };
-        let newest = ids.len().saturating_sub(keep);
-        let old = ids.iter().take(newest);
-        let removed: Vec<ReleaseId> = old
-            .filter(|id| **id != current.release && !is_recent(id))
+        let (expired, shown): (Vec<_>, Vec<_>) = self
+            .store
+            .previews()?
+            .into_iter()
+            .partition(|preview| preview.has_expired(now_seconds));
+        let is_shown = |id: &ReleaseId| shown.iter().any(|preview| preview.release == *id);
+        let alone = journal.previews_alone();
+        let (of_previews, of_site): (Vec<_>, Vec<_>) =
+            ids.iter().partition(|id| alone.contains(id));
+        let newest = of_site.len().saturating_sub(keep);
+        let old = of_site.into_iter().take(newest).filter(|id| !is_recent(id));
+        let mut removed: Vec<ReleaseId> = old
+            .chain(of_previews)
+            .filter(|id| **id != current.release && !is_shown(id))
             .cloned()
             .collect();
+        removed.sort();
         let mut named = HashSet::new();
         for id in ids.iter().filter(|id| !removed.contains(id)) {
             let manifest = self.store.manifest(id)?;
@@ -77,14 +92,21 @@ impl Writer {
         let unnamed: Vec<_> = unnamed.collect();
         let mut pruned = Pruned {
             releases: removed,
+            previews: expired.into_iter().map(|preview| preview.name).collect(),
             ..Pruned::default()
         };
-        if pruned.releases.is_empty() && unnamed.is_empty() {
+        if pruned.releases.is_empty() && unnamed.is_empty() && pruned.previews.is_empty() {
             return Ok(pruned);
         }
         let by = (who, now_seconds);
         if !pruned.releases.is_empty() {
             self.note(Action::Prune, &pruned.releases, by)?;
+        }
+        for name in &pruned.previews {
+            remove(&layout.preview(name))?;
+        }
+        if !pruned.previews.is_empty() {
+            sync_directory(&layout.previews())?;
         }
         for id in &pruned.releases {
             remove(&layout.manifest(id))?;

@@ -3,13 +3,14 @@
 use std::time::SystemTime;
 
 use crate::error::Error;
-use crate::files::journal::Action;
+use crate::files::journal::{Action, Journal};
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
 use crate::writer::Writer;
 
 impl Writer {
-    /// Makes a release the current one: this, or the newest of those that are older than the current one. Nothing is
+    /// Makes a release the current one: this, or the newest of those that are older than the current one and were current
+    /// once. Nothing is
     /// read but names and lengths, so that it takes no time.
     ///
     /// # Errors
@@ -24,7 +25,9 @@ impl Writer {
             (Some(id), _) => id.clone(),
             (None, Some(current)) => {
                 let ids = self.store.ids()?;
-                let older = ids.into_iter().rev().find(|id| *id < current.release);
+                let alone = Journal::read(&self.store.layout)?.previews_alone();
+                let was_current = |id: &ReleaseId| *id < current.release && !alone.contains(id);
+                let older = ids.into_iter().rev().find(was_current);
                 older.ok_or_else(|| {
                     Error::Misused(format!(
                         "there is no release before {}: name one, `salver releases STORE` lists them",

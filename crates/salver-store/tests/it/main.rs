@@ -10,5 +10,6 @@
 mod damage;
 mod deploy;
 mod interrupted;
+mod preview;
 mod prune;
 mod site;

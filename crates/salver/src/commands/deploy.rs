@@ -1,11 +1,12 @@
 //! `salver deploy`: a directory becomes a release, and that the current one.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use salver_assets::Symlinks;
-use salver_store::{DeployOptions, Deployed, Store, Writer};
+use salver_config::values::limit;
+use salver_store::{DeployOptions, Deployed, NewPreview, PreviewName, Store, Writer, written_time};
 use serde::Serialize;
 
 use super::store::{BlobCount, counted, print, print_json, store, who, with_progress};
@@ -26,6 +27,15 @@ pub struct DeployFlags {
     #[arg(long, value_name = "STORE", value_parser = store)]
     pub to: PathBuf,
 
+    /// Let the release that is current stay, and show this one at NAME--HOST and /_release/NAME/ alone, as
+    /// --release-addresses of `salver serve` says
+    #[arg(long, value_name = "NAME", value_parser = preview_name)]
+    pub preview: Option<PreviewName>,
+
+    /// The time for which a preview is shown
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = limit, requires = "preview")]
+    pub expires: Duration,
+
     /// Deploy names that begin with a dot, too; .well-known always is
     #[arg(long)]
     pub dotfiles: bool,
@@ -43,8 +53,27 @@ pub struct DeployFlags {
     pub quiet: bool,
 }
 
+/// The name of a preview.
+///
+/// # Errors
+/// It cannot be the beginning of a host.
+fn preview_name(text: &str) -> Result<PreviewName, String> {
+    PreviewName::parse(text).ok_or_else(|| {
+        "it begins a host: give letters in lower case, digits and single hyphens, 32 at most"
+            .to_owned()
+    })
+}
+
+#[derive(Serialize)]
+struct JsonPreview<'a> {
+    name: &'a str,
+    expires: String,
+}
+
 #[derive(Serialize)]
 struct Json<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<JsonPreview<'a>>,
     release: &'a str,
     previous: Option<&'a str>,
     unchanged: bool,
@@ -76,23 +105,39 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
             flags.directory
         )));
     }
+    let preview = flags.preview.clone().map(|name| NewPreview {
+        name,
+        expires_after: flags.expires,
+    });
     let store = Store::open_or_create(&flags.to)?;
     let is_quiet = flags.quiet || flags.json;
     let deployed = with_progress(is_quiet, |listener| {
         let mut writer = Writer::lock(&store, "deploy")?;
-        writer.deploy(&flags.directory, &options, listener)
+        match &preview {
+            Some(preview) => writer.deploy_preview(&flags.directory, preview, &options, listener),
+            None => writer.deploy(&flags.directory, &options, listener),
+        }
     })?;
+    let preview = preview.map(|preview| preview.name);
+    let preview = preview.as_ref().zip(deployed.expires_unix_seconds);
     if flags.json {
-        return print_json(store.path(), json(&deployed));
+        return print_json(store.path(), json(&deployed, preview));
     }
     match flags.quiet {
         true => Ok(()),
-        false => print(&text(&deployed)),
+        false => print(&text(&deployed, preview)),
     }
 }
 
-fn json(deployed: &Deployed) -> Json<'_> {
+/// A preview by its name, and when it expires.
+type ShownPreview<'a> = Option<(&'a PreviewName, i64)>;
+
+fn json<'a>(deployed: &'a Deployed, preview: ShownPreview<'a>) -> Json<'a> {
     Json {
+        preview: preview.map(|(name, expires)| JsonPreview {
+            name: name.as_str(),
+            expires: written_time(expires),
+        }),
         release: deployed.id.as_str(),
         previous: deployed.previous.as_ref().map(|id| id.as_str()),
         unchanged: deployed.is_unchanged,
@@ -104,15 +149,17 @@ fn json(deployed: &Deployed) -> Json<'_> {
     }
 }
 
-fn text(deployed: &Deployed) -> String {
+fn text(deployed: &Deployed, preview: ShownPreview<'_>) -> String {
     let files = counted(deployed.files, "file");
-    let mut text = match deployed.is_unchanged {
-        true => format!("{} stays current: nothing has changed\n", deployed.id),
-        false => format!(
-            "{} is current: {files}, {}\n",
+    let size = size(deployed.bytes);
+    let mut text = match (preview, deployed.is_unchanged) {
+        (Some((name, expires)), _) => format!(
+            "{} is the preview {name} until {}: {files}, {size}\n",
             deployed.id,
-            size(deployed.bytes)
+            written_time(expires)
         ),
+        (None, true) => format!("{} stays current: nothing has changed\n", deployed.id),
+        (None, false) => format!("{} is current: {files}, {size}\n", deployed.id),
     };
     let sent = BlobCount::from(deployed.sent).text();
     let kept = BlobCount::from(deployed.kept).text();
@@ -124,10 +171,15 @@ fn text(deployed: &Deployed) -> String {
     if let Some(previous) = deployed
         .previous
         .as_ref()
-        .filter(|_| !deployed.is_unchanged)
+        .filter(|_| !deployed.is_unchanged && preview.is_none())
     {
         text.push_str(&format!(
             "before: {previous}; `salver rollback` goes back\n"
+        ));
+    }
+    if let Some((name, _)) = preview {
+        text.push_str(&format!(
+            "shown at {name}--HOST and /_release/{name}/, as `salver serve --release-addresses` says\n"
         ));
     }
     text

@@ -17,7 +17,7 @@ pub struct DiffFlags {
     #[arg(value_name = "STORE", value_parser = store)]
     pub store: PathBuf,
 
-    /// A release, or a part of its name
+    /// A release, a preview, or a part of the name of a release
     #[arg(value_name = "A")]
     pub before: String,
 

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 /// Remove old releases of a store, and what only they have.
 ///
 /// A release is removed if it is neither among the newest nor was current lately, when visitors may still have its pages
-/// open. The current one never is. What an interrupted deploy has left goes, too.
+/// open. The current one never is; one that was never more than a preview is once that has expired. What an interrupted
+/// deploy has left goes, too.
 #[derive(Args, Clone, Debug)]
 pub struct PruneFlags {
     /// The directory of the store
@@ -37,6 +38,7 @@ pub struct PruneFlags {
 #[derive(Serialize)]
 struct Json<'a> {
     releases: Vec<&'a str>,
+    previews: Vec<&'a str>,
     removed: BlobCount,
 }
 
@@ -51,6 +53,7 @@ pub fn run(flags: &PruneFlags) -> Result<(), Failure> {
     if flags.json {
         let json = Json {
             releases: pruned.releases.iter().map(|id| id.as_str()).collect(),
+            previews: pruned.previews.iter().map(|name| name.as_str()).collect(),
             removed: (pruned.blobs, pruned.bytes).into(),
         };
         return print_json(store.path(), json);
@@ -62,6 +65,9 @@ fn text(pruned: &Pruned) -> String {
     let mut text = String::new();
     for id in &pruned.releases {
         text.push_str(&format!("removed {id}\n"));
+    }
+    for name in &pruned.previews {
+        text.push_str(&format!("removed the preview {name}, which had expired\n"));
     }
     let freed = BlobCount::from((pruned.blobs, pruned.bytes)).text();
     let releases = counted(pruned.releases.len(), "release");

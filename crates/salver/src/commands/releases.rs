@@ -1,9 +1,10 @@
 //! `salver releases`: what a store holds.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use salver_store::{JournalEntry, Release, Store, written_time};
+use salver_store::{JournalEntry, Preview, Release, Store, written_time};
 use serde::Serialize;
 
 use super::store::{counted, print, print_json, store};
@@ -17,7 +18,7 @@ pub struct ReleasesFlags {
     #[arg(value_name = "STORE", value_parser = store)]
     pub store: PathBuf,
 
-    /// List what was done instead: deploys, rollbacks and prunes
+    /// List what was done instead: deploys, previews, rollbacks and prunes
     #[arg(long)]
     pub journal: bool,
 
@@ -39,9 +40,18 @@ struct JsonRelease<'a> {
 }
 
 #[derive(Serialize)]
+struct JsonPreview<'a> {
+    name: &'a str,
+    release: &'a str,
+    expires: String,
+    expired: bool,
+}
+
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonReleases<'a> {
     releases: Vec<JsonRelease<'a>>,
+    previews: Vec<JsonPreview<'a>>,
     blob_bytes: u64,
 }
 
@@ -77,16 +87,45 @@ pub fn run(flags: &ReleasesFlags) -> Result<(), Failure> {
         };
     }
     let (releases, blob_bytes) = (store.releases()?, store.blob_bytes()?);
+    let previews = store.previews()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX);
     match flags.json {
         true => {
             let releases = releases.iter().map(json).collect();
+            let previews = previews.iter().map(|preview| json_preview(preview, now));
             let all = JsonReleases {
                 releases,
+                previews: previews.collect(),
                 blob_bytes,
             };
             print_json(store.path(), all)
         }
-        false => print(&text(&releases, blob_bytes)),
+        false => {
+            let previews = previews.iter().map(|preview| preview_line(preview, now));
+            let all = text(&releases, blob_bytes) + &previews.collect::<String>();
+            print(&all)
+        }
+    }
+}
+
+fn json_preview(preview: &Preview, now: i64) -> JsonPreview<'_> {
+    JsonPreview {
+        name: preview.name.as_str(),
+        release: preview.release.as_str(),
+        expires: written_time(preview.expires_unix_seconds),
+        expired: preview.has_expired(now),
+    }
+}
+
+fn preview_line(preview: &Preview, now: i64) -> String {
+    let Preview { name, release, .. } = preview;
+    let time = written_time(preview.expires_unix_seconds);
+    match preview.has_expired(now) {
+        false => format!("preview {name}: {release} until {time}\n"),
+        true => {
+            format!("preview {name}: {release}, expired at {time}; `salver prune` removes it\n")
+        }
     }
 }
 

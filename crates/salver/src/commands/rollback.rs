@@ -17,7 +17,7 @@ pub struct RollbackFlags {
     #[arg(value_name = "STORE", value_parser = store)]
     pub store: PathBuf,
 
-    /// The release, or a part of its name [default: the one before the current]
+    /// The release, a preview, or a part of the name of a release [default: the one before the current]
     #[arg(value_name = "ID")]
     pub id: Option<String>,
 

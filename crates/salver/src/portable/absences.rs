@@ -1,6 +1,6 @@
 //! What this system's `salver` lacks: asked for, it is refused in one line rather than left out in silence.
 
-use salver_config::{Configuration, Server, Setting};
+use salver_config::{Configuration, Server, Setting, Site};
 
 use crate::failure::Failure;
 
@@ -17,8 +17,13 @@ pub(crate) fn command(name: &str) -> Option<Failure> {
 /// # Errors
 /// Which one.
 pub(crate) fn refuse(configuration: &Configuration) -> Result<(), Failure> {
-    match of_server(&configuration.server).first() {
-        Some(name) => Err(refusal(name)),
+    let of_sites = configuration.sites.iter().filter_map(of_site);
+    match of_server(&configuration.server)
+        .into_iter()
+        .chain(of_sites)
+        .next()
+    {
+        Some(name) => Err(refusal(&name)),
         None => Ok(()),
     }
 }
@@ -57,4 +62,8 @@ fn of_server(server: &Server) -> Vec<String> {
         name(&server.pid_file),
     ];
     all.into_iter().flatten().collect()
+}
+
+fn of_site(site: &Site) -> Option<String> {
+    name(&site.release_addresses)
 }

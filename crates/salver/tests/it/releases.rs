@@ -1,7 +1,9 @@
 //! `salver deploy` and what belongs to it, and a store that is served.
 
+mod addresses;
 mod disk;
 mod interrupted;
+mod preview;
 mod served;
 
 use std::fs;

@@ -6,7 +6,7 @@ use salver::flags::{Cli, Command, command};
 use salver_config::Environment;
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
-const VALUES: [&str; 16] = [
+const VALUES: [&str; 17] = [
     "7",
     "7s",
     "7MiB",
@@ -23,6 +23,7 @@ const VALUES: [&str; 16] = [
     "always",
     "on",
     "avif",
+    "both",
 ];
 
 /// What is meant by these arguments of `serve` and these variables.

@@ -7,7 +7,7 @@ use super::Deployment;
 use crate::common::{NO_COMPRESS, PATIENCE, Running, addr_in, salver, stop};
 
 /// Serves the store of a deployment.
-fn serve(site: &Deployment, args: &[&str]) -> Running {
+pub(super) fn serve(site: &Deployment, args: &[&str]) -> Running {
     let mut command = salver();
     command.args(["serve", "--port", "0", "--store"]);
     command
@@ -27,7 +27,7 @@ fn tag(head: &str) -> &str {
 }
 
 /// Waits until an answer has this status and this content.
-fn until(server: &Running, target: &str, status: u16, content: &str) {
+pub(super) fn until(server: &Running, target: &str, status: u16, content: &str) {
     let since = Instant::now();
     loop {
         let (found, head, bytes) = server.get(target, "");

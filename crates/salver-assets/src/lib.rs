@@ -80,6 +80,7 @@ pub use salver_semantics::{
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;
+pub use source::previous::{KeepPrevious, PreviousSource};
 pub use source::{Patience, Source, View};
 pub use variables::{PageVariables, TooManyBytes};
 

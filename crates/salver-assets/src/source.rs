@@ -9,6 +9,7 @@ pub(crate) mod growth;
 pub(crate) mod identity;
 pub(crate) mod in_memory;
 pub(crate) mod memory;
+pub(crate) mod previous;
 pub(crate) mod snapshot;
 
 use std::fs::File;

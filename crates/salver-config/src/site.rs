@@ -7,8 +7,8 @@ use crate::conventions::{Alternatives, CleanUrls, Compat, ReleaseAddresses, Trai
 use crate::document::Table;
 use crate::fault::Place;
 use crate::kind::{
-    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SPA, TEXT, URL_PATH,
-    VARIABLE_NAME, choice, mount,
+    ALTERNATIVES, CODINGS, ERROR_PAGE, HOST_PATTERN, HSTS, INDEX_NAME, PATH, SIZE, SPA, TEXT,
+    TIME_LIMIT, URL_PATH, VARIABLE_NAME, choice, mount,
 };
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
@@ -60,6 +60,8 @@ pub struct Site {
     pub cors: Setting<bool>,
     pub live_reload: Setting<bool>,
     pub cache: Setting<bool>,
+    pub keep_previous: Setting<Option<Duration>>,
+    pub keep_previous_size: Setting<u64>,
     pub tls_cert: Setting<Vec<PathBuf>>,
     pub tls_key: Setting<Vec<PathBuf>>,
     pub hsts: Setting<Option<Duration>>,
@@ -274,6 +276,23 @@ impl Site {
                 default: "true",
                 help: "Keep files in memory",
                 negated: "Keep nothing in memory: every request is answered from disk",
+                heading: "Cache",
+                ..ROW
+            }),
+            keep_previous: from.optional(TIME_LIMIT, Row {
+                key: "cache.keep-previous",
+                flag: "keep-previous",
+                help: "Keep fingerprinted files for so long once a deploy has removed them, for pages that are open: in \
+                       --cache-dir, or else in memory",
+                heading: "Cache",
+                ..ROW
+            }),
+            keep_previous_size: from.one(SIZE, Row {
+                key: "cache.keep-previous-size",
+                flag: "keep-previous-size",
+                default: "64MiB",
+                help: "Bytes that --keep-previous may take for each directory that is served, those included that are \
+                       still there",
                 heading: "Cache",
                 ..ROW
             }),

@@ -30,6 +30,7 @@ pub mod log;
 mod page_variables;
 #[cfg(not(target_os = "linux"))]
 mod portable;
+mod previous;
 #[cfg(target_os = "linux")]
 mod process;
 mod proxies;

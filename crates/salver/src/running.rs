@@ -15,12 +15,14 @@ use crate::access_log::Logs;
 use crate::admin::{Current, RunningAdmin};
 use crate::failure::Failure;
 use crate::live_reload::LiveReload;
+use crate::previous;
 use crate::process::handover::Successor;
 use crate::process::pid_file::PidFile;
 use crate::process::sandbox::Sandbox;
 use crate::process::service_manager::ServiceManager;
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
+use crate::site_settings::SiteSettings;
 
 /// The keys, or their tables with a dot, of what needs another process.
 const OF_THE_PROCESS: [&str; 5] = ["process.", "workers", "quiet", "admin.", "live-reload"];
@@ -149,6 +151,19 @@ impl Running {
             access_log: log.clone(),
             ..settings.server.clone()
         };
+        match keeps_sites {
+            // The trees are the same, and go on.
+            true => {
+                for (site, before) in settings.sites.iter_mut().zip(&self.settings.sites) {
+                    site.kept.clone_from(&before.kept);
+                }
+            }
+            false => {
+                let [trees, before] =
+                    [&settings, &self.settings].map(|all| SiteSettings::kept_trees(&all.sites));
+                previous::start(&trees, &before);
+            }
+        }
         let reloaded = self.handle.reload(sites.clone(), of_server);
         let reloaded = reloaded.map_err(|error| Failure::Failed(error.to_string()))?;
         self.current.set(

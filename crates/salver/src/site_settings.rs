@@ -14,6 +14,7 @@ use salver_config::{Configuration, Origin, Server, Setting, Site};
 use crate::conventions::{alternatives, lists, with_conventions};
 use crate::failure::Failure;
 use crate::page_variables::add_variables;
+use crate::previous::KeptTree;
 use crate::releases::ReleasesOfSite;
 use crate::roots::{absolute, has_file, kind, neither, open, open_store};
 use crate::rules::rules;
@@ -37,6 +38,10 @@ pub struct SiteSettings {
     pub warnings: Vec<String>,
     /// Its releases, if they have addresses of their own.
     pub releases: Option<ReleasesOfSite>,
+    /// Its trees whose removed files are kept.
+    pub kept: Vec<KeptTree>,
+    /// The directory for all that is kept across restarts, if there is one.
+    cache_directory: Option<PathBuf>,
     /// True if it is one of several.
     is_one_of_several: bool,
     rules: Option<Arc<RuleSet>>,
@@ -81,6 +86,8 @@ impl SiteSettings {
             shown: Vec::new(),
             warnings: Vec::new(),
             releases: None,
+            kept: Vec::new(),
+            cache_directory: server.cache_dir.as_deref().map(absolute).transpose()?,
             is_one_of_several: configuration.sites.len() > 1,
             rules: rules(site).map_err(|failures| first(failures, site))?,
         };
@@ -101,6 +108,13 @@ impl SiteSettings {
                 site.store.name()
             ));
         }
+        if site.keep_previous.is_some() && site.store.is_some() {
+            settings.warnings.push(format!(
+                "{} does nothing for {}, which keeps its releases",
+                site.keep_previous.name(),
+                site.store.name()
+            ));
+        }
         settings.add_root(site)?;
         for (mounts, is_cached) in [(&site.mount, true), (&site.mount_plain, false)] {
             for mount in mounts.iter() {
@@ -113,6 +127,11 @@ impl SiteSettings {
         let script = script.map(|mount| settings.with_rules(mount));
         settings.engine.mounts.extend(script);
         Ok(settings)
+    }
+
+    /// The trees of these sites whose removed files are kept.
+    pub(crate) fn kept_trees(sites: &[SiteSettings]) -> Vec<KeptTree> {
+        sites.iter().flat_map(|site| site.kept.clone()).collect()
     }
 
     /// The site as logs and metrics name it: its first host, `*` without any.
@@ -275,6 +294,11 @@ impl SiteSettings {
                 "{prefix}{slash} is answered 404: no {names} in {path:?}"
             ));
         }
+        let source = match site.store.is_some() && prefix == "/" {
+            // A store keeps its releases.
+            true => source,
+            false => self.keeping(site, prefix, &path, source),
+        };
         let mut mount = with_conventions(prefix, source, site)?;
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);
@@ -288,6 +312,25 @@ impl SiteSettings {
         };
         self.add(mount, shown);
         Ok(())
+    }
+
+    /// The tree with what it had lately, if that is kept.
+    fn keeping(
+        &mut self,
+        site: &Site,
+        prefix: &str,
+        path: &Path,
+        source: Arc<dyn Source>,
+    ) -> Arc<dyn Source> {
+        let place = (self.name(), prefix, path);
+        match KeptTree::new(site, self.cache_directory.as_deref(), place, &source) {
+            Some(kept) => {
+                let source = kept.source();
+                self.kept.push(kept);
+                source
+            }
+            None => source,
+        }
     }
 
     /// The mount by the rules of the site.

@@ -61,6 +61,9 @@ struct Taken {
 type Kept = (SystemTime, u64, PathBuf);
 
 impl CodingDirectory {
+    /// The name of the directory within it that a program may keep other things in, which is passed over.
+    pub const PREVIOUS: &'static str = "previous";
+
     /// Checks that a directory at `path` would lie in none of `served`, the directories whose files anybody may ask for.
     ///
     /// # Errors
@@ -85,10 +88,10 @@ impl CodingDirectory {
     pub fn has_nothing_else(path: &Path) -> io::Result<bool> {
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();
-            if !name
-                .to_str()
-                .is_some_and(|name| is_name(name) || name.starts_with(UNFINISHED))
-            {
+            let is_ours = |name: &str| {
+                is_name(name) || name.starts_with(UNFINISHED) || name == CodingDirectory::PREVIOUS
+            };
+            if !name.to_str().is_some_and(is_ours) {
                 return Ok(false);
             }
         }

@@ -143,10 +143,11 @@ impl Writer {
             None => manifest.id(),
         };
         let by = (&*options.who, unix_seconds(options.now));
-        match preview {
+        let preview = preview.map(|preview| preview.of(&id, by.1));
+        match &preview {
             Some(preview) => {
                 let new = Some(&manifest).filter(|_| !is_unchanged);
-                self.put_preview(&preview.of(&id, by.1), new, by)?;
+                self.put_preview(preview, new, by)?;
             }
             None if is_unchanged => {}
             None => {
@@ -159,7 +160,7 @@ impl Writer {
             id,
             previous,
             is_unchanged,
-            expires_unix_seconds: preview.map(|preview| preview.of(&id, by.1).expires_unix_seconds),
+            expires_unix_seconds: preview.map(|preview| preview.expires_unix_seconds),
             files: manifest.files().len(),
             bytes: manifest.bytes(),
             sent,

@@ -15,6 +15,7 @@ use crate::admin::{BoundAdmin, Current, Reload, RunningAdmin, Served};
 use crate::banner::{Addresses, banner};
 use crate::failure::Failure;
 use crate::live_reload::{self, LiveReload};
+use crate::previous;
 use crate::process::confinement::Confinement;
 use crate::process::handover::{FromPredecessor, Given, Predecessor, Successor};
 use crate::process::pid_file::PidFile;
@@ -23,6 +24,7 @@ use crate::running::{Running, adopt, adopted, first, prewarm, warn_of_unreadable
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
 use crate::signal::Order;
+use crate::site_settings::SiteSettings;
 use crate::statistics::print_statistics;
 use crate::working_on_site::{open_browser, watch};
 use crate::{log, signal};
@@ -79,6 +81,7 @@ fn serve(
     // Answers from now on, while the cache is filled, until the server has ended.
     let admin = admin.map(BoundAdmin::start).transpose();
     running.admin = admin.map_err(failed("the admin listener"))?;
+    previous::start(&SiteSettings::kept_trees(&running.settings.sites), &[]);
     if running.settings.prewarm {
         let sites = running.sites.clone();
         start("salver-prewarm", &events, move || {

@@ -16,6 +16,7 @@ use crate::portable::server;
 use crate::portable::sites::Sites;
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
+use crate::site_settings::SiteSettings;
 use crate::statistics::print_statistics;
 use crate::working_on_site::{open_browser, watch};
 use crate::{log, signal};
@@ -31,6 +32,7 @@ pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure>
         tracing::warn!("{remark}");
     }
     let mut settings = Settings::new(&configuration)?;
+    crate::previous::start(&SiteSettings::kept_trees(&settings.sites), &[]);
     let sites = Arc::new(Sites::new(&settings)?);
     let listeners = Listeners::bind(&settings.addresses)?;
     log::start().map_err(failed("the log"))?;

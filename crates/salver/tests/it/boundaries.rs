@@ -140,7 +140,13 @@ fn few_files_open_others() {
     only(
         "salver-assets",
         &calls,
-        &[("codings/directory.rs", codings)],
+        &[
+            ("codings/directory.rs", codings),
+            (
+                "source/previous/content.rs",
+                "files that a tree had: files of its own, found by their digest",
+            ),
+        ],
     );
     only(
         "salver-os",

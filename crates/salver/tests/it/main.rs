@@ -50,6 +50,7 @@ mod listing;
 #[cfg(feature = "compress")]
 mod made_codings;
 mod page_variables;
+mod previous;
 mod process;
 mod recipes;
 mod releases;

@@ -1,6 +1,6 @@
 //! `--keep-previous`: the trees of a site with what they had lately.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use salver_assets::{CodingDirectory, KeepPrevious, PreviousSource, Source, digest};
@@ -26,9 +26,7 @@ impl KeptTree {
         let place = format!("{name} {prefix} {path:?}");
         let directory = directory.map(|directory| {
             let own = format!("{:032x}", digest::of_bytes(place.as_bytes()));
-            [CodingDirectory::PREVIOUS, &own]
-                .iter()
-                .fold(PathBuf::from(directory), |path, name| path.join(name))
+            directory.join(CodingDirectory::PREVIOUS).join(own)
         });
         let keep = KeepPrevious {
             name: format!("{path:?}"),

@@ -331,7 +331,7 @@ fn what_is_no_release_is_a_tree_that_is_not_there() {
         "",
         "..",
         "../../manifests",
-        &id[1..],
+        &format!("{id}x--y"),
         &id.to_uppercase().replace('0', "O"),
     ] {
         assert!(source.release(wrong).is_none(), "{wrong}");

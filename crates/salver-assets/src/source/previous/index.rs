@@ -90,7 +90,9 @@ fn line(line: &str) -> Option<IndexLine> {
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    (text.len() % 2 == 0).then(|| pairs.map(byte).collect())?
+    text.len()
+        .is_multiple_of(2)
+        .then(|| pairs.map(byte).collect())?
 }
 
 #[cfg(test)]

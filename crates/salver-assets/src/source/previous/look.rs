@@ -242,8 +242,11 @@ impl Shared {
         };
         let mut entries = self.entries.hold();
         for line in known {
+            if entries.get(&line.path).is_some() {
+                continue;
+            }
             let (_, is_room) = entries.make_room(line.length, self.keep.most_bytes);
-            if !is_room || entries.get(&line.path).is_some() {
+            if !is_room {
                 continue;
             }
             let number = entries.next_number();

@@ -47,6 +47,8 @@ pub(crate) struct SandboxPlan {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     remove: Vec<PathBuf>,
+    /// Where directories are made.
+    make: Vec<PathBuf>,
     execute: Vec<PathBuf>,
     /// True if it was asked for by itself, so that it matters if nothing is enforced.
     is_asked_for: bool,
@@ -90,6 +92,8 @@ impl SandboxPlan {
                 "cache.directory" => {
                     plan.read.push(path.clone());
                     plan.remove.push(path.clone());
+                    // One for each tree whose removed files are kept.
+                    plan.make.push(path.clone());
                     plan.write.push(path);
                 }
                 "admin.socket" => plan.remove.extend(directory_of(&path)),
@@ -132,6 +136,7 @@ impl SandboxPlan {
         let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
         let write = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | MakeReg});
         let remove = BitFlags::from(AccessFs::RemoveFile);
+        let make = BitFlags::from(AccessFs::MakeDir);
         let execute = make_bitflags!(AccessFs::{ReadFile | Execute});
         let mut rules = Ruleset::default()
             .handle_access(AccessFs::from_all(VERSION))?
@@ -140,6 +145,7 @@ impl SandboxPlan {
             (&self.read, read),
             (&self.write, write),
             (&self.remove, remove),
+            (&self.make, make),
             (&self.execute, execute),
         ];
         for (paths, access) in all {

@@ -90,7 +90,7 @@ fn an_emptied_directory_is_answered_for_yesterdays_pages() {
         let kept = kept.path().join("cache");
         let mut flags = vec!["--keep-previous", "1h", "--revalidate", "100ms"];
         if in_directory && cfg!(feature = "compress") {
-            flags.extend(["--cache-dir", kept.to_str().unwrap()]);
+            flags.extend(["--cache-dir", kept.to_str().unwrap(), "--sandbox", "on"]);
         }
         let mut server = Running::start(&root, &flags);
         server.wait_for_line("files that are kept: 1");

@@ -53,14 +53,15 @@ pub struct StoreSource {
 }
 
 impl StoreSource {
-    /// Opens the store at `path`. With `revalidate` zero every view looks at `current`; else a look serves a moment, so
-    /// that many at once do not cost as many.
+    /// Opens the store at `path`. Where there is nothing yet, or an empty directory, there is no tree until a first deploy
+    /// has made it. With `revalidate` zero every view looks at `current`; else a look serves a moment, so that many at
+    /// once do not cost as many.
     ///
     /// # Errors
-    /// There is no store.
+    /// There is something else than a store.
     pub fn open(path: &Path, revalidate: Duration) -> Result<Self, Error> {
         Ok(StoreSource {
-            store: Store::open(path)?,
+            store: Store::open_or_awaited(path)?,
             device: new_device(),
             look_after: (revalidate / 4).min(LOOKED_FOR),
             latest: Mutex::new(None),

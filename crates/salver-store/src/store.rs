@@ -14,7 +14,7 @@ use crate::files::current::{self, Current};
 use crate::files::digest::BlobDigest;
 use crate::files::durable::{make_directory, read_text, rename, sync_directory, write};
 use crate::files::journal::{Action, Journal, JournalEntry};
-use crate::files::layout::{DIRECTORIES, FORMAT, LOCK, Layout};
+use crate::files::layout::{DIRECTORIES, FORMAT, Layout};
 use crate::files::manifest::{self, Manifest};
 use crate::files::preview::{self, Preview, PreviewName};
 use crate::files::release_id::ReleaseId;
@@ -55,21 +55,37 @@ impl Store {
     /// # Errors
     /// There is none.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        match Store::at(path)? {
+            (store, true) => Ok(store),
+            (_, false) => Err(no_store(path)),
+        }
+    }
+
+    /// The store at a path, or the one that the first deploy is going to make there: of nothing, or of an empty directory.
+    ///
+    /// # Errors
+    /// There is something else.
+    pub(crate) fn open_or_awaited(path: &Path) -> Result<Self, Error> {
+        let (store, is_there) = Store::at(path)?;
+        match is_there || store.layout.is_vacant()? {
+            true => Ok(store),
+            false => Err(no_store(path)),
+        }
+    }
+
+    /// The store at a path, and whether there is one.
+    fn at(path: &Path) -> Result<(Self, bool), Error> {
+        let root = std::path::absolute(path).map_err(Error::at(path))?;
         let store = Store {
-            layout: Layout {
-                root: std::path::absolute(path).map_err(Error::at(path))?,
-            },
+            layout: Layout { root },
         };
         let most = u64::try_from(FORMAT.1.len()).unwrap_or(u64::MAX);
-        match read_text(&store.layout.format(), most) {
-            Ok(Some(text)) if text == FORMAT.1 => Ok(store),
-            Ok(Some(_)) => Err(Error::Misused(format!(
+        match read_text(&store.layout.format(), most)? {
+            Some(text) if text == FORMAT.1 => Ok((store, true)),
+            Some(_) => Err(Error::Misused(format!(
                 "{path:?} is a store of another version of Salver: use that one"
             ))),
-            Ok(None) => Err(Error::Misused(format!(
-                "{path:?} is no store: `salver deploy DIR --to STORE` makes one"
-            ))),
-            Err(error) => Err(error),
+            None => Ok((store, false)),
         }
     }
 
@@ -84,16 +100,10 @@ impl Store {
             return Store::open(path);
         }
         fs::create_dir_all(&layout.root).map_err(Error::at(&layout.root))?;
-        // What somebody else's directory may hold is not ours to add to; what a deploy that was killed here left is.
-        let entries = fs::read_dir(&layout.root).map_err(Error::at(&layout.root))?;
-        for entry in entries {
-            let name = entry.map_err(Error::at(&layout.root))?.file_name();
-            let is_ours = |known: &str| name.to_str() == Some(known);
-            if !is_ours(LOCK) && !DIRECTORIES.into_iter().any(is_ours) {
-                return Err(Error::Misused(format!(
-                    "{path:?} is neither empty nor a store: give another directory, which need not exist"
-                )));
-            }
+        if !layout.is_vacant()? {
+            return Err(Error::Misused(format!(
+                "{path:?} is neither empty nor a store: give another directory, which need not exist"
+            )));
         }
         for name in DIRECTORIES {
             make_directory(&layout.root.join(name))?;
@@ -349,4 +359,10 @@ impl Store {
         }
         Ok(found)
     }
+}
+
+fn no_store(path: &Path) -> Error {
+    Error::Misused(format!(
+        "{path:?} is no store: `salver deploy DIR --to STORE` makes one"
+    ))
 }

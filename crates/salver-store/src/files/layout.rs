@@ -1,7 +1,10 @@
 //! Where what lies in a store.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
 use crate::files::digest::BlobDigest;
 use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
@@ -69,6 +72,27 @@ impl Layout {
 
     pub(crate) fn blob(&self, digest: &BlobDigest) -> PathBuf {
         self.root.join(relative_blob(digest))
+    }
+
+    /// True if a store can be made here: there is nothing, or no more than what a deploy that was killed here has left.
+    /// What somebody else's directory holds is not ours to add to.
+    ///
+    /// # Errors
+    /// The directory cannot be listed, or is none.
+    pub(crate) fn is_vacant(&self) -> Result<bool, Error> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(Error::at(&self.root)(error)),
+        };
+        for entry in entries {
+            let name = entry.map_err(Error::at(&self.root))?.file_name();
+            let is_ours = |known: &str| name.to_str() == Some(known);
+            if !is_ours(LOCK) && !DIRECTORIES.into_iter().any(is_ours) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The directory of files that are not whole yet. Whatever is in it can go.

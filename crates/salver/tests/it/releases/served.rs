@@ -1,6 +1,7 @@
 //! A store that is served.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use super::Deployment;
@@ -213,25 +214,26 @@ fn damage_is_a_visible_error_and_never_wrong_bytes() {
 
 #[test]
 fn a_server_can_begin_before_the_first_deploy() {
-    let site = Deployment::new(&[("index.html", "one")]);
-    let kept = Deployment::new(&[("index.html", "one")]);
-    kept.deploy();
+    let check = |make: &dyn Fn(&Path)| {
+        let site = Deployment::new(&[("index.html", "one")]);
+        make(&site.store());
+        let server = serve(&site, &[]);
+        assert_eq!(server.get("/", "").0, 404);
+        site.deploy();
+        until(&server, "/", 200, "one");
+        let said = stop(server);
+        assert!(said.contains("there is no release in"), "{said}");
+    };
+    check(&|_| {});
+    check(&|store| fs::create_dir(store).unwrap());
     // A store without a release: what a deploy that was refused leaves.
-    fs::create_dir_all(site.store()).unwrap();
-    for name in ["blobs", "manifests", "new"] {
-        fs::create_dir(site.store().join(name)).unwrap();
-    }
-    fs::copy(
-        kept.store().join("salver-store"),
-        site.store().join("salver-store"),
-    )
-    .unwrap();
-    let server = serve(&site, &[]);
-    assert_eq!(server.get("/", "").0, 404);
-    site.deploy();
-    until(&server, "/", 200, "one");
-    let said = stop(server);
-    assert!(said.contains("there is no release in"), "{said}");
+    check(&|store| {
+        fs::create_dir(store).unwrap();
+        for name in ["blobs", "manifests", "new"] {
+            fs::create_dir(store.join(name)).unwrap();
+        }
+        fs::write(store.join("salver-store"), "salver-store 1\n").unwrap();
+    });
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use salver_assets::rules::{Compat, RuleSet, parse_headers};
 use salver_assets::source::{FileVersion, KnownDigests, Metadata, Opened, VersionedName};
 use salver_assets::{
-    Config, DictionaryCoding, MemorySource, Method, Mount, Patience, SecureContext, Source, View,
+    Config, DictionaryCoding, KeepPrevious, MemorySource, Method, Mount, Patience, PreviousSource,
+    SecureContext, Source, View,
 };
 use salver_coding::{Dictionary, decode_with_dictionary};
 

@@ -283,12 +283,26 @@ fn a_source_may_have_the_versions() {
         version("app.1a2b3c4d.js", &damaged),
         version("app.9e8d7c6b.js", &script(5)),
     ];
-    let source = Telling { files, versions };
-    let site = Site::new(config(Mount::tree("/", Arc::new(source))));
+    let source: Arc<dyn Source> = Arc::new(Telling { files, versions });
     let path = "/app.8b1d90e4.js";
-    // Nothing has to be sent before: who has it may have it from another server.
-    let delta = until(&site, path, BROWSER, &old, "dcb");
-    assert!(decoded(&delta, &old) == new);
+    // Nothing has to be sent before: who has it may have it from another server. Nor does it matter whether what is
+    // removed is kept besides.
+    let keeping = PreviousSource::new(
+        Arc::clone(&source),
+        KeepPrevious {
+            name: "test".to_owned(),
+            time: LONG,
+            most_bytes: 0,
+            directory: None,
+            dotfiles: false,
+        },
+    );
+    for source in [Arc::clone(&source), Arc::new(keeping)] {
+        let site = Site::new(config(Mount::tree("/", source)));
+        let delta = until(&site, path, BROWSER, &old, "dcb");
+        assert!(decoded(&delta, &old) == new);
+    }
+    let site = Site::new(config(Mount::tree("/", source)));
     for gone in [damaged, script(5)] {
         for _ in 0..3 {
             let answer = get(&site, path, "dcb, dcz", &gone);

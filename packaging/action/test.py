@@ -87,6 +87,22 @@ class Action(unittest.TestCase):
     def test_a_directory_that_is_not_there_fails(self):
         self.check(1, "nowhere", path="nowhere")
 
+    def test_a_site_is_deployed_once_all_is_well(self):
+        token, store = "0123456789abcdef", self.folder / "store"
+        command = [PROGRAM, "serve", "--store", store, "--port", "0", "--metrics", "0", "--accept-deploys"]
+        server = subprocess.Popen(command, env=dict(os.environ, SALVER_ADMIN_TOKEN=token), stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.terminate)
+        line = next(line for line in server.stderr if "takes deploys" in line)
+        to = re.search(r"http://[\d.:]+/", line).group()
+        self.check(1, "answered by 404", path="dist", pages="/gone", deploy=to, token=token)
+        self.check(1, "deploy needs token", path="dist", deploy=to)
+        self.check(1, "was not deployed", path="dist", deploy=to, token=token + "x")
+        self.assertFalse((store / "current").exists())
+        self.check(0, "is current: 2 files", path="dist", deploy=to, token=token)
+        self.check(0, "nothing has changed", path="dist", deploy=to, token=token)
+
     def test_an_import_is_whole_or_fails(self):
         (self.folder / "serve.json").write_text('{"redirects": [{"source": "/a", "destination": "/b"}]}')
         self.check(0, **{"import": "serve.json"}, path="dist")

@@ -115,7 +115,12 @@ fn shows(fields: &HeaderMap, token: &Token) -> bool {
     let (Some(shown), None) = (shown.next(), shown.next()) else {
         return false;
     };
-    let Some((scheme, guess)) = shown.as_bytes().split_at_checked(7) else {
+    is_shown(shown.as_bytes(), token)
+}
+
+/// True if this value of `Authorization` shows the token.
+pub(crate) fn is_shown(value: &[u8], token: &Token) -> bool {
+    let Some((scheme, guess)) = value.split_at_checked(7) else {
         return false;
     };
     // The scheme is case-insensitive (RFC 9110 section 11.1).

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use crate::access::{Need, Refusal, check};
+use crate::access::{Need, Refusal, check, is_shown};
+use crate::deploys::{DeployPlace, Deploys};
 use crate::exposition::Format;
 use crate::families::render;
 use crate::page;
@@ -34,6 +35,7 @@ const JSON: &str = "application/json";
 pub struct Admin {
     subject: Arc<dyn Subject>,
     token: Option<Token>,
+    deploys: Option<Arc<dyn Deploys>>,
 }
 
 /// What is at a path.
@@ -48,10 +50,14 @@ enum Place {
     Purge,
     Pause(bool),
     Reload,
+    Deploys(DeployPlace),
 }
 
 impl Place {
     fn at(path: &str) -> Option<Self> {
+        if let Some(place) = DeployPlace::at(path) {
+            return Some(Place::Deploys(place));
+        }
         Some(match path {
             "/metrics" => Place::Metrics,
             "/live" => Place::Live,
@@ -70,6 +76,8 @@ impl Place {
     fn allow(self) -> &'static str {
         match self {
             Place::Purge | Place::Pause(_) | Place::Reload => "POST",
+            Place::Deploys(place) if place.method() == Method::POST => "POST",
+            Place::Deploys(_) => "GET",
             _ => "GET, HEAD",
         }
     }
@@ -86,7 +94,25 @@ impl Place {
 impl Admin {
     /// The handler for a server. With a token, who does not show it is told nothing but whether the server lives.
     pub fn new(subject: Arc<dyn Subject>, token: Option<Token>) -> Self {
-        Admin { subject, token }
+        Admin {
+            subject,
+            token,
+            deploys: None,
+        }
+    }
+
+    /// Has orders for releases carried out, of who shows the token; without one nobody may.
+    #[must_use]
+    pub fn with_deploys(mut self, deploys: Arc<dyn Deploys>) -> Self {
+        self.deploys = Some(deploys);
+        self
+    }
+
+    /// True if who sends this value of `Authorization` may send content: no more of a stranger's requests is received
+    /// than their heads.
+    pub fn permits_content(&self, authorization: Option<&[u8]>) -> bool {
+        let token = self.token.as_ref().filter(|_| self.deploys.is_some());
+        token.is_some_and(|token| authorization.is_some_and(|shown| is_shown(shown, token)))
     }
 
     /// The response to a request. It may take its time: not for an event loop.
@@ -115,6 +141,7 @@ impl Admin {
             return response;
         }
         match place {
+            Place::Deploys(place) => self.deploy(place, request),
             Place::Asset(asset) => response(StatusCode::OK, asset.content_type, asset.content),
             Place::Metrics => self.metrics(request),
             Place::Live => self.live(),
@@ -147,6 +174,19 @@ impl Admin {
                     "this server does not read its configuration again: restart it",
                 ),
             },
+        }
+    }
+
+    fn deploy(&self, place: DeployPlace, request: &Request<Bytes>) -> Response<Bytes> {
+        // Whoever may look at this machine's metrics may not change its sites for that.
+        let Some(deploys) = self.deploys.as_ref().filter(|_| self.token.is_some()) else {
+            let message = "Forbidden: this server takes no deploys: it needs --accept-deploys, a token and a store";
+            return text(StatusCode::FORBIDDEN, message);
+        };
+        let order = place.order(request);
+        match order.and_then(|order| deploys.carry_out(order, request.body())) {
+            Ok(done) => response(StatusCode::OK, JSON, done.to_string()),
+            Err(refusal) => text(refusal.status, &refusal.message),
         }
     }
 

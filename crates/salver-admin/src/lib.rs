@@ -3,6 +3,7 @@
 
 mod access;
 mod admin;
+mod deploys;
 pub mod exposition;
 mod families;
 pub mod metrics;
@@ -14,6 +15,7 @@ mod subject;
 mod token;
 
 pub use admin::Admin;
+pub use deploys::{DeployOrder, DeployRefusal, Deploys, PreviewOrder};
 pub use exposition::Format;
 pub use process::Process;
 pub use query::encoded_path;

@@ -17,6 +17,8 @@ mod effort;
 #[cfg(feature = "encode")]
 mod encode;
 #[cfg(feature = "encode")]
+mod promise;
+#[cfg(feature = "encode")]
 mod sample;
 mod worth;
 
@@ -31,6 +33,8 @@ pub use dictionary::{
 pub use effort::Effort;
 #[cfg(feature = "encode")]
 pub use encode::{EncodeError, METHOD, encode, peak_memory};
+#[cfg(feature = "encode")]
+pub use promise::{SHORT, is_promising};
 pub use salver_semantics::{ContentCoding, DictionaryCoding, content_type};
 #[cfg(feature = "encode")]
 pub use sample::looks_compressed;

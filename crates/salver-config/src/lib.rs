@@ -11,6 +11,7 @@
 mod completions;
 mod configuration;
 pub mod conventions;
+mod deploys;
 mod document;
 mod environment;
 mod fault;
@@ -40,6 +41,7 @@ mod written;
 
 pub use completions::{Shell, completions};
 pub use configuration::Configuration;
+pub use deploys::Deploys;
 pub use document::{Node, Table, Value};
 pub use environment::Environment;
 pub use fault::{Fault, Place};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::deploys::Deploys;
 use crate::headings::{
     ADMIN, CACHE, LIMITS, LISTENING, LOG, PROCESS, PROXIES, RUNNING, TLS, VERSION,
 };
@@ -55,6 +56,7 @@ pub struct Server {
     pub admin_socket: Setting<Option<PathBuf>>,
     pub admin_token_file: Setting<Option<PathBuf>>,
     pub admin_token: Setting<Option<String>>,
+    pub deploys: Deploys,
     pub trusted_proxies: Setting<Vec<String>>,
     pub forwarded_field: Setting<ForwardedField>,
     pub proxy_protocol: Setting<bool>,
@@ -372,6 +374,7 @@ impl Server {
                 is_off_command_line: true,
                 ..ADMIN
             }),
+            deploys: Deploys::read(from),
             trusted_proxies: from.list(TEXT, Row {
                 key: "proxies.trusted",
                 flag: "trusted-proxies",

@@ -244,6 +244,18 @@ impl Builder {
         self
     }
 
+    /// Has content received over HTTP/1.1 only of requests that `permits` lets send it, by the value of their one field
+    /// `Authorization`: before the first byte of it, so that a stranger costs no memory. Others are answered without their
+    /// content, and their connection ends. Over HTTP/2 and HTTP/3 it is received as ever. It is called on the loop, and must
+    /// not block. Default: the content of all requests is received.
+    pub fn permit_content(
+        mut self,
+        permits: impl Fn(Option<&[u8]>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.set_content_permit(Arc::new(permits));
+        self
+    }
+
     /// Takes these sockets, which another process has bound, instead of binding: see [`Server::bind_with`]. Default:
     /// none.
     pub fn inherited_sockets(mut self, sockets: InheritedSockets) -> Self {

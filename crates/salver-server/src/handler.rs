@@ -101,7 +101,12 @@ pub(crate) struct Handlers {
     guards: Vec<(Vec<u8>, Handler)>,
     /// The handler of requests that are for no file.
     fallback: Option<Handler>,
+    /// The decision whether the content of a request is received, by the value of its `Authorization`.
+    content_permit: Option<ContentPermit>,
 }
+
+/// The decision whether the content of a request is received.
+pub(crate) type ContentPermit = Arc<dyn Fn(Option<&[u8]>) -> bool + Send + Sync>;
 
 /// The error of a guard whose prefix is no path.
 pub(crate) struct InvalidPrefix;
@@ -114,6 +119,29 @@ impl Handlers {
     /// Sets the handler of requests that are for no file.
     pub(crate) fn set_fallback(&mut self, handler: Handler) {
         self.fallback = Some(handler);
+    }
+
+    /// Sets whose content is received.
+    pub(crate) fn set_content_permit(&mut self, permit: ContentPermit) {
+        self.content_permit = Some(permit);
+    }
+
+    /// True if the content of a request with these field lines is received.
+    pub(crate) fn permits_content<'l>(
+        &self,
+        mut lines: impl Iterator<Item = (&'l [u8], &'l [u8])>,
+    ) -> bool {
+        let Some(permits) = &self.content_permit else {
+            return true;
+        };
+        let mut shown = std::iter::from_fn(|| {
+            let found = lines.find(|(name, _)| name.eq_ignore_ascii_case(b"authorization"));
+            found.map(|(_, value)| value)
+        });
+        match (shown.next(), shown.next()) {
+            (shown, None) => permits(shown),
+            (_, Some(_)) => permits(None),
+        }
     }
 
     /// Adds a guard of all paths beneath `prefix`.

@@ -304,6 +304,14 @@ impl<S: ByteStream> Http1Connection<S> {
                     let refused = !head.method.is_served();
                     let (common, seat) = (&self.wire.shared.common, &self.wire.seat);
                     let content = common.request_body(&seat.account);
+                    if !common.handlers.permits_content(head.raw.field_lines()) {
+                        let head = RequestHead {
+                            persistent: false,
+                            ..head
+                        };
+                        let flow = self.answer(head, None, send_buffer, None, now);
+                        return (input.len(), flow.unwrap_or(Flow::Ends));
+                    }
                     if send_continue && refused && content.is_none() {
                         // The client waits before it sends the body; it need not send it (RFC 9110 section 10.1.1),
                         // and if it does all the same it is not read.

@@ -10,10 +10,10 @@ use salver_assets::{Engine, ResponsePlan};
 use salver_semantics::host_of;
 
 /// The beginning of the path of every release.
-const PREFIX: &[u8] = b"/_release/";
+const PREFIX: &str = "/_release/";
 
 /// What stands between the name of a release and the host of its site.
-const BETWEEN: &[u8] = b"--";
+const BETWEEN: &str = "--";
 
 /// The longest label of a host (RFC 1035 section 2.3.4), and so the longest name.
 const LONGEST: usize = 63;
@@ -60,6 +60,16 @@ impl ReleaseAddresses {
         }
     }
 
+    /// The host of a release by its name, at a host of its site.
+    pub fn host_of(name: &str, site: &str) -> String {
+        format!("{name}{BETWEEN}{site}")
+    }
+
+    /// The path of a release by its name.
+    pub fn path_of(name: &str) -> String {
+        format!("{PREFIX}{name}/")
+    }
+
     /// True if releases have hosts.
     pub(crate) fn are_by_host(&self) -> bool {
         self.by_host
@@ -67,7 +77,9 @@ impl ReleaseAddresses {
 
     /// The release and the path within it, if a path is beneath that of releases.
     pub(crate) fn of_path<'p>(&self, path: &'p [u8]) -> Option<ReleasePath<'p>> {
-        let rest = path.strip_prefix(PREFIX).filter(|_| self.by_path)?;
+        let rest = path
+            .strip_prefix(PREFIX.as_bytes())
+            .filter(|_| self.by_path)?;
         let end = rest.iter().position(|byte| *byte == b'/');
         let (name, within) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
         let (prefix, _) = path.split_at_checked(PREFIX.len() + name.len())?;
@@ -131,7 +143,7 @@ pub(crate) fn of_host(authority: &[u8]) -> Option<(&str, &[u8])> {
     let label = host.split(|byte| *byte == b'.').next()?;
     let at = label
         .windows(BETWEEN.len())
-        .position(|bytes| bytes == BETWEEN)?;
+        .position(|bytes| bytes == BETWEEN.as_bytes())?;
     let name = release_name(host.get(..at)?)?;
     let site = host.get(at + BETWEEN.len()..)?;
     // What begins with `xn--` is a host in another script (RFC 5890 section 2.3.1).
@@ -203,6 +215,10 @@ mod tests {
             assert_eq!(of_host(authority.as_bytes()), expected, "{authority}");
         };
         check("next--a.test", Some(("next", "a.test")));
+        check(
+            &ReleaseAddresses::host_of("a", "b.test"),
+            Some(("a", "b.test")),
+        );
         check("next--a.test.:8080", Some(("next", "a.test")));
         check("Next-2--A.test", Some(("Next-2", "A.test")));
         check("next--localhost:80", Some(("next", "localhost")));
@@ -241,6 +257,7 @@ mod tests {
         };
         check("/_release/a/b/c", Some((Some("a"), "/_release/a", "/b/c")));
         check("/_release/a/", Some((Some("a"), "/_release/a", "/")));
+        assert_eq!(ReleaseAddresses::path_of("a"), "/_release/a/");
         check("/_release/a//x", Some((Some("a"), "/_release/a", "//x")));
         check("/_release/a", Some((Some("a"), "/_release/a", "")));
         check("/_release/", Some((None, "/_release/", "")));

@@ -11,6 +11,10 @@ pub enum Error {
     Misused(String),
     /// Another deploy, rollback or prune is under way.
     Busy(String),
+    /// Another release has become current since who deploys has looked.
+    Overtaken(String),
+    /// It is more than may be deployed.
+    TooLarge(String),
     /// The store is damaged.
     Damaged(String),
     /// The system said no.
@@ -33,7 +37,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Misused(text) | Error::Busy(text) | Error::Damaged(text) => f.write_str(text),
+            Error::Misused(text)
+            | Error::Busy(text)
+            | Error::Overtaken(text)
+            | Error::TooLarge(text)
+            | Error::Damaged(text) => f.write_str(text),
             Error::Io(path, error) => {
                 write!(f, "{path:?}: {error}")?;
                 f.write_str(match error.kind() {

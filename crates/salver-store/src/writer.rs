@@ -1,9 +1,15 @@
 //! A store that is locked, as it is changed.
 
+#[cfg_attr(not(feature = "compress"), path = "writer/codings/absent.rs")]
+mod codings;
 pub(crate) mod deploy;
+mod incoming;
 pub(crate) mod preview;
 pub(crate) mod prune;
+pub(crate) mod publish;
+pub(crate) mod remote;
 mod rollback;
+pub(crate) mod site_files;
 mod tree;
 
 use std::fs::{self, File, TryLockError};

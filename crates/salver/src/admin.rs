@@ -1,11 +1,11 @@
 //! The admin listener: its settings, the server that it tells of, and its own thread.
 
 pub(crate) mod client;
+mod deploys;
 mod served;
 mod settings;
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::chown;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,10 +15,13 @@ use bytes::Bytes;
 use http::{Request, Response};
 use salver_admin::Admin;
 use salver_server::{Handle, InheritedSockets, Server, ServerSockets};
+use salver_store::Piece;
+use tokio::sync::Semaphore;
 
 pub(crate) use served::{Current, Reload, Served};
-pub(crate) use settings::{AdminSettings, admin_settings};
+pub(crate) use settings::{AdminSettings, admin_settings, token_in};
 
+use crate::admin::deploys::StoreDeploys;
 use crate::failure::Failure;
 
 /// The connections to the admin listener; each has one request at a time.
@@ -26,6 +29,15 @@ const CONNECTIONS: usize = 64;
 
 /// The memory of those connections, in bytes.
 const MEMORY: u64 = 64 * 1024 * 1024;
+
+/// The most bytes of a request's content where no deploys are taken.
+const CONTENT: u64 = 4096;
+
+/// The most bytes of a request's content where deploys are taken: pieces of this many bytes, and what they are said to be.
+const DEPLOY_CONTENT: u64 = 1024 * 1024;
+
+/// The requests that are answered at a time, each on a thread that may wait; further ones wait for one to end.
+const ANSWERED: usize = 32;
 
 /// The time that the end waits for its answers under way.
 const GRACE: Duration = Duration::from_secs(1);
@@ -48,26 +60,42 @@ impl BoundAdmin {
         given: InheritedSockets,
         owner: Option<(u32, u32)>,
     ) -> Result<Self, Failure> {
-        let admin = Admin::new(Arc::new(served), settings.token.clone());
+        let current = Arc::clone(&served.current);
+        let mut admin = Admin::new(Arc::new(served), settings.token.clone());
+        if let Some(limits) = settings.deploys {
+            admin = admin.with_deploys(Arc::new(StoreDeploys::new(current, limits)));
+        }
         let admin = Arc::new(admin);
+        let content = match settings.deploys {
+            None => CONTENT,
+            Some(_) => DEPLOY_CONTENT.saturating_add(u64::try_from(Piece::OVERHEAD).unwrap_or(0)),
+        };
         let of_server = salver_server::Settings {
-            addresses: settings.addresses.clone(),
-            unix_sockets: settings.socket.iter().cloned().collect(),
+            addresses: settings.plain_addresses(),
+            #[cfg(feature = "tls")]
+            tls: settings.tls()?,
+            #[cfg(feature = "http3")]
+            http3: false,
             // One request at a time for each connection, so that the threads that answer are as few.
             http2: false,
+            unix_sockets: settings.socket.iter().cloned().collect(),
             workers: 1,
             max_connections: CONNECTIONS,
             max_connections_per_client: Some(CONNECTIONS),
             connection_memory: MEMORY,
-            max_body: 4096,
+            max_body: content,
             loader_threads: 1,
             grace: GRACE,
             ..salver_server::Settings::default()
         };
+        let (permitting, answered) = (Arc::clone(&admin), Arc::new(Semaphore::new(ANSWERED)));
         let server = Server::builder()
             .settings(of_server)
             .inherited_sockets(given)
-            .guard("/", move |request| respond(Arc::clone(&admin), request))
+            .permit_content(move |authorization| permitting.permits_content(authorization))
+            .guard("/", move |request| {
+                respond(Arc::clone(&admin), Arc::clone(&answered), request)
+            })
             .build();
         let server = server.map_err(|error| Failure::Failed(error.to_string()))?;
         if let (Some(path), Some((user, group))) = (&settings.socket, owner) {
@@ -84,16 +112,25 @@ impl BoundAdmin {
 
     /// Where it listens, a line each, for people.
     fn places(&self) -> Vec<String> {
-        let addresses = self.server.addresses().iter().map(SocketAddr::to_string);
-        let addresses = addresses.map(|address| format!("http://{address}/"));
+        let addresses = self.server.addresses().iter();
+        let over_tls = self.server.tls_addresses().iter();
+        let addresses = addresses
+            .map(|address| format!("http://{address}/"))
+            .chain(over_tls.map(|address| format!("https://{address}/")));
         let sockets = self.settings.socket.iter();
         let sockets = sockets.map(|path| format!("{path:?}, a Unix socket"));
         let locked = match self.settings.token {
             Some(_) => ", with its token",
             None => "",
         };
+        let deploys = match self.settings.deploys {
+            Some(_) => ", and takes deploys",
+            None => "",
+        };
         let places = addresses.chain(sockets);
-        places.map(|place| format!("{place}{locked}")).collect()
+        places
+            .map(|place| format!("{place}{locked}{deploys}"))
+            .collect()
     }
 
     /// Begins to answer.
@@ -117,7 +154,13 @@ impl BoundAdmin {
 }
 
 /// The answer to a request, which is made on a thread that may wait.
-async fn respond(admin: Arc<Admin>, request: Request<Bytes>) -> Response<Bytes> {
+async fn respond(
+    admin: Arc<Admin>,
+    answered: Arc<Semaphore>,
+    request: Request<Bytes>,
+) -> Response<Bytes> {
+    // Never closed: then there would be none.
+    let _permit = answered.acquire().await.ok();
     let answer = tokio::task::spawn_blocking(move || admin.respond(&request));
     answer.await.unwrap_or_else(|_| {
         let mut failed = Response::new(Bytes::from_static(b"Internal Server Error\n"));

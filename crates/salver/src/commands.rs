@@ -16,6 +16,8 @@ pub mod import;
 mod progress;
 pub mod prune;
 pub mod releases;
+#[cfg_attr(not(target_os = "linux"), path = "commands/remote/absent.rs")]
+mod remote;
 pub mod rollback;
 #[cfg(target_os = "linux")]
 pub mod running_server;

@@ -36,6 +36,7 @@ mod process;
 mod proxies;
 #[cfg_attr(not(target_os = "linux"), path = "portable/releases.rs")]
 mod releases;
+mod reports;
 mod roots;
 mod rules;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! The releases of a store at addresses of their own, from the settings of a site to what the server asks.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use salver_assets::{Config, ConfigError, Engine};
@@ -31,6 +32,7 @@ impl ReleasesOfSite {
             by_path,
         })
     }
+
     /// Where they are shown: each as the site is, with all that is mounted beside it, by the settings of the site's
     /// `engine`.
     ///
@@ -58,5 +60,50 @@ impl ReleasesOfSite {
             first.with_mounts(mounts).ok()
         };
         Ok(ReleaseAddresses::new(self.by_host, self.by_path, find))
+    }
+}
+
+/// The store that a site is served from.
+#[derive(Clone, Debug)]
+pub(crate) struct ServedStore {
+    /// The name of the site.
+    pub(crate) name: String,
+    /// The directory of the store.
+    pub(crate) path: PathBuf,
+    /// The host of the site that people are shown, if it has one of its own.
+    host: Option<String>,
+    releases: Option<ReleasesOfSite>,
+}
+
+impl ServedStore {
+    /// The store at a path, of the site that has this name and these hosts.
+    pub(crate) fn new(
+        name: &str,
+        path: PathBuf,
+        hosts: &[String],
+        releases: Option<ReleasesOfSite>,
+    ) -> Self {
+        let mut hosts = hosts.iter();
+        ServedStore {
+            name: name.to_owned(),
+            path,
+            host: hosts.find(|host| !host.starts_with(['*', '['])).cloned(),
+            releases,
+        }
+    }
+
+    /// Where a release is shown besides the site, by its name and without the scheme; nowhere if none has addresses.
+    pub(crate) fn addresses(&self, name: &str) -> Vec<String> {
+        let host = self.host.as_deref().unwrap_or("HOST");
+        let Some(releases) = &self.releases else {
+            return Vec::new();
+        };
+        let of_host = releases
+            .by_host
+            .then(|| ReleaseAddresses::host_of(name, host) + "/");
+        let of_path = releases
+            .by_path
+            .then(|| host.to_owned() + &ReleaseAddresses::path_of(name));
+        of_host.into_iter().chain(of_path).collect()
     }
 }

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use salver_assets::source::Kind;
 use salver_assets::{Config, DirectorySource, Patience, Source, Symlinks};
+#[cfg(target_os = "linux")]
+use salver_config::Configuration;
+#[cfg(target_os = "linux")]
+use salver_store::Store;
 use salver_store::StoreSource;
 
 use crate::failure::Failure;
@@ -41,6 +45,44 @@ pub(crate) fn open(
 /// Opens a store, whose current release can then be looked up.
 pub(crate) fn open_store(engine: &Config, path: &Path) -> Result<StoreSource, Failure> {
     Ok(StoreSource::open(path, engine.revalidate)?)
+}
+
+/// Makes the stores of a configuration that are not there, if deploys are taken for them; gives the paths of those that were
+/// made.
+///
+/// # Errors
+/// One cannot be made.
+#[cfg(target_os = "linux")]
+pub(crate) fn make_stores(configuration: &Configuration) -> Result<Vec<PathBuf>, Failure> {
+    let mut made = Vec::new();
+    if !*configuration.server.deploys.accept {
+        return Ok(made);
+    }
+    for site in &configuration.sites {
+        let Some(path) = site.store.as_ref() else {
+            continue;
+        };
+        if Store::open(path).is_err() {
+            made.push(Store::open_or_create(path)?.path().to_owned());
+        }
+    }
+    Ok(made)
+}
+
+/// Gives stores that were made to the user that the process becomes.
+#[cfg(target_os = "linux")]
+pub(crate) fn give_stores(made: &[PathBuf], (user, group): (u32, u32)) -> Result<(), Failure> {
+    let give = |path: &Path| std::os::unix::fs::chown(path, Some(user), Some(group));
+    for path in made {
+        let entries = std::fs::read_dir(path).and_then(|mut entries| {
+            entries.try_for_each(|entry| give(&entry?.path()))?;
+            give(path)
+        });
+        entries.map_err(|error| {
+            Failure::Failed(format!("{path:?} cannot be given to the user: {error}"))
+        })?;
+    }
+    Ok(())
 }
 
 /// True if a request would find this file: by the same walk, under the same rules.

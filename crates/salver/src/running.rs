@@ -170,6 +170,7 @@ impl Running {
             (&sites, settings.site_names()),
             settings.cache_size(),
             log.clone(),
+            settings.stores(),
         );
         self.logs.set_current(log);
         for warning in &settings.warnings {

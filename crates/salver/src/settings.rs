@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::kept_codings::{KeptCodings, with_kept_codings};
 use crate::listening::{Listening, listen};
 use crate::proxies::proxies;
+use crate::releases::ServedStore;
 use crate::site_settings::SiteSettings;
 use crate::size::size;
 
@@ -80,6 +81,16 @@ impl Settings {
             _ => site.name().to_owned(),
         };
         self.sites.iter().map(name).collect()
+    }
+
+    /// The stores that are served.
+    pub(crate) fn stores(&self) -> Vec<ServedStore> {
+        let sites = self.sites.iter();
+        let stores = sites.filter_map(|site| {
+            let (path, releases) = (site.store.clone()?, site.releases.clone());
+            Some(ServedStore::new(site.name(), path, &site.hosts, releases))
+        });
+        stores.collect()
     }
 
     /// The most bytes of the cache that the sites share.

@@ -36,6 +36,8 @@ pub struct SiteSettings {
     pub shown: Vec<Shown>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,
+    /// The directory of the store that it is served from, if it is.
+    pub store: Option<PathBuf>,
     /// Its releases, if they have addresses of their own.
     pub releases: Option<ReleasesOfSite>,
     /// Its trees whose removed files are kept.
@@ -85,6 +87,7 @@ impl SiteSettings {
             hsts: *site.hsts,
             shown: Vec::new(),
             warnings: Vec::new(),
+            store: None,
             releases: None,
             kept: Vec::new(),
             cache_directory: server.cache_dir.as_deref().map(absolute).transpose()?,
@@ -226,6 +229,7 @@ impl SiteSettings {
             ));
         }
         self.releases = ReleasesOfSite::new(site, &source);
+        self.store = Some(path.clone());
         Ok((path, source))
     }
 

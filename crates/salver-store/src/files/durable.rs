@@ -69,3 +69,16 @@ pub(crate) fn read_text(path: &Path, most: u64) -> Result<Option<String>, Error>
         Err(error) => Err(Error::at(path)(error)),
     }
 }
+
+/// Takes the right to write from everybody, so that no tool that edits in place changes a blob by mistake.
+pub(crate) fn keep_from_writing(file: &File) -> io::Result<()> {
+    // Elsewhere such a file could not be removed, either.
+    #[cfg(unix)]
+    {
+        let mut permissions = file.metadata()?.permissions();
+        permissions.set_readonly(true);
+        file.set_permissions(permissions)?;
+    }
+    let _ = file;
+    Ok(())
+}

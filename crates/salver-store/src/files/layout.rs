@@ -22,6 +22,13 @@ const MANIFESTS: &str = "manifests";
 const NEW: &str = "new";
 const PREVIEWS: &str = "previews";
 
+/// The directory of notes on codings, which the first deploy that waits for them makes.
+#[cfg(feature = "compress")]
+const CODINGS: &str = "codings";
+
+/// The directory of blobs that come piece by piece, which the first deploy over the network makes.
+const INCOMING: &str = "incoming";
+
 /// The name of the file whose lock is that of the store.
 pub(crate) const LOCK: &str = "lock";
 
@@ -95,6 +102,23 @@ impl Layout {
         Ok(true)
     }
 
+    /// The directory of notes on what codings there are of blobs.
+    #[cfg(feature = "compress")]
+    pub(crate) fn all_codings(&self) -> PathBuf {
+        self.root.join(CODINGS)
+    }
+
+    /// The note on what codings there are of a blob.
+    #[cfg(feature = "compress")]
+    pub(crate) fn codings(&self, digest: &BlobDigest) -> PathBuf {
+        self.root.join(relative(CODINGS, digest))
+    }
+
+    /// The directory of blobs that come piece by piece, and are not whole yet.
+    pub(crate) fn incoming(&self) -> PathBuf {
+        self.root.join(INCOMING)
+    }
+
     /// The directory of files that are not whole yet. Whatever is in it can go.
     pub(crate) fn unfinished(&self) -> PathBuf {
         self.root.join(NEW)
@@ -103,9 +127,13 @@ impl Layout {
 
 /// The path of a blob relative to the store.
 pub(crate) fn relative_blob(digest: &BlobDigest) -> String {
+    relative(BLOBS, digest)
+}
+
+fn relative(above: &str, digest: &BlobDigest) -> String {
     let name = digest.to_string();
     let (directory, rest) = name.split_at_checked(2).unwrap_or_default();
-    format!("{BLOBS}/{directory}/{rest}")
+    format!("{above}/{directory}/{rest}")
 }
 
 /// The digest of the blob with this name in the directory of this name.

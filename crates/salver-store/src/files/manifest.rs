@@ -91,6 +91,11 @@ impl Manifest {
         &self.files
     }
 
+    /// Its files, taken out of it.
+    pub(crate) fn into_files(self) -> Vec<ManifestFile> {
+        self.files
+    }
+
     /// The bytes of all its files.
     pub fn bytes(&self) -> u64 {
         self.files

@@ -43,6 +43,7 @@ impl Site {
 
     fn deploy(&self) -> String {
         let options = DeployOptions {
+            coding_threads: None,
             symlinks: Symlinks::Beneath,
             dotfiles: false,
             who: "test".to_owned(),

@@ -4,27 +4,25 @@
 //! the release are read back; the journal says what comes; the manifest gets its name; then `current` is replaced by one
 //! rename. Before that rename the old release is the current one, after it the new one, and each is whole.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use salver_assets::digest::{DECODED, KnownDigests, of_coded};
-use salver_assets::{ContentCoding, Symlinks};
+use salver_assets::Symlinks;
+use salver_assets::digest::{KnownDigests, of_coded};
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::{BlobDigest, Hashes};
-use crate::files::durable::{make_directory, rename, sync_directory};
-use crate::files::journal::Action;
-use crate::files::manifest::{Manifest, ManifestFile};
-use crate::files::release_id::ReleaseId;
-use crate::files::time::unix_seconds;
+use crate::files::durable::{keep_from_writing, make_directory, rename};
+use crate::files::manifest::ManifestFile;
 use crate::store::blobs::BlobState;
-use crate::writer::Writer;
 use crate::writer::preview::NewPreview;
+use crate::writer::publish::{Deployed, ExpectedCurrent, ReleaseRole, comparable, set_verdicts};
 use crate::writer::tree::{Tree, TreeFile};
+use crate::writer::{Writer, codings};
 
 /// The blobs that are written before they are synced: the first sync of a batch is that of most of it.
 const BATCH: usize = 128;
@@ -39,33 +37,13 @@ pub struct DeployOptions {
     pub symlinks: Symlinks,
     /// True if names that begin with a dot are deployed, too; `.well-known` always is.
     pub dotfiles: bool,
+    /// The threads by which codings are made of what gets smaller and has none, before the switch; `None` if they are not
+    /// waited for.
+    pub coding_threads: Option<usize>,
     /// Who deploys, for the journal.
     pub who: String,
     /// The time.
     pub now: SystemTime,
-}
-
-/// What a deploy has done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deployed {
-    /// The release that is current now, or that the preview has.
-    pub id: ReleaseId,
-    /// The one that was current before; `None` if this is the first.
-    pub previous: Option<ReleaseId>,
-    /// True if the current release, or that of the preview, holds just these files already: nothing was switched.
-    pub is_unchanged: bool,
-    /// The moment from which on the preview is not shown, in seconds since 1970, if it is one.
-    pub expires_unix_seconds: Option<i64>,
-    /// The number of its files.
-    pub files: usize,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The number of blobs that were not in the store, and their bytes.
-    pub sent: (usize, u64),
-    /// The number of blobs that were, and their bytes.
-    pub kept: (usize, u64),
-    /// The number of those sent that were in the store, but damaged.
-    pub repaired: usize,
 }
 
 /// Blobs, each with the first file that has its content, and its length.
@@ -82,7 +60,8 @@ impl Writer {
         options: &DeployOptions,
         listener: &mut Listener<'_>,
     ) -> Result<Deployed, Error> {
-        self.make_release(directory, None, options, listener)
+        let role = ReleaseRole::Current(ExpectedCurrent::Any);
+        self.make_release(directory, &role, options, listener)
     }
 
     /// Makes the files of a directory a release that has a name of its own for a time. The current one stays.
@@ -97,13 +76,14 @@ impl Writer {
         listener: &mut Listener<'_>,
     ) -> Result<Deployed, Error> {
         self.permits_preview()?;
-        self.make_release(directory, Some(preview), options, listener)
+        let role = ReleaseRole::Preview(preview.clone());
+        self.make_release(directory, &role, options, listener)
     }
 
     fn make_release(
         &mut self,
         directory: &Path,
-        preview: Option<&NewPreview>,
+        role: &ReleaseRole,
         options: &DeployOptions,
         listener: &mut Listener<'_>,
     ) -> Result<Deployed, Error> {
@@ -112,77 +92,31 @@ impl Writer {
         let lengths = tree.files.iter().map(|file| file.identity.length);
         let all = lengths.fold(0_u64, u64::saturating_add);
         listener(Event::Expected(all));
-        let before = self.comparable(preview)?;
-        let (before_id, before) = match &before {
-            Some((id, manifest)) => (Some(id), Some(manifest)),
-            None => (None, None),
-        };
-        let files = hashed(&tree, before, listener)?;
+        let current = self.current.as_ref().map(|current| &current.release);
+        let before = comparable(&self.store, current, role)?;
+        let mut files = hashed(&tree, listener)?;
+        let before = before.as_ref().map(|(_, manifest)| manifest);
+        set_verdicts(&mut files, before, |number, coding, length| {
+            let file = tree.files.get(number).ok_or(Error::Stopped)?;
+            tree.read(file, |mut reader| of_coded(&mut reader, coding, length))
+        })?;
         let mut blobs = BlobFiles::new();
         for (file, of_tree) in files.iter().zip(&tree.files) {
             blobs.entry(file.blob).or_insert((of_tree, file.length));
         }
-        let manifest = Manifest::new(self.time_of_next(options.now)?, files);
         let (missing, kept, repaired) = self.missing(&blobs, listener)?;
         let sent = self.add(&tree, &missing, listener)?;
-        let mut directories: Vec<PathBuf> = Vec::new();
-        for blob in blobs.keys() {
-            directories.extend(self.store.layout.blob(blob).parent().map(Path::to_owned));
-        }
-        directories.dedup();
-        // Also those of blobs that are kept: who wrote them may have been interrupted before.
-        for directory in &directories {
-            sync_directory(directory)?;
-        }
-        sync_directory(&self.store.layout.blobs())?;
         self.verify(&missing, listener)?;
-        let previous = self.current.as_ref().map(|current| current.release.clone());
-        let is_unchanged = before.is_some_and(|before| before.files() == manifest.files());
-        let id = match before_id.filter(|_| is_unchanged) {
-            Some(before) => before.clone(),
-            None => manifest.id(),
-        };
-        let by = (&*options.who, unix_seconds(options.now));
-        let preview = preview.map(|preview| preview.of(&id, by.1));
-        match &preview {
-            Some(preview) => {
-                let new = Some(&manifest).filter(|_| !is_unchanged);
-                self.put_preview(preview, new, by)?;
-            }
-            None if is_unchanged => {}
-            None => {
-                self.note(Action::Deploy, std::slice::from_ref(&id), by)?;
-                self.put_manifest(&manifest)?;
-                self.switch(id.clone())?;
-            }
+        if let Some(threads) = options.coding_threads {
+            codings::add(&self.store, &mut files, threads, listener)?;
         }
+        let published = self.publish(files, role, (&options.who, options.now))?;
         Ok(Deployed {
-            id,
-            previous,
-            is_unchanged,
-            expires_unix_seconds: preview.map(|preview| preview.expires_unix_seconds),
-            files: manifest.files().len(),
-            bytes: manifest.bytes(),
             sent,
             kept,
             repaired,
+            ..published
         })
-    }
-
-    /// The release that a new one is compared with: the one that the preview has, else the current one.
-    fn comparable(
-        &self,
-        preview: Option<&NewPreview>,
-    ) -> Result<Option<(ReleaseId, Manifest)>, Error> {
-        let mut ids = Vec::new();
-        if let Some(preview) = preview {
-            let all = self.store.each_preview()?.into_iter().flatten();
-            let same = all.filter(|known| known.name == preview.name);
-            ids.extend(same.map(|known| known.release));
-        }
-        ids.extend(self.current.as_ref().map(|current| current.release.clone()));
-        let manifest = |id: ReleaseId| Some((id.clone(), self.store.manifest(&id).ok()?));
-        Ok(ids.into_iter().find_map(manifest))
     }
 
     /// A store within its own release would grow with each.
@@ -196,13 +130,6 @@ impl Writer {
             ))),
             false => Ok(()),
         }
-    }
-
-    /// The time of the next release: later than that of all others, whatever the clock says.
-    fn time_of_next(&self, now: SystemTime) -> Result<i64, Error> {
-        let ids = self.store.ids()?;
-        let after = ids.last().map_or(0, |last| last.unix_seconds() + 1);
-        Ok(unix_seconds(now).max(after))
     }
 
     /// The blobs that the store does not have, or has damaged; the number and bytes of the others, and how many are
@@ -329,19 +256,6 @@ fn copy(
     }
 }
 
-/// Takes the right to write from everybody, so that no tool that edits in place changes a blob by mistake.
-fn keep_from_writing(file: &File) -> io::Result<()> {
-    // Elsewhere such a file could not be removed, either.
-    #[cfg(unix)]
-    {
-        let mut permissions = file.metadata()?.permissions();
-        permissions.set_readonly(true);
-        file.set_permissions(permissions)?;
-    }
-    let _ = file;
-    Ok(())
-}
-
 /// A reader that writes what passes to a file.
 struct Tee<'a> {
     reader: &'a mut dyn io::Read,
@@ -364,18 +278,11 @@ impl io::Read for Tee<'_> {
     }
 }
 
-/// The files of a release, each read once. What has stayed since `before` keeps its time, so that clients are not told
-/// that all has changed because a build has written it anew.
-fn hashed(
-    tree: &Tree,
-    before: Option<&Manifest>,
-    listener: &mut Listener<'_>,
-) -> Result<Vec<ManifestFile>, Error> {
+/// The files of a release, each read once, without verdicts on codings.
+pub(super) fn hashed(tree: &Tree, listener: &mut Listener<'_>) -> Result<Vec<ManifestFile>, Error> {
     let mut files = Vec::with_capacity(tree.files.len());
     for file in &tree.files {
         let hashes = tree.read(file, |reader| Hashes::read(reader, listener))?;
-        let stayed = before.and_then(|before| before.find(&file.path));
-        let stayed = stayed.filter(|stayed| stayed.blob == hashes.blob);
         files.push(ManifestFile {
             blob: hashes.blob,
             known: KnownDigests {
@@ -383,36 +290,10 @@ fn hashed(
                 decoded: None,
             },
             length: hashes.length,
-            modified_unix_seconds: match stayed {
-                Some(stayed) => stayed.modified_unix_seconds,
-                None => file.identity.modified.seconds,
-            },
+            modified_unix_seconds: file.identity.modified.seconds,
             media_type: ManifestFile::media_type_of(&file.path),
             path: file.path.clone().into(),
         });
-    }
-    let lengths: HashMap<&[u8], u64> = tree
-        .files
-        .iter()
-        .map(|file| (&*file.path, file.identity.length))
-        .collect();
-    for (file, of_tree) in files.iter_mut().zip(&tree.files) {
-        let Some((coding, original)) = ContentCoding::of_file_name(&file.path) else {
-            continue;
-        };
-        let Some(&length) = lengths.get(original).filter(|_| DECODED.contains(&coding)) else {
-            continue;
-        };
-        // Decoded once for each content.
-        let known = before.and_then(|before| before.find(&file.path));
-        let known = known.filter(|known| known.blob == file.blob);
-        file.known.decoded = match known.and_then(|known| known.known.decoded) {
-            Some(decoded) => Some(decoded),
-            None => {
-                tree.read(of_tree, |mut reader| of_coded(&mut reader, coding, length))?
-                    .decoded
-            }
-        };
     }
     Ok(files)
 }

@@ -10,7 +10,7 @@ use crate::files::journal::{Action, Journal};
 use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
-use crate::writer::Writer;
+use crate::writer::{Writer, codings, incoming};
 
 /// What a prune has removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +82,8 @@ impl Writer {
             let manifest = self.store.manifest(id)?;
             named.extend(manifest.files().iter().map(|file| file.blob));
         }
+        codings::prune(&layout, &|blob| named.contains(blob))?;
+        incoming::sweep(&layout, now)?;
         let blobs = self.store.blobs()?;
         let unnamed = blobs.into_iter().filter_map(|(path, digest)| {
             // What is no blob is not ours.

@@ -126,10 +126,20 @@ impl Tree {
         file: &TreeFile,
         read: impl FnOnce(&mut dyn Read) -> io::Result<T>,
     ) -> Result<T, Error> {
+        self.read_from(file, 0, read)
+    }
+
+    /// The same from an offset on.
+    pub(crate) fn read_from<T>(
+        &self,
+        file: &TreeFile,
+        offset: u64,
+        read: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+    ) -> Result<T, Error> {
         let path = self.within(&file.path);
         let opened = self.view.open(&file.path, WAIT);
         let opened = opened.map_err(Error::at(&path))?;
-        let mut reader = OpenedReader { opened, offset: 0 };
+        let mut reader = OpenedReader { opened, offset };
         let value = read(&mut reader).map_err(Error::at(&path))?;
         let now = reader.opened.reader.metadata().map_err(Error::at(&path))?;
         let is_same = reader.opened.metadata.identity == file.identity

@@ -108,7 +108,7 @@ fn the_same_again_is_the_same_release_for_longer() {
     site.now += DAY;
     let again = try_preview(&site, "next", 2).unwrap();
     assert!(again.is_unchanged && again.id == next);
-    let expires = again.expires_unix_seconds.unwrap();
+    let expires = again.preview.unwrap().expires_unix_seconds;
     assert_eq!(expires, i64::try_from(site.now + 2 * DAY).unwrap());
     let store = site.store();
     assert_eq!(store.ids().unwrap(), [current, next.clone()]);

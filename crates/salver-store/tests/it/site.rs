@@ -53,6 +53,7 @@ impl Site {
         DeployOptions {
             symlinks: Symlinks::Beneath,
             dotfiles: false,
+            coding_threads: None,
             who: "jo".to_owned(),
             now: self.time(),
         }

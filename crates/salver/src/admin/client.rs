@@ -96,7 +96,7 @@ impl AdminClient {
                     .to_owned(),
             )
         })?;
-        let address = settings.addresses.into_iter().map(|address| {
+        let address = settings.plain_addresses().into_iter().map(|address| {
             // One that stands for every interface is reached by this machine's own.
             let ip = match address.ip() {
                 IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -111,7 +111,10 @@ impl AdminClient {
             .into_iter()
             .chain(address);
         let place = places.next().ok_or_else(|| {
-            Failure::Misused("no admin listener is named: give --metrics".to_owned())
+            Failure::Misused(
+                "the admin listener has TLS at all its addresses: let it listen at one of loopback, too, by --metrics"
+                    .to_owned(),
+            )
         })?;
         Ok(AdminClient {
             place,

@@ -10,6 +10,8 @@ use salver_admin::{
 use salver_assets::{CachedResource, Engine, RequestPath, ResourceKind};
 use salver_server::{AccessLog, Metrics, Monitor, ServerLoad, Sites, Stage};
 
+use crate::releases::ServedStore;
+
 /// The seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
 
@@ -27,22 +29,32 @@ struct Generation {
     /// The most bytes of that cache.
     cache_size: usize,
     log: Option<AccessLog>,
+    /// The stores that are served.
+    stores: Vec<ServedStore>,
 }
 
 impl Current {
-    /// Notes what the server serves by from now on: its sites by their names, and the most bytes of their cache.
+    /// Notes what the server serves by from now on: its sites by their names, the most bytes of their cache, and its
+    /// stores.
     pub(crate) fn set(
         &self,
         (sites, names): (&Sites, Vec<String>),
         cache_size: usize,
         log: Option<AccessLog>,
+        stores: Vec<ServedStore>,
     ) {
         let names = names.into_iter();
         *self.hold() = Generation {
             sites: names.zip(sites.engines().cloned()).collect(),
             cache_size,
             log,
+            stores,
         };
+    }
+
+    /// The stores that are served.
+    pub(super) fn stores(&self) -> Vec<ServedStore> {
+        self.hold().stores.clone()
     }
 
     fn get(&self) -> Generation {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use salver_admin::Token;
 use salver_config::Server;
+use salver_store::DeployLimits;
 
 use crate::failure::Failure;
 
@@ -22,6 +23,48 @@ pub(crate) struct AdminSettings {
     pub(crate) socket: Option<PathBuf>,
     /// The token, if one is wanted.
     pub(crate) token: Option<Token>,
+    /// The most that deploys over the network may bring; none if they are not taken.
+    pub(crate) deploys: Option<DeployLimits>,
+    /// The files of the certificate and the key of the addresses that other machines reach, if these have TLS.
+    certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl AdminSettings {
+    /// The addresses without TLS.
+    pub(crate) fn plain_addresses(&self) -> Vec<SocketAddr> {
+        let addresses = self.addresses.iter().copied();
+        let plain = addresses.filter(|address| self.certificate.is_none() || is_near(address));
+        plain.collect()
+    }
+
+    /// The settings of TLS; `None` without it.
+    ///
+    /// # Errors
+    /// The certificate cannot be used.
+    #[cfg(feature = "tls")]
+    pub(crate) fn tls(&self) -> Result<Option<salver_server::TlsSettings>, Failure> {
+        use salver_tls::{CertificateFiles, Certificates, Handshakes};
+
+        let Some((certificate, key)) = self.certificate.clone() else {
+            return Ok(None);
+        };
+        let certificates = Certificates::read(vec![CertificateFiles { certificate, key }]);
+        let certificates = certificates.map_err(|error| Failure::Failed(error.to_string()))?;
+        let handshakes = Handshakes::new(certificates)
+            .map_err(|error| Failure::Failed(format!("TLS cannot be set up: {error}")))?;
+        let addresses = self.addresses.iter().copied();
+        Ok(Some(salver_server::TlsSettings {
+            handshakes,
+            addresses: addresses.filter(|address| !is_near(address)).collect(),
+            redirects: Vec::new(),
+            hsts: None,
+        }))
+    }
+}
+
+/// True if this machine alone reaches the address.
+fn is_near(address: &SocketAddr) -> bool {
+    address.ip().is_loopback()
 }
 
 /// The settings of the admin listener; `None` without one.
@@ -49,12 +92,17 @@ pub(crate) fn admin_settings(server: &Server) -> Result<Option<AdminSettings>, F
     addresses.extend(port.map(SocketAddr::from));
     let socket = (*server.admin_socket).clone();
     if addresses.is_empty() && socket.is_none() {
-        return Ok(None);
+        return match *server.deploys.accept {
+            false => Ok(None),
+            true => Err(Failure::Misused(format!(
+                "{}: no admin listener takes them: give {name} or {}",
+                server.deploys.accept.name(),
+                server.admin_socket.name()
+            ))),
+        };
     }
     let token = token(server)?;
-    let mut outward = addresses
-        .iter()
-        .filter(|address| !address.ip().is_loopback());
+    let mut outward = addresses.iter().filter(|address| !is_near(address));
     if let (None, Some(address)) = (&token, outward.next()) {
         return Err(Failure::Misused(format!(
             "{name} {address}: other machines may reach it, and no token is set: give {} or the variable \
@@ -64,10 +112,45 @@ pub(crate) fn admin_settings(server: &Server) -> Result<Option<AdminSettings>, F
         )));
     }
     Ok(Some(AdminSettings {
+        deploys: deploys(server, token.is_some())?,
+        certificate: certificate(server)?,
         addresses,
         socket,
         token,
     }))
+}
+
+/// What deploys may bring, if they are taken.
+fn deploys(server: &Server, has_token: bool) -> Result<Option<DeployLimits>, Failure> {
+    let deploys = &server.deploys;
+    match (*deploys.accept, has_token) {
+        (false, _) => Ok(None),
+        (true, false) => Err(Failure::Misused(format!(
+            "{}: whoever asks could change the site, and no token is set: give {} or the variable {}",
+            deploys.accept.name(),
+            server.admin_token_file.name(),
+            server.admin_token.name()
+        ))),
+        (true, true) => Ok(Some(DeployLimits {
+            file_bytes: *deploys.max_file,
+            release_bytes: *deploys.max_release,
+            files: usize::try_from(*deploys.max_files).unwrap_or(usize::MAX),
+        })),
+    }
+}
+
+/// The files of a certificate and its key, if there are any.
+fn certificate(server: &Server) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+    let (certificate, key) = (&server.deploys.tls_cert, &server.deploys.tls_key);
+    match (&**certificate, &**key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some((certificate.clone(), key.clone()))),
+        _ => Err(Failure::Misused(format!(
+            "{} and {} belong together: give both",
+            certificate.name(),
+            key.name()
+        ))),
+    }
 }
 
 fn token(server: &Server) -> Result<Option<Token>, Failure> {
@@ -88,7 +171,11 @@ fn token(server: &Server) -> Result<Option<Token>, Failure> {
     }
 }
 
-fn token_in(path: &Path, name: &str) -> Result<Token, Failure> {
+/// The token in a file, which something of this name says.
+///
+/// # Errors
+/// It cannot be read, or holds none.
+pub(crate) fn token_in(path: &Path, name: &str) -> Result<Token, Failure> {
     let failed = |error| Failure::Failed(format!("{name} {path:?} cannot be read: {error}"));
     let mut text = Vec::new();
     let file = File::open(path).map_err(failed)?;

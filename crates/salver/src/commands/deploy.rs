@@ -6,11 +6,12 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use salver_assets::Symlinks;
 use salver_config::values::limit;
-use salver_store::{DeployOptions, Deployed, NewPreview, PreviewName, Store, Writer, written_time};
-use serde::Serialize;
+use salver_store::{DeployOptions, Event, NewPreview, PreviewName, SiteFiles, Store, Writer};
 
-use super::store::{BlobCount, counted, print, print_json, store, who, with_progress};
+use super::remote::{self, Deploying, RemoteFlags, StorePlace, Target, store_place};
+use super::store::{blob_count, counted, print, print_json_of, who, with_progress};
 use crate::failure::Failure;
+use crate::reports::{DeployReport, PreviewReport};
 use crate::size::size;
 
 /// Make a directory the current release of a store, at once.
@@ -23,9 +24,14 @@ pub struct DeployFlags {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// The directory of the store, which is made if there is none
-    #[arg(long, value_name = "STORE", value_parser = store)]
-    pub to: PathBuf,
+    /// The directory of the store, which is made if there is none; or the admin listener of a server that takes deploys,
+    /// and the site, if it has several: https://HOST:PORT/SITE, or unix:PATH#SITE
+    #[arg(long, value_name = "STORE", value_parser = store_place)]
+    pub to: StorePlace,
+
+    /// Of a server: take the place of whatever is current, also of what somebody else has deployed meanwhile
+    #[arg(long)]
+    pub force: bool,
 
     /// Let the release that is current stay, and show this one at NAME--HOST and /_release/NAME/ alone, as
     /// --release-addresses of `salver serve` says
@@ -44,6 +50,11 @@ pub struct DeployFlags {
     #[arg(long)]
     pub follow_all_links: bool,
 
+    /// Before the switch, have the codings br, zstd and gzip made of what gets smaller and has none: once for each content,
+    /// and kept in the store; a server makes them beside what it serves
+    #[arg(long)]
+    pub wait_compressed: bool,
+
     /// Print what was done as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -51,37 +62,10 @@ pub struct DeployFlags {
     /// Say only what is wrong
     #[arg(short, long)]
     pub quiet: bool,
-}
 
-/// The name of a preview.
-///
-/// # Errors
-/// It cannot be the beginning of a host.
-fn preview_name(text: &str) -> Result<PreviewName, String> {
-    PreviewName::parse(text).ok_or_else(|| {
-        "it begins a host: give letters in lower case, digits and single hyphens, 32 at most"
-            .to_owned()
-    })
-}
-
-#[derive(Serialize)]
-struct JsonPreview<'a> {
-    name: &'a str,
-    expires: String,
-}
-
-#[derive(Serialize)]
-struct Json<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preview: Option<JsonPreview<'a>>,
-    release: &'a str,
-    previous: Option<&'a str>,
-    unchanged: bool,
-    files: usize,
-    bytes: u64,
-    sent: BlobCount,
-    kept: BlobCount,
-    repaired: usize,
+    /// How a server is asked.
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Deploys.
@@ -95,6 +79,9 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
             false => Symlinks::Beneath,
         },
         dotfiles: flags.dotfiles,
+        coding_threads: flags
+            .wait_compressed
+            .then(|| std::thread::available_parallelism().map_or(1, usize::from)),
         who: who(),
         now: SystemTime::now(),
     };
@@ -109,75 +96,94 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
         name,
         expires_after: flags.expires,
     });
-    let store = Store::open_or_create(&flags.to)?;
     let is_quiet = flags.quiet || flags.json;
-    let deployed = with_progress(is_quiet, |listener| {
-        let mut writer = Writer::lock(&store, "deploy")?;
-        match &preview {
-            Some(preview) => writer.deploy_preview(&flags.directory, preview, &options, listener),
-            None => writer.deploy(&flags.directory, &options, listener),
+    let (store, report) = match &flags.to {
+        StorePlace::Directory(path) => {
+            let store = Store::open_or_create(path)?;
+            let deployed = with_progress(is_quiet, |listener| {
+                let mut writer = Writer::lock(&store, "deploy")?;
+                match &preview {
+                    Some(preview) => {
+                        writer.deploy_preview(&flags.directory, preview, &options, listener)
+                    }
+                    None => writer.deploy(&flags.directory, &options, listener),
+                }
+            })?;
+            let path = store.path().to_string_lossy().into_owned();
+            (path, DeployReport::from(&deployed))
         }
-    })?;
-    let preview = preview.map(|preview| preview.name);
-    let preview = preview.as_ref().zip(deployed.expires_unix_seconds);
+        StorePlace::Server(target) => {
+            let report = with_progress(is_quiet, |listener| {
+                to_server(target, flags, preview.as_ref(), &options, listener)
+            })?;
+            (target.to_string(), report)
+        }
+    };
     if flags.json {
-        return print_json(store.path(), json(&deployed, preview));
+        return print_json_of(&store, &report);
     }
     match flags.quiet {
         true => Ok(()),
-        false => print(&text(&deployed, preview)),
+        false => print(&text(&report)),
     }
 }
 
-/// A preview by its name, and when it expires.
-type ShownPreview<'a> = Option<(&'a PreviewName, i64)>;
-
-fn json<'a>(deployed: &'a Deployed, preview: ShownPreview<'a>) -> Json<'a> {
-    Json {
-        preview: preview.map(|(name, expires)| JsonPreview {
-            name: name.as_str(),
-            expires: written_time(expires),
-        }),
-        release: deployed.id.as_str(),
-        previous: deployed.previous.as_ref().map(|id| id.as_str()),
-        unchanged: deployed.is_unchanged,
-        files: deployed.files,
-        bytes: deployed.bytes,
-        sent: deployed.sent.into(),
-        kept: deployed.kept.into(),
-        repaired: deployed.repaired,
-    }
+/// The name of a preview.
+///
+/// # Errors
+/// It cannot be the beginning of a host.
+fn preview_name(text: &str) -> Result<PreviewName, String> {
+    PreviewName::parse(text).ok_or_else(|| {
+        "it begins a host: give letters in lower case, digits and single hyphens, 32 at most"
+            .to_owned()
+    })
 }
 
-fn text(deployed: &Deployed, preview: ShownPreview<'_>) -> String {
-    let files = counted(deployed.files, "file");
-    let size = size(deployed.bytes);
-    let mut text = match (preview, deployed.is_unchanged) {
-        (Some((name, expires)), _) => format!(
-            "{} is the preview {name} until {}: {files}, {size}\n",
-            deployed.id,
-            written_time(expires)
-        ),
-        (None, true) => format!("{} stays current: nothing has changed\n", deployed.id),
-        (None, false) => format!("{} is current: {files}, {size}\n", deployed.id),
+/// Deploys to a running server.
+fn to_server(
+    target: &Target,
+    flags: &DeployFlags,
+    preview: Option<&NewPreview>,
+    options: &DeployOptions,
+    listener: &mut dyn FnMut(Event<'_>) -> bool,
+) -> Result<DeployReport, Failure> {
+    let files = SiteFiles::read(&flags.directory, options, listener)?;
+    let deploying = Deploying {
+        files: &files,
+        by: &options.who,
+        preview,
+        force: flags.force,
+        waits_for_codings: flags.wait_compressed,
     };
-    let sent = BlobCount::from(deployed.sent).text();
-    let kept = BlobCount::from(deployed.kept).text();
+    remote::deploy(target, &flags.remote, &deploying, listener)
+}
+
+fn text(report: &DeployReport) -> String {
+    let DeployReport { release, .. } = report;
+    let (files, size) = (counted(report.files, "file"), size(report.bytes));
+    let mut text = match (&report.preview, report.unchanged) {
+        (Some(PreviewReport { name, expires }), _) => {
+            format!("{release} is the preview {name} until {expires}: {files}, {size}\n")
+        }
+        (None, true) => format!("{release} stays current: nothing has changed\n"),
+        (None, false) => format!("{release} is current: {files}, {size}\n"),
+    };
+    let (sent, kept) = (blob_count(report.sent), blob_count(report.kept));
     text.push_str(&format!("sent {sent}; the store had {kept}\n"));
-    if deployed.repaired > 0 {
-        let repaired = counted(deployed.repaired, "blob");
+    if report.repaired > 0 {
+        let repaired = counted(report.repaired, "blob");
         text.push_str(&format!("{repaired} of those sent replaced damaged ones\n"));
     }
-    if let Some(previous) = deployed
-        .previous
-        .as_ref()
-        .filter(|_| !deployed.is_unchanged && preview.is_none())
-    {
+    let is_switched = !report.unchanged && report.preview.is_none();
+    if let Some(previous) = report.previous.as_ref().filter(|_| is_switched) {
         text.push_str(&format!(
             "before: {previous}; `salver rollback` goes back\n"
         ));
     }
-    if let Some((name, _)) = preview {
+    if !report.addresses.is_empty() {
+        let addresses = report.addresses.join(" and ");
+        text.push_str(&format!("shown at {addresses}\n"));
+    } else if let Some(PreviewReport { name, .. }) = &report.preview {
         text.push_str(&format!(
             "shown at {name}--HOST and /_release/{name}/, as `salver serve --release-addresses` says\n"
         ));

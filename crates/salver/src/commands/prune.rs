@@ -8,8 +8,9 @@ use salver_config::values::{time, whole};
 use salver_store::{Pruned, Store, Writer};
 use serde::Serialize;
 
-use super::store::{BlobCount, counted, print, print_json, store, who};
+use super::store::{blob_count, counted, print, print_json, store, who};
 use crate::failure::Failure;
+use crate::reports::BlobCount;
 
 /// Remove old releases of a store, and what only they have.
 ///
@@ -69,7 +70,7 @@ fn text(pruned: &Pruned) -> String {
     for name in &pruned.previews {
         text.push_str(&format!("removed the preview {name}, which had expired\n"));
     }
-    let freed = BlobCount::from((pruned.blobs, pruned.bytes)).text();
+    let freed = blob_count((pruned.blobs, pruned.bytes).into());
     let releases = counted(pruned.releases.len(), "release");
     text.push_str(&format!("{releases} removed, {freed}\n"));
     text

@@ -1,22 +1,21 @@
 //! `salver releases`: what a store holds.
 
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use clap::Args;
-use salver_store::{JournalEntry, Preview, Release, Store, written_time};
+use salver_store::{JournalEntry, Store, written_time};
 use serde::Serialize;
 
-use super::store::{counted, print, print_json, store};
+use super::remote::{self, RemoteFlags, StorePlace, store_place};
+use super::store::{counted, print, print_json, print_json_of};
 use crate::failure::Failure;
+use crate::reports::{PreviewEntry, ReleaseList};
 use crate::size::size;
 
 /// List the releases of a store, the newest last.
 #[derive(Args, Clone, Debug)]
 pub struct ReleasesFlags {
-    /// The directory of the store
-    #[arg(value_name = "STORE", value_parser = store)]
-    pub store: PathBuf,
+    /// The directory of the store, or the server that has it, as for `salver deploy`
+    #[arg(value_name = "STORE", value_parser = store_place)]
+    pub store: StorePlace,
 
     /// List what was done instead: deploys, previews, rollbacks and prunes
     #[arg(long)]
@@ -25,34 +24,10 @@ pub struct ReleasesFlags {
     /// Print the list as one line of JSON
     #[arg(long)]
     pub json: bool,
-}
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonRelease<'a> {
-    id: &'a str,
-    current: bool,
-    created: String,
-    files: usize,
-    bytes: u64,
-    bytes_alone: u64,
-    by: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct JsonPreview<'a> {
-    name: &'a str,
-    release: &'a str,
-    expires: String,
-    expired: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonReleases<'a> {
-    releases: Vec<JsonRelease<'a>>,
-    previews: Vec<JsonPreview<'a>>,
-    blob_bytes: u64,
+    /// How a server is asked.
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 #[derive(Serialize)]
@@ -75,69 +50,39 @@ struct JsonJournal<'a> {
 /// # Errors
 /// There is no store, or it is damaged.
 pub fn run(flags: &ReleasesFlags) -> Result<(), Failure> {
-    let store = Store::open(&flags.store)?;
-    if flags.journal {
-        let entries = store.journal()?;
-        return match flags.json {
-            true => {
-                let journal = entries.iter().map(json_entry).collect();
-                print_json(store.path(), JsonJournal { journal })
+    let (store, list) = match &flags.store {
+        StorePlace::Server(target) if flags.journal => {
+            return Err(Failure::Misused(format!(
+                "{target}: --journal is for who is on the machine of the store"
+            )));
+        }
+        StorePlace::Server(target) => {
+            let list = remote::releases(target, &flags.remote)?;
+            (target.to_string(), list)
+        }
+        StorePlace::Directory(path) => {
+            let store = Store::open(path)?;
+            if flags.journal {
+                return print_journal(&store, flags.json);
             }
-            false => print(&journal(&entries)),
-        };
-    }
-    let (releases, blob_bytes) = (store.releases()?, store.blob_bytes()?);
-    let previews = store.previews()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX);
+            let path = store.path().to_string_lossy().into_owned();
+            (path, ReleaseList::of(&store)?)
+        }
+    };
     match flags.json {
+        true => print_json_of(&store, &list),
+        false => print(&text(&list)),
+    }
+}
+
+fn print_journal(store: &Store, as_json: bool) -> Result<(), Failure> {
+    let entries = store.journal()?;
+    match as_json {
         true => {
-            let releases = releases.iter().map(json).collect();
-            let previews = previews.iter().map(|preview| json_preview(preview, now));
-            let all = JsonReleases {
-                releases,
-                previews: previews.collect(),
-                blob_bytes,
-            };
-            print_json(store.path(), all)
+            let journal = entries.iter().map(json_entry).collect();
+            print_json(store.path(), JsonJournal { journal })
         }
-        false => {
-            let previews = previews.iter().map(|preview| preview_line(preview, now));
-            let all = text(&releases, blob_bytes) + &previews.collect::<String>();
-            print(&all)
-        }
-    }
-}
-
-fn json_preview(preview: &Preview, now: i64) -> JsonPreview<'_> {
-    JsonPreview {
-        name: preview.name.as_str(),
-        release: preview.release.as_str(),
-        expires: written_time(preview.expires_unix_seconds),
-        expired: preview.has_expired(now),
-    }
-}
-
-fn preview_line(preview: &Preview, now: i64) -> String {
-    let Preview { name, release, .. } = preview;
-    let time = written_time(preview.expires_unix_seconds);
-    match preview.has_expired(now) {
-        false => format!("preview {name}: {release} until {time}\n"),
-        true => {
-            format!("preview {name}: {release}, expired at {time}; `salver prune` removes it\n")
-        }
-    }
-}
-
-fn json(release: &Release) -> JsonRelease<'_> {
-    JsonRelease {
-        id: release.id.as_str(),
-        current: release.is_current,
-        created: written_time(release.created_unix_seconds),
-        files: release.files,
-        bytes: release.bytes,
-        bytes_alone: release.bytes_alone,
-        by: release.who.as_deref(),
+        false => print(&journal(&entries)),
     }
 }
 
@@ -152,18 +97,19 @@ fn json_entry(entry: &JournalEntry) -> JsonEntry<'_> {
     }
 }
 
-fn text(releases: &[Release], blob_bytes: u64) -> String {
+fn text(list: &ReleaseList) -> String {
+    let releases = &list.releases;
     let head = ["", "release", "files", "size", "alone", "by"].map(str::to_owned);
     let mut rows = vec![head];
     rows.extend(releases.iter().map(|release| {
         [
-            if release.is_current { "*" } else { "" }.to_owned(),
-            release.id.to_string(),
+            if release.current { "*" } else { "" }.to_owned(),
+            release.id.clone(),
             release.files.to_string(),
             size(release.bytes),
             size(release.bytes_alone),
             release
-                .who
+                .by
                 .as_deref()
                 .map_or_else(|| "?".to_owned(), escaped),
         ]
@@ -172,9 +118,25 @@ fn text(releases: &[Release], blob_bytes: u64) -> String {
     text.push_str(&format!(
         "{}, {} together; * is current, alone is what removing one would free\n",
         counted(releases.len(), "release"),
-        size(blob_bytes)
+        size(list.blob_bytes)
     ));
+    text.extend(list.previews.iter().map(preview_line));
     text
+}
+
+fn preview_line(preview: &PreviewEntry) -> String {
+    let PreviewEntry {
+        name,
+        release,
+        expires,
+        expired,
+    } = preview;
+    match expired {
+        false => format!("preview {name}: {release} until {expires}\n"),
+        true => {
+            format!("preview {name}: {release}, expired at {expires}; `salver prune` removes it\n")
+        }
+    }
 }
 
 fn journal(entries: &[JournalEntry]) -> String {

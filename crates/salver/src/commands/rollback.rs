@@ -1,21 +1,21 @@
 //! `salver rollback`: a release that is there becomes the current one.
 
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
 use salver_store::{Store, Writer};
-use serde::Serialize;
 
-use super::store::{print, print_json, store, who};
+use super::remote::{self, RemoteFlags, StorePlace, store_place};
+use super::store::{print, print_json_of, who};
 use crate::failure::Failure;
+use crate::reports::RollbackReport;
 
 /// Make an older release of a store the current one again, at once.
 #[derive(Args, Clone, Debug)]
 pub struct RollbackFlags {
-    /// The directory of the store
-    #[arg(value_name = "STORE", value_parser = store)]
-    pub store: PathBuf,
+    /// The directory of the store, or the server that has it, as for `salver deploy`
+    #[arg(value_name = "STORE", value_parser = store_place)]
+    pub store: StorePlace,
 
     /// The release, a preview, or a part of the name of a release [default: the one before the current]
     #[arg(value_name = "ID")]
@@ -24,12 +24,10 @@ pub struct RollbackFlags {
     /// Print what was done as one line of JSON
     #[arg(long)]
     pub json: bool,
-}
 
-#[derive(Serialize)]
-struct Json<'a> {
-    release: &'a str,
-    previous: Option<&'a str>,
+    /// How a server is asked.
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Rolls back.
@@ -37,19 +35,36 @@ struct Json<'a> {
 /// # Errors
 /// What is wrong; the release that was current still is.
 pub fn run(flags: &RollbackFlags) -> Result<(), Failure> {
-    let store = Store::open(&flags.store)?;
-    let id = flags.id.as_deref().map(|id| store.find(id)).transpose()?;
-    // What cannot be read is what somebody may want to put right.
-    let previous = store.current().ok().flatten();
-    let mut writer = Writer::lock(&store, "rollback")?;
-    let now = writer.rollback(id.as_ref(), &who(), SystemTime::now())?;
-    let previous = previous.as_ref().map(|id| id.as_str());
+    let (store, report) = match &flags.store {
+        StorePlace::Directory(path) => {
+            let store = Store::open(path)?;
+            let report = roll_back(&store, flags.id.as_deref())?;
+            (store.path().to_string_lossy().into_owned(), report)
+        }
+        StorePlace::Server(target) => {
+            let id = flags.id.as_deref();
+            let report = remote::rollback(target, &flags.remote, id, &who())?;
+            (target.to_string(), report)
+        }
+    };
     if flags.json {
-        let release = now.as_str();
-        return print_json(store.path(), Json { release, previous });
+        return print_json_of(&store, &report);
     }
-    match previous {
+    let now = &report.release;
+    match &report.previous {
         Some(previous) => print(&format!("{now} is current; before: {previous}\n")),
         None => print(&format!("{now} is current\n")),
     }
+}
+
+fn roll_back(store: &Store, id: Option<&str>) -> Result<RollbackReport, Failure> {
+    let id = id.map(|id| store.find(id)).transpose()?;
+    // What cannot be read is what somebody may want to put right.
+    let previous = store.current().ok().flatten();
+    let mut writer = Writer::lock(store, "rollback")?;
+    let now = writer.rollback(id.as_ref(), &who(), SystemTime::now())?;
+    Ok(RollbackReport {
+        release: now.to_string(),
+        previous: previous.map(|id| id.to_string()),
+    })
 }

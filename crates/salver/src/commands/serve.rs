@@ -11,7 +11,7 @@ use salver_config::Environment;
 use salver_server::{BuildError, InheritedSockets, Metrics, Reply, Server};
 
 use crate::access_log::Logs;
-use crate::admin::{BoundAdmin, Current, Reload, RunningAdmin, Served};
+use crate::admin::{BoundAdmin, Current, Reload, RunningAdmin, Served, admin_settings};
 use crate::banner::{Addresses, banner};
 use crate::failure::Failure;
 use crate::live_reload::{self, LiveReload};
@@ -20,6 +20,7 @@ use crate::process::confinement::Confinement;
 use crate::process::handover::{FromPredecessor, Given, Predecessor, Successor};
 use crate::process::pid_file::PidFile;
 use crate::process::service_manager::{ServiceManager, given_sockets};
+use crate::roots::{give_stores, make_stores};
 use crate::running::{Running, adopt, adopted, first, prewarm, warn_of_unreadable};
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
@@ -112,6 +113,9 @@ fn start_up(
     for remark in environment.unknown() {
         tracing::warn!("{remark}");
     }
+    // What is refused makes nothing.
+    admin_settings(&configuration.server)?;
+    let made = make_stores(&configuration)?;
     let mut settings = Settings::new(&configuration)?;
     let is_upgrade = given.is_some();
     let of_admin = settings.admin.as_ref();
@@ -170,6 +174,9 @@ fn start_up(
     if let Some((kept, owner)) = settings.kept_codings.as_ref().zip(confinement.owner()) {
         kept.give_to(owner);
     }
+    if let Some(owner) = confinement.owner() {
+        give_stores(&made, owner)?;
+    }
     let sandbox = confinement.enter()?.or(inherited);
     warn_of_unreadable(&configuration);
     log::start().map_err(failed("the log"))?;
@@ -180,6 +187,7 @@ fn start_up(
         (&sites, settings.site_names()),
         settings.cache_size(),
         access_log.clone(),
+        settings.stores(),
     );
     server.set_access_log(access_log);
     let timeout = settings.server.answer_timeout;

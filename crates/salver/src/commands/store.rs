@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::log::say;
+use crate::reports::BlobCount;
 use crate::signal;
 
 /// The version of the JSON of all of them.
@@ -41,9 +42,9 @@ pub(super) fn who() -> String {
 }
 
 /// What `work` gives, which tells of its progress in a terminal and ends by Ctrl-C.
-pub(super) fn with_progress<T>(
+pub(super) fn with_progress<T, E: Into<Failure>>(
     is_quiet: bool,
-    work: impl FnOnce(&mut dyn FnMut(Event<'_>) -> bool) -> Result<T, salver_store::Error>,
+    work: impl FnOnce(&mut dyn FnMut(Event<'_>) -> bool) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let is_ended = Arc::new(AtomicBool::new(false));
     let by_signal = Arc::clone(&is_ended);
@@ -59,28 +60,13 @@ pub(super) fn with_progress<T>(
         !is_ended.load(Ordering::Relaxed)
     });
     progress.clear();
-    Ok(result?)
+    result.map_err(Into::into)
 }
 
-/// A number of bytes and of the blobs that have them.
-#[derive(Serialize)]
-pub(super) struct BlobCount {
-    pub(super) blobs: usize,
-    pub(super) bytes: u64,
-}
-
-impl From<(usize, u64)> for BlobCount {
-    fn from((blobs, bytes): (usize, u64)) -> Self {
-        BlobCount { blobs, bytes }
-    }
-}
-
-impl BlobCount {
-    /// The count for people.
-    pub(super) fn text(&self) -> String {
-        let blobs = counted(self.blobs, "blob");
-        format!("{blobs}, {}", crate::size::size(self.bytes))
-    }
+/// A number of blobs and their bytes, for people.
+pub(super) fn blob_count(count: BlobCount) -> String {
+    let blobs = counted(count.blobs, "blob");
+    format!("{blobs}, {}", crate::size::size(count.bytes))
 }
 
 /// A number and what is counted.
@@ -99,7 +85,7 @@ pub(super) fn shown(path: &[u8]) -> String {
 #[derive(Serialize)]
 struct Json<'a, T> {
     version: u32,
-    store: std::borrow::Cow<'a, str>,
+    store: &'a str,
     #[serde(flatten)]
     result: T,
 }
@@ -109,9 +95,17 @@ struct Json<'a, T> {
 /// # Errors
 /// Standard output fails.
 pub(super) fn print_json(store: &Path, result: impl Serialize) -> Result<(), Failure> {
+    print_json_of(&store.to_string_lossy(), result)
+}
+
+/// The same of a store that is named so.
+///
+/// # Errors
+/// Standard output fails.
+pub(super) fn print_json_of(store: &str, result: impl Serialize) -> Result<(), Failure> {
     let json = Json {
         version: VERSION,
-        store: store.to_string_lossy(),
+        store,
         result,
     };
     let text = serde_json::to_string(&json);
@@ -150,8 +144,8 @@ mod tests {
 
     #[test]
     fn what_is_counted() {
-        assert_eq!(BlobCount::from((1, 2048)).text(), "1 blob, 2 KiB");
-        assert_eq!(BlobCount::from((0, 0)).text(), "0 blobs, 0 B");
+        assert_eq!(blob_count((1, 2048).into()), "1 blob, 2 KiB");
+        assert_eq!(blob_count((0, 0).into()), "0 blobs, 0 B");
         assert_eq!(shown(b"a\n\xff"), "a\\n\u{fffd}");
     }
 }

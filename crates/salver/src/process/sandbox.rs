@@ -49,6 +49,8 @@ pub(crate) struct SandboxPlan {
     remove: Vec<PathBuf>,
     /// Where directories are made.
     make: Vec<PathBuf>,
+    /// The stores that releases are put into.
+    change: Vec<PathBuf>,
     execute: Vec<PathBuf>,
     /// True if it was asked for by itself, so that it matters if nothing is enforced.
     is_asked_for: bool,
@@ -96,6 +98,7 @@ impl SandboxPlan {
                     plan.make.push(path.clone());
                     plan.write.push(path);
                 }
+                "store" if *server.deploys.accept => plan.change.push(path),
                 "admin.socket" => plan.remove.extend(directory_of(&path)),
                 _ => {}
             }
@@ -138,6 +141,10 @@ impl SandboxPlan {
         let remove = BitFlags::from(AccessFs::RemoveFile);
         let make = BitFlags::from(AccessFs::MakeDir);
         let execute = make_bitflags!(AccessFs::{ReadFile | Execute});
+        // What is not whole yet is renamed from one directory into another.
+        let change = make_bitflags!(AccessFs::{
+            ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | Refer
+        });
         let mut rules = Ruleset::default()
             .handle_access(AccessFs::from_all(VERSION))?
             .create()?;
@@ -146,6 +153,7 @@ impl SandboxPlan {
             (&self.write, write),
             (&self.remove, remove),
             (&self.make, make),
+            (&self.change, change),
             (&self.execute, execute),
         ];
         for (paths, access) in all {

@@ -57,7 +57,12 @@ const MAY_USE: [(&str, &[&str]); 26] = [
     ("salver-embed", &["salver-assets", "salver-coding"]),
     (
         "salver-store",
-        &["salver-assets", "salver-os", "salver-semantics"],
+        &[
+            "salver-assets",
+            "salver-coding",
+            "salver-os",
+            "salver-semantics",
+        ],
     ),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),

@@ -1,8 +1,11 @@
 //! `salver deploy` and what belongs to it, and a store that is served.
 
 mod addresses;
+#[cfg(feature = "compress")]
+mod codings;
 mod disk;
 mod interrupted;
+mod network;
 mod preview;
 mod served;
 
@@ -220,9 +223,9 @@ fn what_cannot_be_meant_is_one_line_with_what_to_do() {
         &["no/where", "build the site first"],
     );
     check(
-        &["deploy", directory, "--to", "https://a.test/"],
+        &["deploy", directory, "--to", "s3://bucket"],
         2,
-        &["a directory of this machine"],
+        &["the path of a directory"],
     );
     check(
         &["deploy", directory, "--to", "/"],

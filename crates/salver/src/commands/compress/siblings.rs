@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use salver_coding::{
-    Compressibility, ContentCoding, Effort, EncodeError, decodes_to, encode, is_worth_it,
+    Compressibility, ContentCoding, Effort, EncodeError, SHORT, decodes_to, encode, is_worth_it,
     looks_compressed,
 };
 
@@ -16,10 +16,6 @@ use super::new_file;
 use super::original::{self, Version};
 use super::plan::Plan;
 use super::tree::TreeFile;
-
-/// The bytes up to which it is found out by the best effort whether a coding is worth it, and beyond which by a quick
-/// one: so that a second run, and a check, need not do all the work for the files that the first one left alone.
-const SHORT: usize = 64 * 1024;
 
 /// A file whose siblings are made.
 #[derive(Debug)]
@@ -314,13 +310,10 @@ fn state(plan: &Plan, path: &Path, coding: ContentCoding, bytes: &[u8]) -> State
 
 /// True if it is worth trying a coding at the best effort; a check wants to know if that is worth it.
 fn is_promising(plan: &Plan, bytes: &[u8], coding: ContentCoding) -> bool {
-    let effort = match bytes.len() <= SHORT {
-        true if plan.only_checks => Effort::Best,
-        // Trying costs nothing.
-        true => return true,
-        false => Effort::Quick,
-    };
-    let coded = encode(bytes, coding, effort, &|| true);
+    if bytes.len() > SHORT || !plan.only_checks {
+        return salver_coding::is_promising(bytes, coding);
+    }
+    let coded = encode(bytes, coding, Effort::Best, &|| true);
     coded.is_ok_and(|coded| is_worth_it(bytes.len(), coded.len()))
 }
 

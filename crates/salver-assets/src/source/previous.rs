@@ -40,6 +40,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The share of the time that looks may take: one in so many.
 const SHARE: u32 = 20;
 
+/// The longest pause. What takes long on a busy machine has mostly waited for its turn, and not worked.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// What is kept of a tree, and for how long.
 #[derive(Clone, Debug)]
 pub struct KeepPrevious {
@@ -147,7 +150,8 @@ fn look_until(end: &Receiver<()>, shared: &Weak<Shared>) {
         shared.look(SystemTime::now());
         let took = began.elapsed();
         drop(shared);
-        match end.recv_timeout(took.saturating_mul(SHARE).max(PAUSE)) {
+        let pause = took.saturating_mul(SHARE).clamp(PAUSE, LONGEST_PAUSE);
+        match end.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }

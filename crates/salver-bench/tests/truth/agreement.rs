@@ -8,8 +8,9 @@ use salver_test::not_judged;
 
 use crate::machine::percentile;
 
-/// How far a percentile may be from the truth, as a share of it.
-const TOLERANCE: f64 = 0.02;
+/// How far a percentile may be from the truth, as a share of it: what a program that is not optimised does between the
+/// last byte and the clock is more of it.
+const TOLERANCE: f64 = if cfg!(debug_assertions) { 0.03 } else { 0.02 };
 
 /// Runs of a test that compares times, at most.
 const ATTEMPTS: usize = 5;

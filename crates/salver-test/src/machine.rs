@@ -256,8 +256,10 @@ mod tests {
     #[test]
     fn what_a_stranger_takes_is_of_others() {
         let before = Taken::until_now();
-        // Whose parent has ended is nobody's child.
-        shell(&format!("({WORK}) &"));
+        // Whose parent has ended is nobody's child. It is there until it is seen: what has ended is not counted.
+        let script = "(ulimit -t 20; while :; do :; done) > /dev/null 2>&1 & echo $!";
+        let started = Command::new("sh").args(["-c", script]).output().unwrap();
+        let stranger = String::from_utf8(started.stdout).unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         let seen = || {
             let now = Taken::until_now();
@@ -269,6 +271,7 @@ mod tests {
             assert!(Instant::now() < end, "it is not seen");
             std::thread::sleep(Duration::from_millis(10));
         }
+        shell(&format!("kill {}", stranger.trim()));
     }
 
     #[test]

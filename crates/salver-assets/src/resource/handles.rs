@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::Read;
-use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -119,12 +118,7 @@ pub(super) fn read_patiently(
 ) -> Option<Bytes> {
     let files = Handles::new(view);
     let first_seen = FirstSeen::default();
-    let context = ReadContext {
-        patience: Patience::MayWait,
-        since: Instant::now(),
-        first_seen: &first_seen,
-        grows: false,
-    };
+    let context = ReadContext::patient(&first_seen);
     loop {
         let opened = files.open(path, identity, context);
         match opened.and_then(|opened| read(shared, &opened, context)) {

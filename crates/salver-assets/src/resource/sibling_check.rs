@@ -13,7 +13,6 @@
 //! [table](super::check_table).
 
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use salver_semantics::coding::ContentCoding;
 
@@ -146,12 +145,7 @@ impl Examination {
         }
         let files = Handles::new(&*self.view);
         let first_seen = FirstSeen::default();
-        let context = ReadContext {
-            patience: Patience::MayWait,
-            since: Instant::now(),
-            first_seen: &first_seen,
-            grows: false,
-        };
+        let context = ReadContext::patient(&first_seen);
         let opened = files.open(path, &identity, context)?;
         let keeps = way(&shared.situation(&identity, self.subject.cached)) == Way::Read;
         let goes_on = || {

@@ -87,7 +87,17 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) grows: bool,
 }
 
-impl ReadContext<'_> {
+impl<'a> ReadContext<'a> {
+    /// The circumstances of what begins now, apart from any load, and may wait.
+    pub(crate) fn patient(first_seen: &'a FirstSeen) -> Self {
+        ReadContext {
+            patience: Patience::MayWait,
+            since: Instant::now(),
+            first_seen,
+            grows: false,
+        }
+    }
+
     /// True if the time for a file that never rests is over.
     pub(crate) fn is_spent(self) -> bool {
         self.since.elapsed() >= SETTLE_LIMIT

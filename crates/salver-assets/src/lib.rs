@@ -25,6 +25,7 @@ mod counters;
 mod dictionary_answers;
 mod dispatch;
 mod drive;
+mod durable;
 mod engine;
 mod entry_answers;
 mod error;

@@ -1,26 +1,22 @@
 //! The directory in which made codings outlive the process, which several processes may share.
 //!
-//! A file is written under a temporary name, synced, renamed and then the directory is synced: under its own name it
-//! is whole or not there, whatever ends the process or the power. There is no lock. Two that make the same coding
-//! write the same bytes, and who finds another to have removed a file makes it anew. Nothing is believed that is read:
-//! a file has a checksum, and who takes it decodes it and compares with the original.
+//! There is no lock. Two that make the same coding write the same bytes, and who finds another to have removed a file
+//! makes it anew. Nothing is believed that is read: a file has a checksum, and who takes it decodes it and compares with
+//! the original.
 
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::fs::{self, DirEntry, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Write as _};
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::codings::coder::{DICTIONARY_METHOD, METHOD};
 use crate::codings::entry_file;
 use crate::codings::key::{ContentKey, MadeAs};
+use crate::durable::{DurableDirectory, UNFINISHED};
 use crate::sync::Lock;
-
-/// What the names of files begin with that are not whole yet.
-const UNFINISHED: &str = ".new-";
 
 /// The age from which on a file that is not whole was left behind by a process that has ended.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
@@ -36,17 +32,13 @@ const COUNTED_EACH: u64 = 16;
 /// Nothing in it can be asked for; it must not lie in a directory that is served.
 #[derive(Debug)]
 pub struct CodingDirectory {
-    path: PathBuf,
+    files: DurableDirectory,
     /// The bytes that its files may take.
     most: u64,
     /// What they take, about; `None` before the first look.
     taken: Lock<Option<Taken>>,
     /// True while it was said that nothing can be kept.
     has_failed: AtomicBool,
-    /// What the names of unfinished files have that no other process has: not its number, which is 1 in each container.
-    mark: u64,
-    /// The number of the next file that is written.
-    next: AtomicU64,
 }
 
 /// The bytes that the files of the directory take.
@@ -104,30 +96,28 @@ impl CodingDirectory {
     /// # Errors
     /// Why it cannot be made or is no directory.
     pub fn open(path: &Path, most: u64) -> io::Result<Self> {
-        let path = std::path::absolute(path)?;
-        make_private(&path)?;
-        if !fs::metadata(&path)?.is_dir() {
+        let files = DurableDirectory::new(std::path::absolute(path)?);
+        files.make()?;
+        if !fs::metadata(files.path())?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         Ok(CodingDirectory {
-            path,
+            files,
             most,
             taken: Lock::default(),
             has_failed: AtomicBool::new(false),
-            mark: RandomState::new().hash_one(std::process::id()),
-            next: AtomicU64::new(0),
         })
     }
 
     /// The path, made absolute.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.files.path()
     }
 
     /// The verdict that is kept on a coding of an original of `length` bytes: the coding, or `Some(None)` if it is not
     /// worth it. What is damaged is removed.
     pub(crate) fn read(&self, key: &ContentKey, length: u64) -> Option<Option<Vec<u8>>> {
-        let path = self.path.join(name_of(key));
+        let path = self.path().join(name_of(key));
         // No link is followed, and nothing is opened that could wait for somebody to write into it.
         if !fs::symlink_metadata(&path).ok()?.is_file() {
             self.remove(key, "it is no file");
@@ -151,7 +141,7 @@ impl CodingDirectory {
 
     /// Removes the file of a coding, which is not what it should be.
     pub(crate) fn remove(&self, key: &ContentKey, why: &str) {
-        let path = self.path.join(name_of(key));
+        let path = self.path().join(name_of(key));
         let removed = fs::remove_file(&path);
         if removed.is_ok() {
             tracing::warn!("{path:?}: removed, {why}; the coding is made anew");
@@ -165,7 +155,7 @@ impl CodingDirectory {
             Ok(()) => self.has_failed.store(false, Ordering::Relaxed),
             Err(error) => {
                 if !self.has_failed.swap(true, Ordering::Relaxed) {
-                    let path = &self.path;
+                    let path = self.path();
                     tracing::warn!(
                         "{path:?}: codings cannot be kept there, and are made anew after a restart: {error}"
                     );
@@ -181,21 +171,7 @@ impl CodingDirectory {
             return Ok(());
         }
         self.make_room(more)?;
-        let unfinished = self.unfinished();
-        let written = write_synced(&unfinished, &bytes)
-            .and_then(|()| fs::rename(&unfinished, self.path.join(name_of(key))));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        written?;
-        sync_directory(&self.path)
-    }
-
-    /// The path of a file that is written next.
-    fn unfinished(&self) -> PathBuf {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mark = self.mark;
-        self.path.join(format!("{UNFINISHED}{mark:016x}-{number}"))
+        self.files.put(&name_of(key), &bytes)
     }
 
     /// Takes so many bytes of what there may be, and removes old files where that is too much.
@@ -229,7 +205,7 @@ impl CodingDirectory {
     fn tidy(&self, most: u64) -> io::Result<u64> {
         let mut kept: Vec<Kept> = Vec::new();
         let mut bytes = 0_u64;
-        for entry in fs::read_dir(&self.path)? {
+        for entry in fs::read_dir(self.path())? {
             // One that another process has just removed.
             let Some(found) = entry.ok().and_then(of_entry) else {
                 continue;
@@ -306,35 +282,6 @@ fn is_name(name: &str) -> bool {
     };
     let mut parts = name.split('.');
     parts.next().is_some_and(is_hex) && parts.count() == 2
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Makes what was renamed outlive a loss of power.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    // Windows syncs directories by itself.
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
-}
-
-/// Makes a directory and those above it; what is made only its owner may enter.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// The path with all links resolved, of what may not be there yet.

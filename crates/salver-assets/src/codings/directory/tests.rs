@@ -193,14 +193,6 @@ fn what_is_no_file_is_not_opened() {
 }
 
 #[test]
-fn no_two_processes_write_the_same_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let [one, other] = [opened(folder.path(), 1), opened(folder.path(), 1)];
-    assert_ne!(one.unfinished(), other.unfinished());
-    assert_ne!(one.unfinished(), one.unfinished());
-}
-
-#[test]
 fn the_bound_holds_for_all_who_share_a_directory() {
     let folder = tempfile::tempdir().unwrap();
     let length = u64::try_from(entry_file::OVERHEAD).unwrap() + 60;

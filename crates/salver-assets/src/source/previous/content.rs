@@ -1,16 +1,15 @@
 //! The directory that keeps content, by its digest, and the list of what is kept.
 //!
-//! A file is written under a temporary name, synced and renamed, and then the directory is synced: under its own name it is
-//! whole or not there. Content is a copy, not a second name of the file: that would change with it where it is written to in
+//! Content is a copy, not a second name of the file: that would change with it where it is written to in
 //! place. Nothing is believed that is read: content is compared with its digest.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::durable::{DurableDirectory, UNFINISHED};
 use crate::source::digest::{self, Digest};
 use crate::source::previous::index::{self, IndexLine};
 use crate::source::{Metadata, Reader, StoredFile};
@@ -21,34 +20,24 @@ const INDEX: &str = "index";
 /// The longest list that is read, in bytes.
 const LONGEST_INDEX: u64 = 64 * 1024 * 1024;
 
-/// What the names of files begin with that are not whole yet.
-const UNFINISHED: &str = ".new-";
-
 /// A directory of content.
 #[derive(Debug)]
-pub(super) struct ContentDirectory {
-    path: PathBuf,
-    /// The number of the next file that is written.
-    next: AtomicU64,
-}
+pub(super) struct ContentDirectory(DurableDirectory);
 
 impl PartialEq for ContentDirectory {
     fn eq(&self, other: &Self) -> bool {
-        self.path == other.path
+        self.0.path() == other.0.path()
     }
 }
 
 impl ContentDirectory {
     /// The directory at this path. Touches nothing.
     pub(super) fn new(path: PathBuf) -> Self {
-        ContentDirectory {
-            path,
-            next: AtomicU64::new(0),
-        }
+        ContentDirectory(DurableDirectory::new(path))
     }
 
     fn of(&self, digest: Digest) -> PathBuf {
-        self.path.join(format!("{digest:032x}"))
+        self.0.path().join(name_of(digest))
     }
 
     /// Keeps content, synced.
@@ -59,12 +48,12 @@ impl ContentDirectory {
             // Whether it is right is seen when it is read.
             return Ok(());
         }
-        self.put(&path, content)
+        self.put(&name_of(digest), content)
     }
 
     /// The list of what is kept; empty if there is none.
     pub(super) fn read_index(&self) -> io::Result<Vec<IndexLine>> {
-        let file = match File::open(self.path.join(INDEX)) {
+        let file = match File::open(self.0.path().join(INDEX)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -75,28 +64,12 @@ impl ContentDirectory {
     }
 
     pub(super) fn write_index(&self, text: &str) -> io::Result<()> {
-        self.put(&self.path.join(INDEX), text.as_bytes())
+        self.put(INDEX, text.as_bytes())
     }
 
-    fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        make_private(&self.path)?;
-        let (process, number) = (
-            std::process::id(),
-            self.next.fetch_add(1, Ordering::Relaxed),
-        );
-        let new = self.path.join(format!("{UNFINISHED}{process}-{number}"));
-        let written = || {
-            let mut file = File::create(&new)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&new, path)?;
-            sync_directory(&self.path)
-        };
-        let result = written();
-        if result.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        result
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.make()?;
+        self.0.put(name, bytes)
     }
 
     /// Content that was kept, compared with its digest.
@@ -124,7 +97,7 @@ impl ContentDirectory {
 
     /// Removes what an interrupted process has left: all content but this.
     pub(super) fn sweep(&self, kept: &HashSet<Digest>) -> io::Result<()> {
-        let entries = match fs::read_dir(&self.path) {
+        let entries = match fs::read_dir(self.0.path()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
@@ -137,27 +110,13 @@ impl ContentDirectory {
             let digest = (name.len() == 32).then(|| Digest::from_str_radix(name, 16).ok());
             let is_content = digest.flatten().map(|digest| !kept.contains(&digest));
             if is_content.unwrap_or(name.starts_with(UNFINISHED)) {
-                fs::remove_file(self.path.join(name))?;
+                fs::remove_file(self.0.path().join(name))?;
             }
         }
         Ok(())
     }
 }
 
-/// Makes a directory and those above it; what is made only its owner may enter.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-fn sync_directory(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    // Windows syncs directories by itself.
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
+fn name_of(digest: Digest) -> String {
+    format!("{digest:032x}")
 }

@@ -36,6 +36,9 @@ const ROUNDS: usize = 16;
 /// The interval at which the server is asked how far its work is: the first, and the longest.
 const ASKED: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
+/// The release that is current where none is.
+const NONE: &str = "-";
+
 /// What is deployed, and how.
 pub(in super::super) struct Deploying<'a> {
     pub(in super::super) files: &'a SiteFiles,
@@ -141,8 +144,13 @@ impl Attempt<'_> {
         ];
         let path = self.server.path("/deploys", &parameters);
         let begun: Begun = ask(&mut connection, "POST", &path, &[])?;
-        let current = begun.current.unwrap_or_else(|| "-".to_owned());
+        let current = begun.current.unwrap_or_else(|| NONE.to_owned());
         let expected = self.expected.get_or_insert(current).clone();
+        if self.deploying.preview.is_some() && expected == NONE {
+            // The server would say so as well, once all has been sent.
+            let why = "no release is current: deploy one without --preview first";
+            return Err(Trouble::Refused(422, why.to_owned()));
+        }
         let id = begun.deploy;
         self.send_missing(&mut connection, &id, Part::Manifest, listener)?;
         post(&mut connection, &format!("/deploys/{id}/examine"))?;

@@ -261,6 +261,8 @@ fn a_preview_is_sent_and_where_it_is_shown_is_said() {
     let said = fail_to_deploy(&site, &url, &preview);
     assert!(said.contains("without --preview first"), "{said}");
     let first = deploy_to(&site, &url, &[]);
+    // The preview was refused before anything was sent.
+    assert_eq!(first["sent"]["blobs"], 1);
     let name = first["release"].as_str().unwrap();
     let shown = |name: &str| {
         serde_json::json!([format!("{name}--HOST/"), format!("HOST/_release/{name}/")])

@@ -6,8 +6,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +34,12 @@ pub const STOP: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether a server has come or gone.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// The ports that servers are given: below those that connections get (Linux: 32768 and on; RFC 6335 section 6: 49152).
+const PORTS: Range<u16> = 16_384..32_768;
+
+/// How many of them are tried.
+const ATTEMPTS: u32 = 64;
 
 /// How much of what a server says is kept, in bytes.
 const SAID: usize = 4096;
@@ -203,11 +211,22 @@ impl Drop for Server {
 /// A port that nobody listens at now. Somebody else may take it until the server does; then the
 /// server says so and ends.
 ///
+/// It is none of those that the system gives to connections and to who asks for any: beside a load, one of these would
+/// be another's before the server has started.
+///
 /// # Errors
 /// There is none.
 pub fn free_port() -> io::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok(listener.local_addr()?.port())
+    let mut taken = None;
+    for attempt in 0..ATTEMPTS {
+        let drawn = RandomState::new().hash_one(attempt) % u64::from(PORTS.end - PORTS.start);
+        let port = PORTS.start + u16::try_from(drawn).unwrap_or_default();
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => taken = Some(error),
+        }
+    }
+    Err(taken.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
 }
 
 /// Runs a command, on one core if one is given: children inherit that of the thread that starts them,
@@ -340,6 +359,13 @@ mod tests {
         (0..CpuSet::MAX_CPU)
             .rfind(|core| allowed.is_set(*core))
             .unwrap()
+    }
+
+    #[test]
+    fn a_free_port_is_none_that_connections_get() {
+        let ports: Vec<u16> = (0..8).map(|_| free_port().unwrap()).collect();
+        assert!(ports.iter().all(|port| PORTS.contains(port)), "{ports:?}");
+        assert!(ports.iter().any(|port| *port != ports[0]), "{ports:?}");
     }
 
     #[test]

@@ -115,16 +115,32 @@ impl Preference {
 }
 
 impl AcceptEncoding {
+    /// The preference of a client that has none: identity.
+    const UNSAID: AcceptEncoding = AcceptEncoding {
+        preferences: [
+            Preference::LAST_RESORT,
+            Preference::REFUSED,
+            Preference::REFUSED,
+            Preference::REFUSED,
+        ],
+        against_dictionary: [Preference::REFUSED; 2],
+    };
+
     /// Reads Accept-Encoding, whose raw value this is; `None` if the request has none.
     ///
     /// Without the field any coding would be acceptable (RFC 9110 section 12.5.3, rule 1), but a
     /// client that names none most likely decodes none: only identity is sent, as it is for an
     /// empty value. Members that are malformed are skipped. Of a coding that is named twice (gzip
     /// and x-gzip are one) the lower weight counts, so that a refusal always holds.
+    #[inline]
     pub fn parse(value: Option<&[u8]>) -> Self {
+        value.map_or(AcceptEncoding::UNSAID, AcceptEncoding::parse_value)
+    }
+
+    fn parse_value(value: &[u8]) -> Self {
         let (mut named, mut any) = ([None; 4], None);
         let mut against_dictionary = [None; 2];
-        for (name, weight) in list(value.unwrap_or_default()).filter_map(member) {
+        for (name, weight) in list(value).filter_map(member) {
             let slot = match (ContentCoding::from_name(name), name) {
                 (Some(coding), _) => named.get_mut(coding as usize),
                 (None, b"*") => Some(&mut any),
@@ -135,10 +151,8 @@ impl AcceptEncoding {
                 *slot = Some(slot.map_or(weight, |earlier: Weight| earlier.min(weight)));
             }
         }
-        let mut preferences = [Preference::REFUSED; 4];
         // Rule 2: identity is acceptable unless refused, by name or by "*;q=0".
-        let [identity, ..] = &mut preferences;
-        *identity = Preference::LAST_RESORT;
+        let mut preferences = AcceptEncoding::UNSAID.preferences;
         for (preference, weight) in preferences.iter_mut().zip(named) {
             // RFC 9110 section 12.5.3: "*" matches every coding that is not named.
             if let Some(weight) = weight.or(any) {

@@ -197,7 +197,8 @@ fn to_release(
 }
 
 /// Dispatches a request for a site, as [`dispatch`] says.
-#[inline]
+// Releases have one of their own: for a second caller alone, the compiler would call what nearly all requests take.
+#[inline(always)]
 fn dispatch_at(
     shared: &Rc<WorkerContext>,
     seat: &Seat,

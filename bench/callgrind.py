@@ -57,11 +57,14 @@ def read_answer(connection):
     answer.read()
 
 
-def ask(port, requests, number):
-    """Exactly `number` requests over a few connections, which all wait for their answers at once."""
+def ask(port, requests, number, connections=CONNECTIONS):
+    """Exactly `number` requests over a few connections, which all wait for their answers at once.
+
+    How many of them the server finds at each turn of its loop is chance, and so is each one's share of a turn: over one
+    connection there is a turn for each, and the instructions of two programs can be compared."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 30)) for _ in range(CONNECTIONS)]
-        for asked in range(0, number, CONNECTIONS):
+        sockets = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 30)) for _ in range(connections)]
+        for asked in range(0, number, connections):
             batch = sockets[:number - asked]
             for index, connection in enumerate(batch):
                 connection.sendall(requests[(asked + index) % len(requests)])

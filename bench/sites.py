@@ -2,7 +2,8 @@
 """What sites and rules cost: the configuration of each case, and the instructions per request in it.
 
   bench/sites.py config CASE ROOT                  prints a salver.toml, for any measurement: bench/sites.py --help
-  bench/sites.py instructions --salver PROGRAM     counts by valgrind's callgrind, the kernel's not among them
+  bench/sites.py instructions --salver PROGRAM     counts by valgrind's callgrind, the kernel's not among them; a
+                                                   turn of the loop for each request
 
 `one` is a site without hosts; `thousand` are 1,000 sites of the same root, of which requests are for the last; `rules`
 is one site with 100 rules that match every path and 100 that match none, `pages` one with an error page.
@@ -63,7 +64,7 @@ def instructions(salver, case, number):
                    "--port", port, "--workers", "1", "--revalidate", "1h"]
         with process.Server(case, command, folder, port, patience_seconds=120):
             request = f"GET /file.txt HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
-            callgrind.ask(port, [request], number)
+            callgrind.ask(port, [request], number, connections=1)
         return callgrind.self_costs((folder / "callgrind.out").read_text(errors="replace"))
 
 

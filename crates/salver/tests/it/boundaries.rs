@@ -142,6 +142,7 @@ fn few_files_open_others() {
         &calls,
         &[
             ("codings/directory.rs", codings),
+            ("durable.rs", "how both of these write their files"),
             (
                 "source/previous/content.rs",
                 "files that a tree had: files of its own, found by their digest",

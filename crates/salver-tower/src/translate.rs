@@ -1,5 +1,7 @@
 //! Translation between the types of the `http` crate and those of the engine.
 
+mod location;
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -101,7 +103,7 @@ pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
         None => headers.extend(lines()),
     }
     if let Some(location) = headers.get_mut(LOCATION)
-        && let Some(relative) = relative(location, path)
+        && let Some(relative) = location::relative(location, path)
     {
         *location = relative;
     }
@@ -113,22 +115,4 @@ fn line((name, value): (&str, &Bytes)) -> Option<(HeaderName, HeaderValue)> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     let value = HeaderValue::from_maybe_shared(value.clone()).ok()?;
     Some((name, value))
-}
-
-/// A reference to a directory in the same place, relative to the request's own path (RFC 3986
-/// section 4.2): a router may have taken a prefix off that path, which nobody here knows. `None` if
-/// the path was not a plain one: then what is relative to it leads to another of its odd forms.
-fn relative(location: &HeaderValue, path: &[u8]) -> Option<HeaderValue> {
-    let location = location.to_str().ok()?;
-    let (directory, query) = match location.split_once('?') {
-        Some((directory, query)) => (directory, Some(query)),
-        None => (location, None),
-    };
-    let plain = directory.strip_suffix('/')?;
-    let name = plain
-        .rsplit('/')
-        .next()
-        .filter(|_| plain.as_bytes() == path)?;
-    let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    HeaderValue::try_from(format!("./{name}/{query}")).ok()
 }

@@ -138,7 +138,12 @@ async fn directories_are_listed_beneath_a_prefix() {
 
 #[tokio::test]
 async fn nested_beneath_a_prefix_and_beside_an_api() {
-    let site = Site::new(&[("index.html", b"home"), ("docs/index.html", b"docs")]);
+    let site = Site::new(&[
+        ("index.html", b"home"),
+        ("docs/index.html", b"docs"),
+        ("photos (2024)/index.html", b"photos"),
+        ("caf\u{e9}/index.html", b"caf\xc3\xa9"),
+    ]);
     let assets = site.assets();
     let mut app: Router = Router::new()
         .route("/api", get(|| async { "api" }))
@@ -158,12 +163,20 @@ async fn nested_beneath_a_prefix_and_beside_an_api() {
             "{target}"
         );
     }
-    // Relative, so that it is right whatever prefix was taken off.
-    let (status, headers, _) = ask(&mut app, request("GET", "/static/docs?a=b")).await;
-    assert_eq!(
-        (status.as_u16(), &headers["location"]),
-        (308, &"./docs/?a=b".parse().unwrap())
-    );
+    // Relative, so that it is right whatever prefix was taken off, and however the client escaped the path.
+    for (target, location) in [
+        ("/static/docs?a=b", "./docs/?a=b"),
+        ("/static/%64ocs", "./docs/"),
+        ("/static/photos%20%282024%29", "./photos%20(2024)/"),
+        ("/static/caf%c3%a9", "./caf%C3%A9/"),
+    ] {
+        let (status, headers, _) = ask(&mut app, request("GET", target)).await;
+        assert_eq!(
+            (status.as_u16(), headers["location"].to_str().unwrap()),
+            (308, location),
+            "{target}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! The builder of servers.
 
 use std::fmt;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,10 +29,10 @@ impl Server {
     ///
     /// # Errors
     /// [`BuildError::Guard`] if the prefix is no absolute path.
-    pub fn with_guard<F, R>(mut self, prefix: &str, handler: F) -> Result<Self, BuildError>
+    pub fn with_guard<F, O>(mut self, prefix: &str, handler: F) -> Result<Self, BuildError>
     where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
+        F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
+        O: Into<Reply> + 'static,
     {
         let guard = erase_type(handler);
         match self.handlers.add_guard(prefix, guard) {
@@ -209,14 +208,28 @@ impl Builder {
     /// and a [`Peer`](crate::Peer) in its extensions, unless the client is gone. Its path is the client's, without
     /// dot segments and empty ones; targets that are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
     ///
+    /// It is an `async fn`, or a closure: `async |request| …` may use what it has captured, in each call.
+    ///
+    /// ```
+    /// # use std::sync::atomic::{AtomicU64, Ordering};
+    /// # use bytes::Bytes;
+    /// # use http::{Request, Response};
+    /// # use salver_server::Server;
+    /// let calls = AtomicU64::new(0);
+    /// let server = Server::builder().handler(async move |_: Request<Bytes>| {
+    ///     let number = calls.fetch_add(1, Ordering::Relaxed);
+    ///     Response::new(number.to_string())
+    /// });
+    /// ```
+    ///
     /// It runs on the loop that received the request: it must not block, but may wait, for as long
     /// as it likes: give it a time limit of its own, and work that blocks to
     /// `tokio::task::spawn_blocking`. It is dropped if a client of HTTP/2 or HTTP/3 withdraws the
     /// request; one of HTTP/1.1 cannot. If it panics, the answer is 500.
-    pub fn handler<F, R>(mut self, handler: F) -> Self
+    pub fn handler<F, O>(mut self, handler: F) -> Self
     where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
+        F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
+        O: Into<Reply> + 'static,
     {
         self.handlers.set_fallback(erase_type(handler));
         self
@@ -229,10 +242,10 @@ impl Builder {
     /// It guards paths, not files: a file that is also found at another path (an index, a sibling such as
     /// `report.pdf.gz`, a link from elsewhere, a name in other letters where the file system does not tell them
     /// apart) is guarded by a prefix that has all of them. See [`handler`](Self::handler) for how it runs.
-    pub fn guard<F, R>(mut self, prefix: &str, handler: F) -> Self
+    pub fn guard<F, O>(mut self, prefix: &str, handler: F) -> Self
     where
-        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Reply>> + 'static,
+        F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
+        O: Into<Reply> + 'static,
     {
         if self
             .handlers

@@ -180,14 +180,16 @@ impl Handlers {
 }
 
 /// A handler of any type.
-pub(crate) fn erase_type<F, R>(handler: F) -> Handler
+pub(crate) fn erase_type<F, O>(handler: F) -> Handler
 where
-    F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
-    R: Future<Output: Into<Reply>> + 'static,
+    F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
+    O: Into<Reply> + 'static,
 {
+    let handler = Arc::new(handler);
     Arc::new(move |request| {
-        let reply = handler(request);
-        Box::pin(async move { reply.await.into() })
+        // The future of an async closure borrows what that has captured.
+        let handler = Arc::clone(&handler);
+        Box::pin(async move { handler(request).await.into() })
     })
 }
 

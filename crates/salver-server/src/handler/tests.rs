@@ -54,6 +54,49 @@ fn the_longest_prefix_is_asked_however_the_path_is_written() {
     );
 }
 
+/// The reply of a handler that does not wait, as text.
+fn reply(handler: &Handler) -> String {
+    let mut replying = handler(Request::new(Bytes::new()));
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    match replying.as_mut().poll(context) {
+        Poll::Ready(Reply::Response(response)) => {
+            String::from_utf8(response.into_body().to_vec()).unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_handler_may_have_state_in_every_form() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    async fn stateless(_: Request<Bytes>) -> Response<&'static str> {
+        Response::new("0")
+    }
+    fn count(calls: &AtomicU32) -> Response<String> {
+        Response::new(calls.fetch_add(1, Ordering::Relaxed).to_string())
+    }
+    let check = |handler: Handler, expected: [&str; 2]| {
+        assert_eq!([reply(&handler), reply(&handler)], expected);
+    };
+    check(erase_type(stateless), ["0", "0"]);
+    let calls = AtomicU32::new(0);
+    check(erase_type(async move |_| count(&calls)), ["0", "1"]);
+    let calls = Arc::new(AtomicU32::new(0));
+    let shared = Arc::clone(&calls);
+    check(
+        erase_type(move |_| {
+            let calls = Arc::clone(&shared);
+            async move { count(&calls) }
+        }),
+        ["0", "1"],
+    );
+    check(
+        erase_type(move |_| std::future::ready(count(&calls))),
+        ["2", "3"],
+    );
+}
+
 #[test]
 fn fields_of_the_connection_are_not_the_handlers() {
     let response = Response::builder()

@@ -6,6 +6,8 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
+use bytes::Bytes;
+use http::Request;
 use salver_assets::Prewarmed;
 use salver_config::Environment;
 use salver_server::{BuildError, InheritedSockets, Metrics, Reply, Server};
@@ -219,13 +221,10 @@ fn start_up(
 /// The server that also serves the script of pages and the events that it waits for.
 fn serve_live_reload(server: Server, live_reload: &LiveReload) -> Result<Server, BuildError> {
     let live_reload = live_reload.clone();
-    server.with_guard(live_reload::PREFIX, move |request| {
-        let live_reload = live_reload.clone();
-        async move {
-            let (method, uri) = (request.method(), request.uri());
-            let answer = live_reload.answer(method, uri, request.headers()).await;
-            answer.map_or(Reply::Proceed, Reply::from)
-        }
+    server.with_guard(live_reload::PREFIX, async move |request: Request<Bytes>| {
+        let (method, uri) = (request.method(), request.uri());
+        let answer = live_reload.answer(method, uri, request.headers()).await;
+        answer.map_or(Reply::Proceed, Reply::from)
     })
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
+use salver_assets::rules::{Action, Fault, Rule, RuleSet};
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
     CacheControl, CodingDirectory, CompressibleTypes, Config, ContentCoding, Engine, Listing,
-    Mount, Source, Symlinks,
+    Mount, Source, Symlinks, TrailingSlash,
 };
 
 use crate::assets::Assets;
@@ -36,7 +37,7 @@ impl Assets {
     /// made with. Files for which rules want a password are answered 500: nobody here verifies one.
     pub fn from_engine(engine: Engine) -> Self {
         let whole = engine.clone();
-        Assets::from_engines(Engines::new(engine, &whole, Arc::default()))
+        Assets::from_engines(Engines::new(engine, &whole, &whole, Arc::default()))
     }
 
     /// The files of any source: in memory for tests, say.
@@ -53,6 +54,8 @@ pub struct Builder {
     symlinks: Symlinks,
     fallback: Option<String>,
     listing: Option<Listing>,
+    error_pages: Vec<(u16, String)>,
+    clean_urls: Option<TrailingSlash>,
     keeps: bool,
 }
 
@@ -74,6 +77,8 @@ impl Builder {
             symlinks: Symlinks::default(),
             fallback: None,
             listing: None,
+            error_pages: Vec::new(),
+            clean_urls: None,
             keeps: true,
         }
     }
@@ -91,6 +96,43 @@ impl Builder {
     #[must_use]
     pub fn spa(mut self, file: &str) -> Self {
         self.fallback = Some(file.to_owned());
+        self
+    }
+
+    /// Answers what is not found by this file and 404, its conditions, codings and HEAD included: `404.html`. A
+    /// [fallback service](Assets::fallback) is asked first. Default: a line of text.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), salver_tower::Error> {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let dist = directory.path();
+    /// use salver_tower::{Assets, TrailingSlash};
+    ///
+    /// // As Astro, Next.js and Jekyll write a site: `/about` is `about.html`.
+    /// let site = Assets::builder(dist).clean_urls(TrailingSlash::Auto).not_found("404.html");
+    /// let assets = site.build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn not_found(self, file: &str) -> Self {
+        self.error_page(404, file)
+    }
+
+    /// The same for another status of 400 to 599 but 406, 412 and 416: 400, of malformed paths (`/%00`), or 405. Default:
+    /// a line of text.
+    #[must_use]
+    pub fn error_page(mut self, status: u16, file: &str) -> Self {
+        let path = format!("/{}", file.trim_start_matches('/'));
+        self.error_pages.push((status, path));
+        self
+    }
+
+    /// Serves pages without `.html` in their paths, `about.html` at `/about`, and redirects (308) their other paths there.
+    /// Whole files are [read](Assets::read) by their own names then, and not kept. Default: each file at its own path.
+    #[must_use]
+    pub fn clean_urls(mut self, trailing_slash: TrailingSlash) -> Self {
+        self.clean_urls = Some(trailing_slash);
         self
     }
 
@@ -251,12 +293,19 @@ impl Builder {
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
     pub fn build(self) -> Result<Assets, Error> {
         let listing = self.listing.clone();
+        let clean_urls = self.clean_urls;
+        let rules = error_pages(&self.error_pages).map_err(Error::ErrorPage)?;
         let config = self.config()?;
         let events = Arc::new(EventHub::default());
-        // What is read whole is a file.
-        let mounts = config.mounts.iter().cloned().map(|mount| match &listing {
-            Some(listing) => mount.with_listing(listing.clone()),
-            None => mount,
+        // What is read whole is a file, by its own name.
+        let mounts = config.mounts.iter().cloned().map(|mut mount| {
+            if let Some(listing) = &listing {
+                mount = mount.with_listing(listing.clone());
+            }
+            if let Some(trailing_slash) = clean_urls {
+                mount = mount.with_clean_urls(trailing_slash);
+            }
+            mount.with_rules(Arc::clone(&rules))
         });
         let engine = Engine::new(Config {
             observer: Some(events.clone()),
@@ -265,13 +314,18 @@ impl Builder {
         });
         let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
         let engine = engine.map_err(Error::Setting)?;
-        Ok(Assets::from_engines(Engines::new(engine, &whole, events)))
+        let exact = match clean_urls {
+            None => engine.clone(),
+            Some(_) => whole.clone(),
+        };
+        let engines = Engines::new(engine, &exact, &whole, events);
+        Ok(Assets::from_engines(engines))
     }
 
     /// [`Assets`] that only read whole files.
     pub(crate) fn build_whole_reads(self) -> Result<Assets, Error> {
         let engine = Engine::new(whole(self.config()?)).map_err(Error::Setting)?;
-        let engines = Engines::new(engine.clone(), &engine, Arc::default());
+        let engines = Engines::new(engine.clone(), &engine, &engine, Arc::default());
         Ok(Assets::from_engines(engines))
     }
 
@@ -282,6 +336,8 @@ impl Builder {
             symlinks,
             fallback,
             listing: _,
+            error_pages: _,
+            clean_urls: _,
             keeps,
         } = self;
         let source = match root {
@@ -302,6 +358,17 @@ impl Builder {
         config.sendfile_from = config.sendfile_from.max(config.cache_max_file);
         Ok(config)
     }
+}
+
+/// The rules of these pages; none is no rule.
+fn error_pages(pages: &[(u16, String)]) -> Result<Arc<RuleSet>, Fault> {
+    let page = |(status, path): &(u16, String)| Action::ErrorPage(*status, path.clone());
+    let rule = Rule {
+        actions: pages.iter().map(page).collect(),
+        ..Rule::default()
+    };
+    let rules = if pages.is_empty() { vec![] } else { vec![rule] };
+    RuleSet::compile(&rules).map(Arc::new)
 }
 
 /// The same files, each read whole within the load that all share who ask for it at one moment. Only

@@ -19,7 +19,7 @@ pub(crate) struct EngineHandle {
 pub(crate) struct Engines {
     /// The engine for requests.
     pub(crate) serving: EngineHandle,
-    /// The same engine, for the program's own reads.
+    /// The same engine, for the program's own reads; the next one if this one has other paths than the files.
     pub(crate) exact: EngineHandle,
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
@@ -29,7 +29,12 @@ pub(crate) struct Engines {
 }
 
 impl Engines {
-    pub(crate) fn new(engine: Engine, whole: &Engine, events: Arc<EventHub>) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        exact: &Engine,
+        whole: &Engine,
+        events: Arc<EventHub>,
+    ) -> Self {
         engine.hand_sibling_checks_to(check_sibling);
         let reads = LoadPool::for_reads();
         let reading = |engine: &Engine| EngineHandle {
@@ -37,7 +42,7 @@ impl Engines {
             pool: reads.clone(),
         };
         Engines {
-            exact: reading(&engine),
+            exact: reading(exact),
             whole: reading(whole),
             serving: EngineHandle {
                 engine,

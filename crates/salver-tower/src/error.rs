@@ -4,15 +4,19 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use salver_assets::rules::Fault;
 use salver_assets::{ConfigError, PathError};
 
 /// The reason why there are no [`Assets`](crate::Assets).
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The directory cannot be opened.
     Directory(PathBuf, io::Error),
     /// A setting cannot be used.
     Setting(ConfigError),
+    /// An [error page](crate::Builder::error_page) cannot be had.
+    ErrorPage(Fault),
 }
 
 impl fmt::Display for Error {
@@ -22,6 +26,7 @@ impl fmt::Display for Error {
                 write!(f, "cannot serve {}: {error}", path.display())
             }
             Error::Setting(error) => error.fmt(f),
+            Error::ErrorPage(fault) => write!(f, "error page: {fault}"),
         }
     }
 }
@@ -31,6 +36,7 @@ impl std::error::Error for Error {
         match self {
             Error::Directory(_, error) => Some(error),
             Error::Setting(error) => Some(error),
+            Error::ErrorPage(fault) => Some(fault),
         }
     }
 }

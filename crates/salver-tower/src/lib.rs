@@ -54,8 +54,8 @@ pub use fallback::WithFallback;
 pub use planned::planned_response;
 pub use salver_assets::{
     CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
-    MemorySource, PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, TypeRange,
-    embedded,
+    MemorySource, PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, TrailingSlash,
+    TypeRange, embedded,
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;

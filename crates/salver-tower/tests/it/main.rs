@@ -16,4 +16,5 @@ mod conformance;
 mod control;
 mod examples;
 mod held;
+mod pages;
 mod service;

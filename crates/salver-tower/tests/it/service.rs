@@ -14,10 +14,10 @@ use http_body_util::BodyExt;
 use salver_tower::{Assets, Listing, ReadError};
 use tower_service::Service;
 
-struct Site(tempfile::TempDir);
+pub(crate) struct Site(tempfile::TempDir);
 
 impl Site {
-    fn new(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         let site = Site(tempfile::tempdir().unwrap());
         for (name, content) in files {
             site.write(name, content);
@@ -25,12 +25,12 @@ impl Site {
         site
     }
 
-    fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.0.path()
     }
 
     /// As a deployment does: complete from the start.
-    fn write(&self, name: &str, content: &[u8]) {
+    pub(crate) fn write(&self, name: &str, content: &[u8]) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let new = path.with_extension("new");
@@ -38,18 +38,21 @@ impl Site {
         fs::rename(new, path).unwrap();
     }
 
-    fn assets(&self) -> Assets {
+    pub(crate) fn assets(&self) -> Assets {
         Assets::new(self.root()).unwrap()
     }
 }
 
-fn request(method: &str, target: &str) -> Request<AxumBody> {
+pub(crate) fn request(method: &str, target: &str) -> Request<AxumBody> {
     let request = Request::builder().method(method).uri(target);
     request.body(AxumBody::empty()).unwrap()
 }
 
 /// Status, fields and content.
-async fn ask<S, B>(service: &mut S, request: Request<AxumBody>) -> (StatusCode, HeaderMap, Vec<u8>)
+pub(crate) async fn ask<S, B>(
+    service: &mut S,
+    request: Request<AxumBody>,
+) -> (StatusCode, HeaderMap, Vec<u8>)
 where
     S: Service<Request<AxumBody>, Response = Response<B>, Error = Infallible>,
     B: http_body::Body<Data = bytes::Bytes>,

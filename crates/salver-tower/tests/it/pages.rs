@@ -1,0 +1,115 @@
+//! Pages of a built site: of errors, and without `.html` in their paths.
+
+use axum::Router;
+use http::StatusCode;
+use salver_tower::{Assets, Error, ReadError, TrailingSlash};
+
+use crate::service::{Site, ask, request};
+
+fn built_site() -> Site {
+    Site::new(&[
+        ("index.html", b"home"),
+        ("404.html", b"nothing here"),
+        ("bad.html", b"what was that"),
+        ("about.html", b"us"),
+        ("blog/index.html", b"blog"),
+        ("a.txt", b"a"),
+        (".env", b"secret"),
+    ])
+}
+
+#[tokio::test]
+async fn what_is_not_found_has_a_page_and_stays_not_found() {
+    let site = built_site();
+    let assets = Assets::builder(site.root())
+        .not_found("404.html")
+        .build()
+        .unwrap();
+    let mut app: Router = Router::new().nest_service("/static", assets.clone());
+    for target in [
+        "/static/none",
+        "/static/none.js",
+        "/static/a/b/",
+        "/static/.env",
+    ] {
+        // The first waits for the disk, the second is a hit.
+        for _ in 0..2 {
+            let (status, fields, content) = ask(&mut app, request("GET", target)).await;
+            let expected = (StatusCode::NOT_FOUND, &b"nothing here"[..]);
+            assert_eq!((status, &*content), expected, "{target}");
+            assert_eq!(fields["content-type"], "text/html; charset=utf-8");
+        }
+        let (status, fields, content) = ask(&mut app, request("HEAD", target)).await;
+        assert_eq!((status, &*content), (StatusCode::NOT_FOUND, &b""[..]));
+        assert_eq!(fields["content-length"], "12");
+    }
+    let (status, _, content) = ask(&mut app, request("GET", "/static/a.txt")).await;
+    assert_eq!((status, &*content), (StatusCode::OK, &b"a"[..]));
+    assert_eq!(assets.read("none").await, Err(ReadError::NotFound));
+    let mut one = assets.file_service("none.txt");
+    let (status, _, content) = ask(&mut one, request("GET", "/")).await;
+    assert_eq!(
+        (status, &*content),
+        (StatusCode::NOT_FOUND, &b"nothing here"[..])
+    );
+    let fallback = Router::new().fallback(async || "from the program");
+    let (.., content) = ask(&mut assets.fallback(fallback), request("GET", "/none")).await;
+    assert_eq!(content, b"from the program");
+}
+
+#[tokio::test]
+async fn pages_of_other_statuses_and_of_a_single_page_application() {
+    let site = built_site();
+    let builder = Assets::builder(site.root()).spa("index.html");
+    let builder = builder.not_found("/404.html").error_page(400, "bad.html");
+    let mut assets = builder.build().unwrap();
+    for (target, status, expected) in [
+        ("/some/where", 200, "home"),
+        ("/none.js", 404, "nothing here"),
+        ("/%00", 400, "what was that"),
+        ("/%zz", 400, "what was that"),
+    ] {
+        let (found, _, content) = ask(&mut assets, request("GET", target)).await;
+        let expected = (status, expected.as_bytes());
+        assert_eq!((found.as_u16(), &*content), expected, "{target}");
+    }
+    let wrong = Assets::builder(site.root())
+        .error_page(304, "404.html")
+        .build();
+    assert!(matches!(wrong, Err(Error::ErrorPage(_))));
+}
+
+#[tokio::test]
+async fn pages_without_html_keep_the_prefix_in_their_redirects() {
+    let site = built_site();
+    let at = |trailing_slash| {
+        let builder = Assets::builder(site.root()).clean_urls(trailing_slash);
+        builder.not_found("404.html").build().unwrap()
+    };
+    let check = async |policy, target: &str, status: u16, expected: &str| {
+        let mut app: Router = Router::new().nest_service("/static", at(policy));
+        let (found, fields, content) = ask(&mut app, request("GET", target)).await;
+        let content = String::from_utf8(content).unwrap();
+        let got = match fields.get("location") {
+            Some(location) => location.to_str().unwrap(),
+            None => &*content,
+        };
+        assert_eq!((found.as_u16(), got), (status, expected), "{target}");
+    };
+    let auto = TrailingSlash::Auto;
+    check(auto, "/static/about", 200, "us").await;
+    check(auto, "/static/about.html?a", 308, "./about?a").await;
+    check(auto, "/static/about/", 308, "../about").await;
+    check(auto, "/static/%61bout%2Ehtml", 308, "./about").await;
+    check(auto, "/static/blog", 308, "./blog/").await;
+    check(auto, "/static/blog/index.html", 308, "../blog/").await;
+    check(auto, "/static/index.html", 308, "./").await;
+    check(auto, "/static/none", 404, "nothing here").await;
+    check(TrailingSlash::Always, "/static/about", 308, "./about/").await;
+    check(TrailingSlash::Never, "/static/blog/", 308, "../blog").await;
+    check(TrailingSlash::Never, "/static/blog", 200, "blog").await;
+    // Programs read files.
+    let assets = at(auto);
+    assert_eq!(assets.read("about.html").await.unwrap(), b"us"[..]);
+    assert_eq!(assets.read("about").await, Err(ReadError::NotFound));
+}

@@ -1,4 +1,4 @@
-//! A fallback: another service for requests that are answered 404.
+//! A fallback: another service for requests that are for no file.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tower_service::Service;
 use crate::assets::Assets;
 use crate::body::Body;
 
-/// [`Assets`] with a service that is asked where they answer 404.
+/// [`Assets`] with a service that is asked where they have no file.
 #[derive(Clone, Debug)]
 pub struct WithFallback<F> {
     assets: Assets,
@@ -19,8 +19,8 @@ pub struct WithFallback<F> {
 }
 
 impl Assets {
-    /// Asks `fallback` where the answer is 404, with the request as it came. As
-    /// `ServeDir::fallback`.
+    /// Asks `fallback` where the answer is 404, or 400 because the path is malformed (`/%00`), with the request as it
+    /// came. As `ServeDir::fallback`.
     pub fn fallback<F>(self, fallback: F) -> WithFallback<F> {
         WithFallback {
             assets: self,
@@ -50,11 +50,14 @@ where
         let answer = self.assets.respond(&request);
         Box::pin(async move {
             match answer.await {
-                Ok(response) if response.status() != StatusCode::NOT_FOUND => {
-                    Ok(response.map(Either::Left))
-                }
+                Ok(response) if !is_no_file(response.status()) => Ok(response.map(Either::Left)),
                 _ => Ok(fallback.call(request).await?.map(Either::Right)),
             }
         })
     }
+}
+
+/// True for the statuses of paths at which no file is: of files 400 is the answer to malformed paths alone.
+fn is_no_file(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
 }

@@ -1,6 +1,7 @@
 //! Pages of a built site: of errors, and without `.html` in their paths.
 
 use axum::Router;
+use axum::body::Body;
 use http::StatusCode;
 use salver_tower::{Assets, Error, ReadError, TrailingSlash};
 
@@ -112,4 +113,28 @@ async fn pages_without_html_keep_the_prefix_in_their_redirects() {
     let assets = at(auto);
     assert_eq!(assets.read("about.html").await.unwrap(), b"us"[..]);
     assert_eq!(assets.read("about").await, Err(ReadError::NotFound));
+}
+
+#[tokio::test]
+async fn a_fallback_is_asked_about_paths_that_are_none() {
+    let site = built_site();
+    let fallback = Router::new().fallback(|request: http::Request<Body>| async move {
+        (StatusCode::NOT_FOUND, request.uri().path().to_owned())
+    });
+    let mut service = site.assets().fallback(fallback);
+    for target in [
+        "/%00",
+        "/%",
+        "/%zz",
+        "/%2e%2e/x",
+        "/a%2Fb",
+        "/.env",
+        "/none",
+    ] {
+        let (status, _, content) = ask(&mut service, request("GET", target)).await;
+        let expected = (StatusCode::NOT_FOUND, target.as_bytes());
+        assert_eq!((status, &*content), expected, "{target}");
+    }
+    let (status, ..) = ask(&mut service, request("POST", "/%00")).await;
+    assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
 }

@@ -14,10 +14,16 @@ pub(crate) struct GeneratedFile {
     pub(crate) known: KnownDigests,
 }
 
-/// The files as an array; their bytes lie in the directory `store` beside it.
+/// The source of these files; their bytes lie in the directory `store` beside it.
 /// `salver_assets::embedded!` has the names in scope.
+///
+/// The files are a `static`, which is in the program once: a constant would be copied by the compiler into each of its
+/// units that uses it, and with it the bytes.
 pub(crate) fn generate(entries: &[GeneratedFile], store: &str) -> String {
-    let mut text = String::from("// By salver-embed.\n[\n");
+    let mut text = format!(
+        "// By salver-embed.\n{{\nstatic FILES: [EmbeddedFile; {}] = [\n",
+        entries.len()
+    );
     for entry in entries {
         let GeneratedFile {
             path,
@@ -38,6 +44,6 @@ pub(crate) fn generate(entries: &[GeneratedFile], store: &str) -> String {
              known: KnownDigests {{ digest: {digest:#x}, decoded: {decoded} }} }},"
         );
     }
-    text.push_str("]\n");
+    text.push_str("];\nEmbeddedSource::new(&FILES)\n}\n");
     text
 }

@@ -58,6 +58,16 @@ fn the_site_is_in_the_program() {
     program.interrupt();
 }
 
+/// The program asks for its site in an async function, which the compiler splits into several.
+#[test]
+fn each_file_is_in_the_program_once() {
+    let program = std::fs::read(PROGRAM).unwrap();
+    let begins = program.windows(4).enumerate();
+    let begins = begins.filter(|(_, bytes)| *bytes == &SCRIPT[..4]);
+    let copies = begins.filter(|(at, _)| program[*at..].starts_with(SCRIPT));
+    assert_eq!(copies.count(), 1);
+}
+
 #[test]
 fn each_coding_is_sent_to_who_accepts_it() {
     let program = start();

@@ -124,22 +124,22 @@ impl InMemoryFiles for EmbeddedSource {
 /// [`EmbeddedSource`](crate::EmbeddedSource).
 ///
 /// `salver_embed::Tree::new("dist").build()?` in the package's `build.rs` goes with
-/// `embedded!("dist")` in its code, which can stand in a `const` or `static` as well. The package
-/// `examples/embedded` of Salver's repository is such a program.
+/// `embedded!("dist")` in its code, which can stand in a `const` or `static` as well. Wherever it stands, the program has
+/// each file once. The package `examples/embedded` of Salver's repository is such a program.
 #[macro_export]
 macro_rules! embedded {
     ($name:literal) => {{
         // Large trees take the compiler long to check.
         #[allow(long_running_const_eval)]
         const SOURCE: $crate::EmbeddedSource = {
-            use $crate::EmbeddedFile;
             use $crate::digest::KnownDigests;
-            $crate::EmbeddedSource::new(&::core::include!(::core::concat!(
+            use $crate::{EmbeddedFile, EmbeddedSource};
+            ::core::include!(::core::concat!(
                 ::core::env!("OUT_DIR"),
                 "/salver-embed/",
                 $name,
                 ".rs"
-            )))
+            ))
         };
         SOURCE
     }};

@@ -112,3 +112,15 @@ impl std::fmt::Debug for Body {
         f.debug_struct("Body").field("left", &self.left()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `BodyExt::boxed` of hyper's examples and poem ask for.
+    #[test]
+    fn bodies_are_sent_and_shared_between_threads() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<Body>();
+    }
+}

@@ -1,14 +1,11 @@
 //! The pool for loads: work that may wait for a disk, on Tokio's threads for blocking work.
 
-use std::future::Future;
 use std::io;
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use bytes::Bytes;
-use salver_assets::reading::Disk;
+use salver_assets::reading::{Disk, Read};
 use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -104,11 +101,7 @@ pub(crate) fn check_sibling(check: SiblingCheck) {
 pub(crate) struct Blocking;
 
 impl Disk for Blocking {
-    fn read(
-        &self,
-        file: &FileContent,
-        window: Range<u64>,
-    ) -> (u64, Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>) {
+    fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
         let file = file.clone();
         let length = window.end - window.start;
         let read = tokio::task::spawn_blocking(move || file.read(&window));

@@ -21,8 +21,9 @@ const AT_ONCE: u64 = 64 * 1024;
 /// The bytes that are read from a disk at a time.
 const WINDOW: u64 = 256 * 1024;
 
-/// A read that waits for a disk.
-pub type Read = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
+/// A read that waits for a disk. `Sync` too, although nobody polls it from two threads: bodies that hold one are asked to
+/// be that.
+pub type Read = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send + Sync>>;
 
 /// A reader of files for content that cannot be had without waiting.
 pub trait Disk {

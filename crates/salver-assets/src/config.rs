@@ -156,7 +156,8 @@ pub struct Config {
     pub name: String,
     /// The trees that are served; the longest prefix wins. At least one.
     pub mounts: Vec<Mount>,
-    /// Names that stand for a directory, the first that is there wins. Default: `index.html`.
+    /// Names that stand for a directory, the first that is there wins; none: unlisted ones are 404, with and without
+    /// their slash. Default: `index.html`.
     pub index: Vec<String>,
     /// Codings of which precompressed siblings are looked for. A sibling is sent only once it has been
     /// decoded to its original: by this crate, which has a feature for each coding, or before, as

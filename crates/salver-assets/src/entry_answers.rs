@@ -69,7 +69,9 @@ impl Engine {
             }
             // A directory has no slash of its own at the path that the fallback stands for.
             Resource::Directory if is_fallback => status_responses::not_found(),
-            Resource::Directory => redirect(path.as_bytes(), request),
+            Resource::Directory if !self.hides_directory(path) => {
+                redirect(path.as_bytes(), request)
+            }
             Resource::Moved(relative) => {
                 let (asked, _) = path_of_key(&entry.key);
                 let mounts = &self.shared.mounts;
@@ -81,6 +83,7 @@ impl Engine {
                 None => status_responses::not_found(),
             },
             Resource::Missing
+            | Resource::Directory
             | Resource::Error {
                 is_absent: true, ..
             } if !is_fallback && self.falls_back(path) => {
@@ -96,6 +99,13 @@ impl Engine {
                     }
                     _ => self.look_up(request, path, now, progress),
                 };
+            }
+            Resource::Directory => {
+                let progress = RequestProgress {
+                    key: AskedKey::Refusal(404),
+                    ..progress
+                };
+                return self.answer_refusal(request, path, 404, now, progress);
             }
             Resource::Error { status, .. } => status_responses::error(*status),
             Resource::Missing | Resource::File(_) | Resource::Negotiated(_) => {
@@ -283,6 +293,18 @@ impl Engine {
             MountMatch::Within(mount, _) => self.shared.mounts.fallback(mount),
             MountMatch::Redirect | MountMatch::Nowhere => None,
         }
+    }
+
+    /// True if a directory is as if it were not there: where no name stands for one and none is listed, a redirect to
+    /// its slash would only tell that it is there. The program itself is told.
+    fn hides_directory(&self, path: &RequestPath<'_>) -> bool {
+        let mounts = &self.shared.mounts;
+        let is_listed = || {
+            let mount = mounts.number_of(path.as_bytes());
+            let mount = mount.and_then(|number| mounts.get(number));
+            mount.is_some_and(|mount| mount.listing().is_some())
+        };
+        !self.exact && self.config().index.is_empty() && !is_listed()
     }
 
     /// True if rules, listings or alternatives may ask for the [details](Request::details) of a request: a request that

@@ -83,7 +83,8 @@ impl Builder {
         }
     }
 
-    /// Names that stand for a directory, the first that is there wins; none: directories are 404.
+    /// Names that stand for a directory, the first that is there wins; none: directories are 404, with and without their
+    /// slash, unless they are [listed](Self::listing).
     /// Default: `index.html`.
     #[must_use]
     pub fn index<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use http::StatusCode;
-use salver_tower::{Assets, Error, ReadError, TrailingSlash};
+use salver_tower::{Assets, Error, Listing, ReadError, SharedReader, TrailingSlash};
 
 use crate::service::{Site, ask, request};
 
@@ -137,4 +137,38 @@ async fn a_fallback_is_asked_about_paths_that_are_none() {
     }
     let (status, ..) = ask(&mut service, request("POST", "/%00")).await;
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn without_an_index_nothing_tells_of_directories() {
+    let site = built_site();
+    let without_index = || Assets::builder(site.root()).index([] as [&str; 0]);
+    let status = async |mut assets: Assets, target| ask(&mut assets, request("GET", target)).await;
+    for target in ["/blog", "/blog/", "/none", "/"] {
+        let plain = without_index().build().unwrap();
+        let (found, _, content) = status(plain, target).await;
+        let expected = (StatusCode::NOT_FOUND, &b"404 Not Found\n"[..]);
+        assert_eq!((found, &*content), expected, "{target}");
+        let with_page = without_index().not_found("404.html").build().unwrap();
+        let (found, _, content) = status(with_page, target).await;
+        let expected = (StatusCode::NOT_FOUND, &b"nothing here"[..]);
+        assert_eq!((found, &*content), expected, "{target}");
+        let application = without_index().spa("index.html").build().unwrap();
+        let (found, _, content) = status(application, target).await;
+        assert_eq!(
+            (found, &*content),
+            (StatusCode::OK, &b"home"[..]),
+            "{target}"
+        );
+    }
+    let listed = without_index().listing(Listing::default()).build().unwrap();
+    assert_eq!(
+        status(listed, "/blog").await.0,
+        StatusCode::PERMANENT_REDIRECT
+    );
+    // A program is told what it named.
+    let plain = without_index().build().unwrap();
+    assert_eq!(plain.read("blog").await, Err(ReadError::Directory));
+    let reader = SharedReader::new(site.root()).unwrap();
+    assert_eq!(reader.read("blog").await, Err(ReadError::Directory));
 }

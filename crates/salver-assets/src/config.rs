@@ -166,8 +166,8 @@ pub struct Config {
     /// The media types of files beside their originals that are looked for, the best first: one is sent to clients
     /// whose Accept names its type and wants no other more. Default: none.
     pub negotiate: Vec<Alternative>,
-    /// Bytes that the memory cache may hold: content, heads and bookkeeping. An engine
-    /// [beside](crate::Engine::beside) another has the cache of that. Default: 256 MiB.
+    /// Bytes that the memory cache may hold: content, heads and bookkeeping; paths without a file have a sixteenth of
+    /// them. An engine [beside](crate::Engine::beside) another has the cache of that. Default: 256 MiB.
     pub cache_size: usize,
     /// The longest content that is kept in memory, in bytes. Beyond, the page cache
     /// serves as well, and sending from it spares a copy. Default: 32 KiB.

@@ -208,6 +208,9 @@ impl Builder {
     /// and a [`Peer`](crate::Peer) in its extensions, unless the client is gone. Its path is the client's, without
     /// dot segments and empty ones; targets that are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
     ///
+    /// Each path is looked up among the files before. Routes of a program's own - an API - are better off as a
+    /// [`guard`](Self::guard), which goes before the files and asks no disk.
+    ///
     /// It is an `async fn`, or a closure: `async |request| …` may use what it has captured, in each call.
     ///
     /// ```

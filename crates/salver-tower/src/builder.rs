@@ -195,7 +195,8 @@ impl Builder {
         self
     }
 
-    /// Memory for cached files, their heads and bookkeeping, in bytes. Default: 256 MiB.
+    /// Memory for cached files, their heads and bookkeeping, in bytes; paths without a file have a sixteenth of it.
+    /// Default: 256 MiB.
     #[must_use]
     pub fn cache_size(mut self, bytes: usize) -> Self {
         self.config.cache_size = bytes;

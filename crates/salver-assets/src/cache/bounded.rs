@@ -15,6 +15,10 @@ pub(crate) trait Cached {
     fn key(&self) -> &CacheKey;
     /// The weight in the unit of the budget.
     fn weight(&self) -> usize;
+    /// True for a value without a file, of which there is no end: all of them share a part of the budget.
+    fn is_fileless(&self) -> bool {
+        false
+    }
     fn uses(&self) -> &UseCounter;
 }
 
@@ -89,9 +93,9 @@ impl<T: Cached> BoundedCache<T> {
             return Vec::new();
         }
         let table = self.table.pin();
-        let (key, weight) = (kept.key().clone(), kept.weight());
+        let (key, weight, is_fileless) = (kept.key().clone(), kept.weight(), kept.is_fileless());
         table.insert(key.clone(), kept);
-        let leaving = policy.insert(&key, weight, &InTable(&self.table));
+        let leaving = policy.insert(&key, weight, is_fileless, &InTable(&self.table));
         for key in &leaving {
             table.remove(key);
         }
@@ -182,7 +186,7 @@ mod tests {
 
     fn entry(name: &str) -> Arc<CacheEntry> {
         let key = CacheKey::new(0, name.as_bytes());
-        Arc::new(CacheEntry::new(key, Resource::Missing, Duration::ZERO, 0))
+        Arc::new(CacheEntry::new(key, Resource::Directory, Duration::ZERO, 0))
     }
 
     #[test]
@@ -250,7 +254,7 @@ mod tests {
         let memory = BoundedCache::new(1 << 20);
         let entry = |site| {
             let key = CacheKey::new(site, b"/a");
-            Arc::new(CacheEntry::new(key, Resource::Missing, Duration::ZERO, 0))
+            Arc::new(CacheEntry::new(key, Resource::Directory, Duration::ZERO, 0))
         };
         let find =
             |memory: &BoundedCache<CacheEntry>, site| memory.get(BorrowedKey { site, path: b"/a" });

@@ -202,6 +202,12 @@ impl Cached for CacheEntry {
     fn weight(&self) -> usize {
         self.weight
     }
+    fn is_fileless(&self) -> bool {
+        matches!(
+            self.resource,
+            Resource::Missing | Resource::Error { .. } | Resource::Redirect
+        )
+    }
     fn uses(&self) -> &UseCounter {
         &self.uses
     }

@@ -162,3 +162,35 @@ fn who_holds_back_long_answers_leaves_memory_to_those_who_ask_for_short_ones() {
     assert!((17..=18).contains(&in_memory("long")));
     assert!((1..=64).contains(&in_memory("short")));
 }
+
+/// Paths at which nothing is have no end: those of an API beside the files, of an application's links, of scanners.
+#[test]
+fn paths_without_a_file_take_a_sixteenth_of_the_cache_and_no_file_s_place() {
+    for fallback in [None, Some("index.html")] {
+        let files = Arc::new(MemorySource::new());
+        files.insert("index.html", "home", 0);
+        (0..100).for_each(|file| files.insert(&format!("f{file}"), vec![b'x'; 1000], 0));
+        let mount = Mount::tree("/", files);
+        let mount = match fallback {
+            Some(page) => mount.with_fallback(page),
+            None => mount,
+        };
+        let site = Site::new(Config {
+            cache_size: 1 << 20,
+            ..config_of(mount)
+        });
+        let fetch_files = || (0..100).for_each(|file| drop(site.get(&format!("/f{file}"), &[])));
+        fetch_files();
+        let before = site.engine.statistics();
+        let status = if fallback.is_some() { 200 } else { 404 };
+        for item in 0..2000 {
+            assert_eq!(site.get(&format!("/api/items/{item}"), &[]).status, status);
+        }
+        let after = site.engine.statistics();
+        assert!(after.loads >= before.loads + 2000);
+        let grown = after.bytes.saturating_sub(before.bytes);
+        assert!((1..=(1 << 20) / 16 + 4096).contains(&grown), "{grown}");
+        fetch_files();
+        assert_eq!(site.engine.statistics().loads, after.loads, "all files are still cached");
+    }
+}

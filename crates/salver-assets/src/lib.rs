@@ -79,7 +79,7 @@ pub use salver_semantics::{
     https_location, target_of,
 };
 pub use source::directory::DirectorySource;
-pub use source::embedded::{EmbeddedFile, EmbeddedSource};
+pub use source::embedded::{EmbeddedDirectory, EmbeddedFile, EmbeddedSource};
 pub use source::memory::MemorySource;
 pub use source::previous::{KeepPrevious, PreviousSource};
 pub use source::{Patience, Source, View};

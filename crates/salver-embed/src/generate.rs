@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use salver_assets::Symlinks;
 use salver_assets::source::KnownDigests;
 
 /// A file of the tree, as the program will have it.
@@ -46,4 +47,13 @@ pub(crate) fn generate(entries: &[GeneratedFile], store: &str) -> String {
     }
     text.push_str("];\nEmbeddedSource::new(&FILES)\n}\n");
     text
+}
+
+/// The source of a directory that is read while the program runs.
+pub(crate) fn generate_on_disk(path: &str, symlinks: Symlinks) -> String {
+    format!(
+        "// By salver-embed.\n{{\nstatic DIRECTORY: EmbeddedDirectory = \
+         EmbeddedDirectory::new({path:?}, Symlinks::{symlinks:?});\n\
+         EmbeddedSource::on_disk(&DIRECTORY)\n}}\n"
+    )
 }

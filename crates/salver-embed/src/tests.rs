@@ -303,3 +303,22 @@ fn an_empty_directory_is_warned_of() {
     let given = Path::new("x").join(&*site.root().to_string_lossy());
     assert!(warnings[0].contains(&*given.file_name().unwrap().to_string_lossy()));
 }
+
+#[test]
+fn what_is_read_from_disk_is_named_and_not_compressed() {
+    let site = Site::new(&[("a.js", &b"a line of text\n".repeat(100))]);
+    site.tree()
+        .symlinks(Symlinks::None)
+        .write_on_disk(&site.out())
+        .unwrap();
+    let text = site.text();
+    let directory = format!("EmbeddedDirectory::new({:?}, Symlinks::None)", site.root());
+    assert!(
+        text.contains(&directory) && !text.contains("include_bytes"),
+        "{text}"
+    );
+    assert_eq!(fs::read_dir(site.out().join("site")).unwrap().count(), 0);
+    fs::remove_dir_all(site.root()).unwrap();
+    let error = site.tree().write_on_disk(&site.out()).unwrap_err();
+    assert!(error.to_string().contains("site"), "{error}");
+}

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use salver_assets::{ContentCoding, Symlinks};
 
 use crate::error::Error;
-use crate::generate::generate;
+use crate::generate::{generate, generate_on_disk};
 use crate::prepare::Preparation;
 use crate::store::{Store, write};
 use crate::walk::SourceDirectory;
@@ -22,9 +22,10 @@ pub struct Tree {
     codings: Vec<ContentCoding>,
     dotfiles: bool,
     symlinks: Symlinks,
+    is_in_debug_builds: bool,
 }
 
-/// The summary of a build.
+/// The summary of a build; of one that reads from disk nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The number of files in the program, siblings included.
@@ -44,6 +45,7 @@ impl Tree {
             codings: ContentCoding::CODED.to_vec(),
             dotfiles: false,
             symlinks: Symlinks::default(),
+            is_in_debug_builds: false,
         }
     }
 
@@ -78,29 +80,59 @@ impl Tree {
         self
     }
 
+    /// Puts the files into debug builds as well: for tests of the program as it is handed on, say. Default: a build whose
+    /// profile inherits `dev` compresses nothing, and reads the directory where it lies while it runs, so that a change of
+    /// a file is seen at once.
+    #[must_use]
+    pub fn embed_in_debug_builds(mut self) -> Self {
+        self.is_in_debug_builds = true;
+        self
+    }
+
     /// Writes into `OUT_DIR` what `embedded!` includes, and tells Cargo when to do so again: when something
     /// in the directory has changed, or `SOURCE_DATE_EPOCH`. A file that a server would not show either is
-    /// named in a warning.
+    /// named in a warning. In a [debug build](Self::embed_in_debug_builds) it writes where the directory is, and that is
+    /// all.
     ///
     /// # Errors
     /// If it is not called by a build script, the directory or a file in it cannot be read, a name
     /// is not UTF-8, links lead in a circle, or two trees have one name: which, and what to do.
     #[allow(clippy::print_stdout, reason = "this is how Cargo is told")]
     pub fn build(&self) -> Result<Summary, Error> {
-        println!("cargo::rerun-if-changed={}", self.directory.display());
         println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
         let out = env::var_os("OUT_DIR");
         let out = out.ok_or_else(|| Error::of("OUT_DIR is not set: call this from build.rs"))?;
+        let out = Path::new(&out).join("salver-embed");
+        self.claim_name()?;
+        if !self.is_in_debug_builds && env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
+            self.write_on_disk(&out)?;
+            return Ok(Summary::default());
+        }
+        println!("cargo::rerun-if-changed={}", self.directory.display());
         let epoch = match env::var("SOURCE_DATE_EPOCH") {
             Ok(value) => Some(epoch(&value)?),
             Err(_) => None,
         };
-        self.claim_name()?;
-        let (summary, warnings) = self.write(&Path::new(&out).join("salver-embed"), epoch)?;
+        let (summary, warnings) = self.write(&out, epoch)?;
         for warning in warnings {
             println!("cargo::warning={warning}");
         }
         Ok(summary)
+    }
+
+    /// Writes where the directory is.
+    pub(crate) fn write_on_disk(&self, out: &Path) -> Result<(), Error> {
+        let name = self.checked_name()?;
+        SourceDirectory::open(&self.directory, self.symlinks)?;
+        let path = std::path::absolute(&self.directory);
+        let path = path.map_err(|error| Error::at(&self.directory, error))?;
+        let path = path.to_str().ok_or_else(|| {
+            let what = "its path is not UTF-8; move it, or call Tree::embed_in_debug_builds";
+            Error::at(&self.directory, what)
+        })?;
+        let text = generate_on_disk(path, self.symlinks);
+        Store::open(&out.join(name))?;
+        write(&out.join(format!("{name}.rs")), text.as_bytes())
     }
 
     /// Everything but talking to Cargo: writes into `out`, and returns what is to be warned of.

@@ -2,8 +2,13 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use salver_os::Symlinks;
+
+use crate::source::directory::DirectorySource;
 use crate::source::in_memory::{self, InMemoryFile, InMemoryFiles};
 use crate::source::{EMBEDDED, KnownDigests, Patience, Reader, Source, View};
 
@@ -37,6 +42,9 @@ impl fmt::Debug for EmbeddedFile {
 /// program, whatever its length, without a copy; of a cache's budget it takes no more than its heads.
 /// (The system brings the program's pages in from disk as they are touched, and waits for them.)
 ///
+/// In a debug build it may be [a directory](EmbeddedDirectory) in their place, so that nothing has to be built anew when
+/// a file changes.
+///
 /// ```
 /// use salver_assets::{EmbeddedFile, EmbeddedSource, digest};
 ///
@@ -53,6 +61,7 @@ impl fmt::Debug for EmbeddedFile {
 #[derive(Clone, Copy)]
 pub struct EmbeddedSource {
     files: &'static [EmbeddedFile],
+    directory: Option<&'static EmbeddedDirectory>,
 }
 
 impl EmbeddedSource {
@@ -66,10 +75,21 @@ impl EmbeddedSource {
             are_sorted(files),
             "the files of an EmbeddedSource are sorted by path"
         );
-        EmbeddedSource { files }
+        EmbeddedSource {
+            files,
+            directory: None,
+        }
     }
 
-    /// All files, sorted by path.
+    /// The files that are in this directory while the program runs.
+    pub const fn on_disk(directory: &'static EmbeddedDirectory) -> Self {
+        EmbeddedSource {
+            files: &[],
+            directory: Some(directory),
+        }
+    }
+
+    /// All files that are part of the program, sorted by path; none where a debug build reads them from disk.
     pub const fn files(&self) -> &'static [EmbeddedFile] {
         self.files
     }
@@ -84,8 +104,38 @@ impl fmt::Debug for EmbeddedSource {
 }
 
 impl Source for EmbeddedSource {
-    fn view(&self, _: Patience) -> io::Result<Arc<dyn View>> {
-        Ok(Arc::new(*self))
+    fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>> {
+        match self.directory {
+            None => Ok(Arc::new(*self)),
+            Some(_) if patience == Patience::MustNotWait => Err(io::ErrorKind::WouldBlock.into()),
+            Some(directory) => directory.view(),
+        }
+    }
+}
+
+/// A directory from which a debug build reads what other builds have in themselves: `salver-embed` names it.
+#[derive(Clone, Copy, Debug)]
+pub struct EmbeddedDirectory {
+    path: &'static str,
+    symlinks: Symlinks,
+}
+
+impl EmbeddedDirectory {
+    /// The directory at `path`.
+    pub const fn new(path: &'static str, symlinks: Symlinks) -> Self {
+        EmbeddedDirectory { path, symlinks }
+    }
+
+    /// The directory as it is now. It is opened each time, since a constant holds nothing open.
+    fn view(&self) -> io::Result<Arc<dyn View>> {
+        let path = Path::new(self.path);
+        match DirectorySource::open(path, self.symlinks, Duration::MAX) {
+            Ok(source) => source.view(Patience::MayWait),
+            // No tree without files: it was there when the program was built.
+            Err(error) => Err(io::Error::other(format!(
+                "{path:?}, which this debug build reads its files from: {error}"
+            ))),
+        }
     }
 }
 
@@ -125,15 +175,18 @@ impl InMemoryFiles for EmbeddedSource {
 ///
 /// `salver_embed::Tree::new("dist").build()?` in the package's `build.rs` goes with
 /// `embedded!("dist")` in its code, which can stand in a `const` or `static` as well. Wherever it stands, the program has
-/// each file once. The package `examples/embedded` of Salver's repository is such a program.
+/// each file once; a debug build reads the directory while it runs, unless `Tree::embed_in_debug_builds` says otherwise. The
+/// package `examples/embedded` of Salver's repository is such a program.
 #[macro_export]
 macro_rules! embedded {
     ($name:literal) => {{
         // Large trees take the compiler long to check.
         #[allow(long_running_const_eval)]
         const SOURCE: $crate::EmbeddedSource = {
-            use $crate::digest::KnownDigests;
-            use $crate::{EmbeddedFile, EmbeddedSource};
+            #[allow(unused_imports)]
+            use $crate::{
+                EmbeddedDirectory, EmbeddedFile, EmbeddedSource, Symlinks, digest::KnownDigests,
+            };
             ::core::include!(::core::concat!(
                 ::core::env!("OUT_DIR"),
                 "/salver-embed/",

@@ -191,6 +191,10 @@ fn paths_without_a_file_take_a_sixteenth_of_the_cache_and_no_file_s_place() {
         let grown = after.bytes.saturating_sub(before.bytes);
         assert!((1..=(1 << 20) / 16 + 4096).contains(&grown), "{grown}");
         fetch_files();
-        assert_eq!(site.engine.statistics().loads, after.loads, "all files are still cached");
+        assert_eq!(
+            site.engine.statistics().loads,
+            after.loads,
+            "all files are still cached"
+        );
     }
 }

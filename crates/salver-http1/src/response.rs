@@ -143,13 +143,24 @@ fn push_fields<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a
     }
 }
 
-/// The reason phrase of a status code (RFC 9110 section 15, RFC 6585); empty for one that a file server never sends.
+/// The reason phrase of a status code, as IANA has registered it; empty for others, and for those that are used no more.
 pub const fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",
+        101 => "Switching Protocols",
+        102 => "Processing",
+        103 => "Early Hints",
         200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
         204 => "No Content",
+        205 => "Reset Content",
         206 => "Partial Content",
+        207 => "Multi-Status",
+        208 => "Already Reported",
+        226 => "IM Used",
+        300 => "Multiple Choices",
         301 => "Moved Permanently",
         302 => "Found",
         303 => "See Other",
@@ -158,10 +169,12 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         308 => "Permanent Redirect",
         400 => "Bad Request",
         401 => "Unauthorized",
+        402 => "Payment Required",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
         408 => "Request Timeout",
         409 => "Conflict",
         410 => "Gone",
@@ -173,16 +186,25 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
         421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
         426 => "Upgrade Required",
         428 => "Precondition Required",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
         500 => "Internal Server Error",
         501 => "Not Implemented",
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         505 => "HTTP Version Not Supported",
+        506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage",
+        508 => "Loop Detected",
+        511 => "Network Authentication Required",
         _ => "",
     }
 }
@@ -316,15 +338,14 @@ mod tests {
             assert!(
                 phrase
                     .bytes()
-                    .all(|byte| byte == b' ' || byte.is_ascii_alphabetic())
+                    .all(|byte| matches!(byte, b' ' | b'-') || byte.is_ascii_alphabetic())
             );
         }
-        for status in [400, 413, 414, 417, 431, 501, 505] {
-            assert_ne!(
-                reason_phrase(status),
-                "",
-                "a refusal has a phrase: {status}"
-            );
+        // Refusals, and what handlers of programs answer.
+        for status in [
+            400, 413, 414, 417, 431, 501, 505, 201, 202, 207, 402, 422, 425, 451, 507,
+        ] {
+            assert_ne!(reason_phrase(status), "", "{status}");
         }
     }
 

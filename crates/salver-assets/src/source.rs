@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+use crate::error::is_absence;
+
 pub use digest::KnownDigests;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 pub use salver_semantics::VersionedName;
@@ -37,6 +39,17 @@ pub trait Source: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Of kind `WouldBlock` if finding out would wait and must not; else why there is no tree.
     fn view(&self, patience: Patience) -> io::Result<Arc<dyn View>>;
+}
+
+/// True if a source has no file at this path now, for messages: what cannot be told is said when the file is asked for.
+/// May wait.
+pub fn lacks(source: &dyn Source, path: &str) -> bool {
+    let path = path.trim_start_matches('/').as_bytes();
+    let view = source.view(Patience::MayWait);
+    match view.and_then(|view| view.stat(path, Patience::MayWait)) {
+        Ok(metadata) => metadata.kind != Kind::File,
+        Err(error) => is_absence(&error),
+    }
 }
 
 /// One state of a [`Source`]'s tree. Paths are relative, decoded, without dot segments, without

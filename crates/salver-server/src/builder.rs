@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use salver_assets::rules::RuleSet;
+use salver_assets::source::lacks;
 use salver_assets::{
     Config, ConfigError, Conventions, Engine, Listing, Mount, Symlinks, TrailingSlash,
 };
@@ -112,7 +113,7 @@ impl Builder {
     }
 
     /// Answers unknown paths beneath the directory at `prefix` that do not look like a file with
-    /// `file` and 200, as single-page applications need. Otherwise they are the
+    /// `file` and 200, as single-page applications need; the log says if it is not there. Otherwise they are the
     /// [`handler`](Self::handler)'s, or 404.
     pub fn spa(mut self, prefix: &str, file: &str) -> Self {
         self.fallbacks.push((prefix.to_owned(), file.to_owned()));
@@ -314,13 +315,21 @@ impl Builder {
                 MountEntry::Directory(prefix, path) => {
                     let source = config.open_directory(&path, self.symlinks);
                     let source = source.map_err(|error| BuildError::Directory(path, error))?;
-                    let mount = Mount::tree(&prefix, Arc::new(source));
-                    let mount = self.site.applied_to(mount);
+                    let source = Arc::new(source);
                     let mut known = fallbacks.iter();
                     let fallback = known.position(|(of, _)| {
                         of.trim_end_matches('/') == prefix.trim_end_matches('/')
                     });
-                    match fallback.map(|place| fallbacks.swap_remove(place)) {
+                    let fallback = fallback.map(|place| fallbacks.swap_remove(place));
+                    if let Some((_, file)) = &fallback
+                        && lacks(&*source, file)
+                    {
+                        tracing::warn!(
+                            "spa: {file:?} is not there: unknown paths are 404 until it is"
+                        );
+                    }
+                    let mount = self.site.applied_to(Mount::tree(&prefix, source));
+                    match fallback {
                         Some((_, file)) => mount.with_fallback(&file),
                         None => mount,
                     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use salver_assets::rules::{Action, Fault, Rule, RuleSet};
+use salver_assets::source::lacks;
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
     CacheControl, CodingDirectory, CompressibleTypes, Config, ContentCoding, Engine, Listing,
@@ -93,7 +94,7 @@ impl Builder {
     }
 
     /// Answers unknown paths that do not look like a file with this file and 200, as single-page
-    /// applications need. Default: they are 404.
+    /// applications need; the log says if it is not there. Default: they are 404.
     #[must_use]
     pub fn spa(mut self, file: &str) -> Self {
         self.fallback = Some(file.to_owned());
@@ -289,7 +290,8 @@ impl Builder {
         self
     }
 
-    /// Opens the directory. Nothing in it is read: that is done as files are asked for.
+    /// Opens the directory. Nothing in it is read: that is done as files are asked for. A page that is not there is named
+    /// in the log.
     ///
     /// # Errors
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
@@ -338,7 +340,7 @@ impl Builder {
             symlinks,
             fallback,
             listing: _,
-            error_pages: _,
+            error_pages,
             clean_urls: _,
             keeps,
         } = self;
@@ -349,6 +351,12 @@ impl Builder {
                 Arc::new(source.map_err(|error| Error::Directory(path, error))?)
             }
         };
+        let pages = error_pages.iter().map(|(_, file)| file);
+        for file in fallback.iter().chain(pages) {
+            if lacks(&*source, file) {
+                tracing::warn!("{file:?} is not there: what it is to answer is 404 without it");
+            }
+        }
         let mut mount = Mount::tree("/", source);
         if let Some(file) = &fallback {
             mount = mount.with_fallback(file);

@@ -1,5 +1,7 @@
 //! Pages of a built site: of errors, and without `.html` in their paths.
 
+use std::sync::{Arc, Mutex};
+
 use axum::Router;
 use axum::body::Body;
 use http::StatusCode;
@@ -171,4 +173,49 @@ async fn without_an_index_nothing_tells_of_directories() {
     assert_eq!(plain.read("blog").await, Err(ReadError::Directory));
     let reader = SharedReader::new(site.root()).unwrap();
     assert_eq!(reader.read("blog").await, Err(ReadError::Directory));
+}
+
+#[test]
+fn pages_that_are_not_there_are_named_in_the_log() {
+    let site = built_site();
+    let said = |builder: salver_tower::Builder| {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let log = tracing_subscriber::fmt().with_ansi(false);
+        let log = log.with_writer(Lines(Arc::clone(&lines))).finish();
+        tracing::subscriber::with_default(log, || drop(builder.build().unwrap()));
+        let lines = lines.lock().unwrap();
+        String::from_utf8(lines.clone()).unwrap()
+    };
+    let builder = || Assets::builder(site.root());
+    let there = builder().spa("index.html").not_found("404.html");
+    assert_eq!(said(there), "");
+    for wrong in ["nope.html", "blog"] {
+        let log = said(builder().spa(wrong));
+        assert!(log.contains(&format!("{wrong:?} is not there")), "{log}");
+        let log = said(builder().not_found(wrong));
+        assert!(log.contains(&format!("\"/{wrong}\" is not there")), "{log}");
+    }
+}
+
+/// Where lines of the log go.
+#[derive(Clone)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tracing_subscriber::fmt::MakeWriter<'_> for Lines {
+    type Writer = Lines;
+
+    fn make_writer(&self) -> Lines {
+        self.clone()
+    }
 }

@@ -19,10 +19,18 @@ const FOR_REQUESTS: usize = 1024;
 /// takes no thread. More than so many at once make no disk faster.
 const FOR_READS: usize = 64;
 
+/// Loads for requests that take a thread at once; further ones wait without one. Tokio's pool has 512 threads, which the
+/// program needs as well: a file server that hangs must not take them all. More at once make no disk faster.
+const THREADS: usize = 128;
+
+/// Reads of content that take a thread at once, of all bodies in the process.
+static READING: Semaphore = Semaphore::const_new(THREADS);
+
 /// A pool that performs a bounded number of loads at once.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPool {
     places: Arc<Semaphore>,
+    threads: Arc<Semaphore>,
     when_full: WhenFull,
     delayed: Arc<DelayedTasks>,
 }
@@ -47,6 +55,7 @@ impl LoadPool {
     fn new(places: usize, when_full: WhenFull) -> Self {
         LoadPool {
             places: Arc::new(Semaphore::new(places)),
+            threads: Arc::new(Semaphore::new(places.min(THREADS))),
             when_full,
             delayed: Arc::default(),
         }
@@ -69,11 +78,27 @@ impl LoadPool {
         }
     }
 
-    /// Runs the load in a place. If the runtime ends before, it is dropped, and fails for all who wait.
-    /// The place is free again whatever became of the load.
+    /// Runs the load in a place, as soon as it may have a thread. If the runtime ends before, it is dropped, and fails for
+    /// all who wait. The place is free again whatever became of the load.
     fn place(&self, load: Load, place: OwnedSemaphorePermit) {
         let delayed = Arc::clone(&self.delayed);
-        tokio::task::spawn_blocking(move || run(&delayed, Box::new(load), place));
+        let begin = move |thread: OwnedSemaphorePermit| {
+            tokio::task::spawn_blocking(move || {
+                run(&delayed, Box::new(load), place);
+                drop(thread);
+            });
+        };
+        let threads = Arc::clone(&self.threads);
+        match Arc::clone(&threads).try_acquire_owned() {
+            Ok(thread) => begin(thread),
+            Err(_) => {
+                tokio::spawn(async move {
+                    if let Ok(thread) = threads.acquire_owned().await {
+                        begin(thread);
+                    }
+                });
+            }
+        }
     }
 }
 
@@ -104,11 +129,16 @@ impl Disk for Blocking {
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
         let file = file.clone();
         let length = window.end - window.start;
-        let read = tokio::task::spawn_blocking(move || file.read(&window));
-        (
-            length,
-            Box::pin(async { read.await.map_err(io::Error::other)? }),
-        )
+        let read = async move {
+            let thread = READING.acquire().await.map_err(io::Error::other)?;
+            let read = tokio::task::spawn_blocking(move || {
+                let bytes = file.read(&window);
+                drop(thread);
+                bytes
+            });
+            read.await.map_err(io::Error::other)?
+        };
+        (length, Box::pin(read))
     }
 
     fn discard(&self, content: Content) {

@@ -295,3 +295,27 @@ async fn names() {
         "the name is no file's: it leads out of the root"
     );
 }
+
+#[tokio::test]
+async fn a_disk_that_hangs_leaves_threads_to_the_program() {
+    let (gate, assets) = gated(&[]);
+    gate.close();
+    let mut requests = Vec::new();
+    // More than Tokio has threads for, and fewer than may wait.
+    for number in 0..700 {
+        let assets = assets.clone();
+        requests.push(tokio::spawn(async move {
+            let path = format!("none{number}");
+            let answer = assets.file(&path, &Method::GET, &HeaderMap::new()).await;
+            answer.status().as_u16()
+        }));
+    }
+    until(|| assets.statistics().misses == 700 && gate.waiting() == 128).await;
+    let work = tokio::task::spawn_blocking(|| "done");
+    assert_eq!(work.await.unwrap(), "done");
+    assert_eq!(gate.waiting(), 128);
+    gate.open();
+    for request in requests {
+        assert_eq!(request.await.unwrap(), 404);
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// The error of a failed load. It is given to all requests that wait for it, and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The file is there and this process may not read it: the operator's permissions.
     Forbidden,

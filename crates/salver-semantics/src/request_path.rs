@@ -15,6 +15,7 @@ pub struct RequestPath<'a> {
 
 /// The reason why a path names nothing that could be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathError {
     /// Does not begin with `/`.
     NotAbsolute,

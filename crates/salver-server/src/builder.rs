@@ -61,6 +61,16 @@ pub struct Builder {
     inherited: InheritedSockets,
 }
 
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("config", &self.config)
+            .field("settings", &self.settings)
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The settings of all mounts.
 #[derive(Default)]
 struct SiteSettings {

@@ -52,6 +52,7 @@
 //! | `self-signed` | [`Certificates::self_signed`](tls::Certificates::self_signed); brings `tls` |
 //! | `brotli`, `zstd`, `gzip` | precompressed siblings in this coding, which are decoded before they are sent |
 #![forbid(unsafe_code)]
+#![deny(missing_debug_implementations)]
 // What only a feature uses stays in the code without it, and never runs: the compiler leaves it out.
 #![cfg_attr(
     not(all(feature = "tls", feature = "http3", feature = "self-signed")),
@@ -132,7 +133,6 @@ pub use salver_admin::metrics::{Metrics, SiteNames};
 pub use salver_forwarded::{ForwardedField, Network, TrustedNetworks};
 pub use salver_os::{
     GivenSockets, ProcessUser, forbid_new_privileges, raise_descriptor_limit, take_given_sockets,
-    use_small_pages,
 };
 pub use server::{Ready, Server};
 #[cfg(feature = "tls")]

@@ -1,5 +1,6 @@
 //! The server: bound, run and ended.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,6 +41,15 @@ pub struct Server {
     handle: Handle,
     monitor: Monitor,
     pub(crate) on_ready: Option<OnReady>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("handle", &self.handle)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The addresses and the handle of a server that accepts connections on every worker.

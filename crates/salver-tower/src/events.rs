@@ -48,7 +48,7 @@ impl Observer for EventHub {
 /// called.
 ///
 /// The cache never waits for a receiver: of 1,024 events that were not taken yet, a further one
-/// pushes out the oldest, and the next answer says how many were [`Missed`].
+/// pushes out the oldest, and the next answer says how many were [`MissedEvents`].
 #[derive(Debug)]
 pub struct Events {
     receiver: broadcast::Receiver<Event>,
@@ -59,19 +59,19 @@ impl Events {
     /// The next event, as soon as there is one; `None` when all clones of the
     /// [`Assets`](crate::Assets) are gone. Nothing is lost if it is dropped before its end, in a
     /// `select!`, say.
-    pub async fn next(&mut self) -> Option<Result<Event, Missed>> {
+    pub async fn next(&mut self) -> Option<Result<Event, MissedEvents>> {
         match self.receiver.recv().await {
             Ok(event) => Some(Ok(event)),
-            Err(RecvError::Lagged(events)) => Some(Err(Missed { events })),
+            Err(RecvError::Lagged(events)) => Some(Err(MissedEvents { events })),
             Err(RecvError::Closed) => None,
         }
     }
 
     /// The next event if there is one already.
-    pub fn try_next(&mut self) -> Option<Result<Event, Missed>> {
+    pub fn try_next(&mut self) -> Option<Result<Event, MissedEvents>> {
         match self.receiver.try_recv() {
             Ok(event) => Some(Ok(event)),
-            Err(TryRecvError::Lagged(events)) => Some(Err(Missed { events })),
+            Err(TryRecvError::Lagged(events)) => Some(Err(MissedEvents { events })),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         }
     }
@@ -85,15 +85,15 @@ impl Drop for Events {
 
 /// The loss of events: the receiver was slower than the cache, and the oldest were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct MissedEvents {
     /// The number of events that were dropped.
     pub events: u64,
 }
 
-impl fmt::Display for Missed {
+impl fmt::Display for MissedEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} events were missed", self.events)
     }
 }
 
-impl std::error::Error for Missed {}
+impl std::error::Error for MissedEvents {}

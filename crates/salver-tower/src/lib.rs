@@ -29,6 +29,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![deny(missing_debug_implementations)]
 
 mod assets;
 mod body;
@@ -49,13 +50,14 @@ pub use assets::Assets;
 pub use body::Body;
 pub use builder::Builder;
 pub use error::{Error, ReadError};
-pub use events::{Events, Missed};
+pub use events::{Events, MissedEvents};
 pub use fallback::WithFallback;
 pub use planned::planned_response;
+pub use salver_assets::source;
 pub use salver_assets::{
     CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
-    MemorySource, PathError, Prewarmed, ResourceKind, Source, Statistics, Symlinks, TrailingSlash,
-    TypeRange, embedded,
+    MemorySource, PathError, Patience, Prewarmed, ResourceKind, Source, Statistics, Symlinks,
+    TrailingSlash, TypeRange, View, embedded,
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;

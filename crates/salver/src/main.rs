@@ -11,6 +11,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Before any thread is there. Measured: 5 MB resident at the start instead of 13.
     #[cfg(target_os = "linux")]
-    salver_server::use_small_pages();
+    salver_os::use_small_pages();
     salver::main(std::env::args_os())
 }

@@ -43,7 +43,8 @@ enum PlannedHead {
     Made(Vec<Field>),
 }
 
-/// The content of an answer. Its length is what the head's `Content-Length` says.
+/// The content of an answer. Its length is what the head's `Content-Length` says. These are all: who sends answers has
+/// to know each.
 #[derive(Debug)]
 pub enum Content {
     /// No content.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::Gate;
-use salver_tower::{Assets, Event, Events, LoadError, Missed, ResourceKind};
+use salver_tower::{Assets, Event, Events, LoadError, MissedEvents, ResourceKind};
 
 fn gated(files: &[(&str, &[u8])]) -> (std::sync::Arc<Gate>, Assets) {
     let gate = Gate::new(files);
@@ -87,7 +87,7 @@ async fn who_is_slow_misses_the_oldest_and_holds_up_nobody() {
     let told = u64::try_from(rest.len()).unwrap();
     assert_eq!(
         missed,
-        Missed {
+        MissedEvents {
             events: 1500 - told
         }
     );

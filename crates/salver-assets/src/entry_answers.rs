@@ -231,7 +231,9 @@ impl Engine {
         let status = plan.status;
         // Where something is wanting, loading a page would take more of it.
         let may_have_page = match error {
-            LoadError::Forbidden | LoadError::Failed => progress.key != AskedKey::PageOfFailure,
+            LoadError::Forbidden | LoadError::Failed(_) | LoadError::GivenUp => {
+                progress.key != AskedKey::PageOfFailure
+            }
             LoadError::Overloaded | LoadError::Unsettled => false,
         };
         let ruling = may_have_page.then(|| self.ruling_at(path)).flatten();

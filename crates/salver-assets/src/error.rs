@@ -1,5 +1,6 @@
 //! Errors of loads, sorted by who must act, and their statuses.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -13,9 +14,57 @@ pub enum LoadError {
     Overloaded,
     /// The file keeps changing while it is read: try again.
     Unsettled,
-    /// The storage failed, or the load was given up: the operator's log says more.
-    Failed,
+    /// The storage failed: the operator's log says more.
+    Failed(StorageError),
+    /// The load was given up: it panicked, or whoever was to perform it ended.
+    GivenUp,
 }
+
+/// The error of a storage, as much of it as all who wait for a load can share. An [observer](crate::Observer) is told the
+/// whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageError {
+    kind: io::ErrorKind,
+    code: Option<i32>,
+}
+
+impl StorageError {
+    /// Its kind.
+    pub fn kind(self) -> io::ErrorKind {
+        self.kind
+    }
+
+    /// The system's number of it, if it is the system's.
+    pub fn raw_os_error(self) -> Option<i32> {
+        self.code
+    }
+}
+
+impl From<&io::Error> for StorageError {
+    fn from(error: &io::Error) -> Self {
+        StorageError {
+            kind: error.kind(),
+            code: error.raw_os_error(),
+        }
+    }
+}
+
+impl From<io::ErrorKind> for StorageError {
+    fn from(kind: io::ErrorKind) -> Self {
+        StorageError { kind, code: None }
+    }
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => io::Error::from_raw_os_error(code).fmt(f),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StorageError {}
 
 impl LoadError {
     /// The status and, for errors worth trying again, the seconds of `Retry-After`.
@@ -23,7 +72,7 @@ impl LoadError {
         match self {
             LoadError::Forbidden => (403, None),
             LoadError::Overloaded | LoadError::Unsettled => (503, Some("1")),
-            LoadError::Failed => (500, None),
+            LoadError::Failed(_) | LoadError::GivenUp => (500, None),
         }
     }
 }
@@ -66,7 +115,7 @@ impl From<&io::Error> for LoadError {
             (io::ErrorKind::PermissionDenied, _) => LoadError::Forbidden,
             (io::ErrorKind::OutOfMemory, _)
             | (_, Some(PROCESS_HAS_TOO_MANY | SYSTEM_HAS_TOO_MANY)) => LoadError::Overloaded,
-            _ => LoadError::Failed,
+            _ => LoadError::Failed(error.into()),
         }
     }
 }

@@ -57,7 +57,7 @@ pub use conventions::{Conventions, TrailingSlash};
 pub use counters::Statistics;
 pub use drive::EngineReply;
 pub use engine::{Engine, Now, Step};
-pub use error::LoadError;
+pub use error::{LoadError, StorageError};
 pub use events::{Event, Observer, ResourceKind};
 pub use listing::Listing;
 pub use log::LogLimit;

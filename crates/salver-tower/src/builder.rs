@@ -19,6 +19,9 @@ use crate::driver::Engines;
 use crate::error::Error;
 use crate::events::EventHub;
 
+/// The longest file that is read whole, in bytes, where a program does not say otherwise.
+const READ_UP_TO: u64 = 1 << 30;
+
 impl Assets {
     /// The files beneath `directory`, with every default of [`Builder`].
     ///
@@ -38,7 +41,12 @@ impl Assets {
     /// made with. Files for which rules want a password are answered 500: nobody here verifies one.
     pub fn from_engine(engine: Engine) -> Self {
         let whole = engine.clone();
-        Assets::from_engines(Engines::new(engine, &whole, &whole, Arc::default()))
+        Assets::from_engines(Engines::new(
+            engine,
+            &whole,
+            (&whole, READ_UP_TO),
+            Arc::default(),
+        ))
     }
 
     /// The files of any source: in memory for tests, say.
@@ -57,6 +65,7 @@ pub struct Builder {
     listing: Option<Listing>,
     error_pages: Vec<(u16, String)>,
     clean_urls: Option<TrailingSlash>,
+    read_up_to: u64,
     keeps: bool,
 }
 
@@ -80,6 +89,7 @@ impl Builder {
             listing: None,
             error_pages: Vec::new(),
             clean_urls: None,
+            read_up_to: READ_UP_TO,
             keeps: true,
         }
     }
@@ -212,6 +222,16 @@ impl Builder {
         self
     }
 
+    /// The longest file that is [read](Assets::read) whole, in bytes; longer ones are [`ReadError::TooLong`], and are not
+    /// read. Default: 1 GiB.
+    ///
+    /// [`ReadError::TooLong`]: crate::ReadError::TooLong
+    #[must_use]
+    pub fn read_up_to(mut self, bytes: u64) -> Self {
+        self.read_up_to = bytes;
+        self
+    }
+
     /// Keeps nothing in memory: every request is answered from disk. Default: files are kept.
     #[must_use]
     pub fn without_cache(mut self) -> Self {
@@ -297,7 +317,7 @@ impl Builder {
     /// If the directory cannot be opened, or a setting cannot be used: which, and why.
     pub fn build(self) -> Result<Assets, Error> {
         let listing = self.listing.clone();
-        let clean_urls = self.clean_urls;
+        let (clean_urls, read_up_to) = (self.clean_urls, self.read_up_to);
         let rules = error_pages(&self.error_pages).map_err(Error::ErrorPage)?;
         let config = self.config()?;
         let events = Arc::new(EventHub::default());
@@ -316,20 +336,26 @@ impl Builder {
             mounts: mounts.collect(),
             ..config.clone()
         });
-        let whole = Engine::new(whole(config)).map_err(Error::Setting)?;
+        let whole = Engine::new(whole(config, read_up_to)).map_err(Error::Setting)?;
         let engine = engine.map_err(Error::Setting)?;
         let exact = match clean_urls {
             None => engine.clone(),
             Some(_) => whole.clone(),
         };
-        let engines = Engines::new(engine, &exact, &whole, events);
+        let engines = Engines::new(engine, &exact, (&whole, read_up_to), events);
         Ok(Assets::from_engines(engines))
     }
 
     /// [`Assets`] that only read whole files.
     pub(crate) fn build_whole_reads(self) -> Result<Assets, Error> {
-        let engine = Engine::new(whole(self.config()?)).map_err(Error::Setting)?;
-        let engines = Engines::new(engine.clone(), &engine, &engine, Arc::default());
+        let read_up_to = self.read_up_to;
+        let engine = Engine::new(whole(self.config()?, read_up_to)).map_err(Error::Setting)?;
+        let engines = Engines::new(
+            engine.clone(),
+            &engine,
+            (&engine, read_up_to),
+            Arc::default(),
+        );
         Ok(Assets::from_engines(engines))
     }
 
@@ -342,6 +368,7 @@ impl Builder {
             listing: _,
             error_pages,
             clean_urls: _,
+            read_up_to: _,
             keeps,
         } = self;
         let source = match root {
@@ -382,15 +409,16 @@ fn error_pages(pages: &[(u16, String)]) -> Result<Arc<RuleSet>, Fault> {
 }
 
 /// The same files, each read whole within the load that all share who ask for it at one moment. Only
-/// its bytes are wanted: nothing is kept, negotiated or hashed.
-fn whole(config: Config) -> Config {
+/// its bytes are wanted: nothing is kept, negotiated or hashed. How much of them there is at a time is the program's affair.
+fn whole(config: Config, read_up_to: u64) -> Config {
     Config {
         cache: false,
+        cache_size: usize::MAX,
         precompressed: Vec::new(),
         compress: false,
         dictionaries: false,
         hash_up_to: 0,
-        sendfile_from: u64::MAX,
+        sendfile_from: read_up_to.saturating_add(1),
         cache_control: CacheControl::default(),
         ..config
     }

@@ -24,6 +24,8 @@ pub(crate) struct Engines {
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
     pub(crate) whole: EngineHandle,
+    /// The longest file that is read whole, in bytes.
+    pub(crate) read_up_to: u64,
     /// The observer of the first engine.
     pub(crate) events: Arc<EventHub>,
 }
@@ -32,7 +34,7 @@ impl Engines {
     pub(crate) fn new(
         engine: Engine,
         exact: &Engine,
-        whole: &Engine,
+        (whole, read_up_to): (&Engine, u64),
         events: Arc<EventHub>,
     ) -> Self {
         engine.hand_sibling_checks_to(check_sibling);
@@ -44,6 +46,7 @@ impl Engines {
         Engines {
             exact: reading(exact),
             whole: reading(whole),
+            read_up_to,
             serving: EngineHandle {
                 engine,
                 pool: LoadPool::for_requests(),

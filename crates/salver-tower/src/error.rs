@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use salver_assets::rules::Fault;
-use salver_assets::{ConfigError, PathError};
+use salver_assets::{ConfigError, PathError, StorageError};
 
 /// The reason why there are no [`Assets`](crate::Assets).
 #[derive(Debug)]
@@ -57,8 +57,12 @@ pub enum ReadError {
     /// Overloaded: too many files are open, the file is rewritten all the time, or a request had begun its
     /// load and too many of those wait. Try again.
     Busy,
-    /// The storage failed, or the runtime ended: the log says more.
-    Failed,
+    /// It is longer than [`Builder::read_up_to`](crate::Builder::read_up_to) lets a file be, by its length in bytes.
+    TooLong(u64),
+    /// The storage failed: the log says more, and [`Event::Failed`](crate::Event::Failed) has the whole error.
+    Failed(StorageError),
+    /// The read was given up: the runtime ended.
+    GivenUp,
 }
 
 impl fmt::Display for ReadError {
@@ -69,7 +73,11 @@ impl fmt::Display for ReadError {
             ReadError::Directory => "it is a directory",
             ReadError::Forbidden => "this process may not read the file",
             ReadError::Busy => "the file cannot be had now: try again",
-            ReadError::Failed => "the file cannot be read: the log says why",
+            ReadError::TooLong(length) => {
+                return write!(f, "the file is too long to be read whole: {length} bytes");
+            }
+            ReadError::Failed(error) => return write!(f, "the file cannot be read: {error}"),
+            ReadError::GivenUp => "the read was given up: the runtime has ended",
         })
     }
 }
@@ -78,6 +86,7 @@ impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ReadError::Name(error) => Some(error),
+            ReadError::Failed(error) => Some(error),
             _ => None,
         }
     }

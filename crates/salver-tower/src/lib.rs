@@ -56,8 +56,8 @@ pub use planned::planned_response;
 pub use salver_assets::source;
 pub use salver_assets::{
     CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
-    MemorySource, PathError, Patience, Prewarmed, ResourceKind, Source, Statistics, Symlinks,
-    TrailingSlash, TypeRange, View, embedded,
+    MemorySource, PathError, Patience, Prewarmed, ResourceKind, Source, Statistics, StorageError,
+    Symlinks, TrailingSlash, TypeRange, View, embedded,
 };
 pub use service::{FileService, ResponseFuture};
 pub use shared_reader::SharedReader;

@@ -1,11 +1,12 @@
 //! Whole files, read once for all calls at the same moment.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use salver_assets::reading::Disk;
-use salver_assets::{Content, Request, RequestPath, Source, Statistics, target_of};
+use salver_assets::{Content, LoadError, Request, RequestPath, Source, Statistics, target_of};
 
 use crate::assets::Assets;
 use crate::builder::Builder;
@@ -13,7 +14,7 @@ use crate::error::{Error, ReadError};
 use crate::load_pool::Blocking;
 
 impl Assets {
-    /// The whole content of a file, whatever its length: `path` is as for [`file`](Self::file).
+    /// The whole content of a file, up to [`Builder::read_up_to`]: `path` is as for [`file`](Self::file).
     /// However many ask at the same moment, it is read once, and all share the bytes. Up to
     /// [`Builder::cache_max_file`] it comes from the cache; what is longer is read for those who ask
     /// together, and not kept.
@@ -38,20 +39,40 @@ impl Assets {
         let target = target_of(path);
         RequestPath::parse(target.as_bytes()).map_err(ReadError::Name)?;
         let request = Request::get(target.as_bytes());
+        let most = self.engines().read_up_to;
         let mut plan = self.engines().exact.plan(&request).await;
-        if let Content::File(_) = plan.content {
+        if let Content::File(file) = &plan.content
+            && file.range.end <= most
+        {
             // Too long to be kept: others who ask now are to share more than its handle.
             Blocking.discard(plan.content);
             plan = self.engines().whole.plan(&request).await;
         }
+        let failure = plan.failure();
         match (plan.status, plan.content) {
-            (200, Content::Memory(bytes)) => Ok(bytes),
+            (200, Content::Memory(bytes)) => match u64::try_from(bytes.len()) {
+                Ok(length) if length > most => Err(ReadError::TooLong(length)),
+                _ => Ok(bytes),
+            },
             (200, Content::Empty) => Ok(Bytes::new()),
+            (200, content @ Content::File(_)) => {
+                let length = content.file().map_or(0, |file| file.range.end);
+                Blocking.discard(content);
+                match length > most {
+                    true => Err(ReadError::TooLong(length)),
+                    // There is no memory for it now.
+                    false => Err(ReadError::Busy),
+                }
+            }
             (308, _) => Err(ReadError::Directory),
             (404, _) => Err(ReadError::NotFound),
             (403, _) => Err(ReadError::Forbidden),
             (503, _) => Err(ReadError::Busy),
-            _ => Err(ReadError::Failed),
+            _ => Err(match failure {
+                Some(LoadError::Failed(error)) => ReadError::Failed(error),
+                Some(_) => ReadError::GivenUp,
+                None => ReadError::Failed(ErrorKind::Other.into()),
+            }),
         }
     }
 }
@@ -90,6 +111,15 @@ impl SharedReader {
     /// If the directory cannot be opened.
     pub fn new(directory: impl AsRef<Path>) -> Result<Self, Error> {
         SharedReader::of(Assets::builder(directory))
+    }
+
+    /// The files beneath `directory`, of which those that are longer than this are [`ReadError::TooLong`], in bytes. It is
+    /// 1 GiB otherwise.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened.
+    pub fn with_limit(directory: impl AsRef<Path>, bytes: u64) -> Result<Self, Error> {
+        SharedReader::of(Assets::builder(directory).read_up_to(bytes))
     }
 
     /// The files of any source: in memory for tests, say.

@@ -10,6 +10,7 @@ use salver_semantics::{CacheState, Method};
 use crate::answer::file_content::{FileContent, TransferCheck};
 use crate::answer::selected::Selected;
 use crate::cache::recent_checks::RecentChecks;
+use crate::error::LoadError;
 use crate::resource::head::{Field, Head, HeadKind, OwnField, RenderedHeads, vary_field};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::source::{Identity, Opened, Reader};
@@ -27,6 +28,7 @@ pub struct ResponsePlan {
     pub content: Content,
     /// How the cache had the resource; `None` if it was not asked.
     pub cache_state: Option<CacheState>,
+    failure: Option<LoadError>,
     /// The number of the fields that the driver adds, if it has several sets of them; 0 until it says otherwise.
     pub driver_fields: u16,
     /// The number by which the driver counts the site that it is of; 0 until it says otherwise.
@@ -94,6 +96,7 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            failure: None,
             driver_fields: 0,
             driver_site: 0,
         }
@@ -129,6 +132,7 @@ impl ResponsePlan {
             more: Box::default(),
             content,
             cache_state: None,
+            failure: None,
             driver_fields: 0,
             driver_site: 0,
         }
@@ -142,6 +146,7 @@ impl ResponsePlan {
             more: Box::default(),
             content: Content::Empty,
             cache_state: None,
+            failure: None,
             driver_fields: 0,
             driver_site: 0,
         }
@@ -182,6 +187,16 @@ impl ResponsePlan {
         if method == Method::Head {
             self.content = Content::Empty;
         }
+        self
+    }
+
+    /// The error of the load that this is the answer to, if it has no page of its own.
+    pub fn failure(&self) -> Option<LoadError> {
+        self.failure
+    }
+
+    pub(crate) fn with_failure(mut self, error: LoadError) -> Self {
+        self.failure = Some(error);
         self
     }
 

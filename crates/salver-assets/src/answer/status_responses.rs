@@ -44,7 +44,7 @@ pub(crate) fn failed(error: LoadError) -> ResponsePlan {
         503 => "Service Unavailable",
         _ => "Internal Server Error",
     };
-    ResponsePlan::error(status, text, more)
+    ResponsePlan::error(status, text, more).with_failure(error)
 }
 
 /// An error by a rule, or by a part of one that the request fills in.

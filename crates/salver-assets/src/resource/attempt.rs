@@ -50,7 +50,7 @@ impl Load {
             Some(paused) => (paused.looked, paused.opened),
             None => {
                 let Some(mount) = self.shared.mounts.get(self.mount) else {
-                    return Ok((LoadResult::Failed(LoadError::Failed), began));
+                    return Ok((LoadResult::Failed(LoadError::GivenUp), began));
                 };
                 let view = match mount.source.view(context.patience) {
                     // A tree that has gone holds nothing.
@@ -347,7 +347,7 @@ impl Load {
         patience: Patience,
     ) -> Result<LoadResult, Stop> {
         let Some(listing) = self.shared.mounts.get(self.mount).and_then(Mount::listing) else {
-            return Ok(LoadResult::Failed(LoadError::Failed));
+            return Ok(LoadResult::Failed(LoadError::GivenUp));
         };
         if patience == Patience::MustNotWait {
             return Err(Stop::WouldWait);

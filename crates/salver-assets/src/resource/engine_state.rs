@@ -98,7 +98,7 @@ impl EngineState {
                 .map(|(_, mount)| TreeRules::of(mount))
                 .collect(),
             mounts,
-            flights: LoadsInFlight::new(LoadResult::Failed(LoadError::Failed)),
+            flights: LoadsInFlight::new(LoadResult::Failed(LoadError::GivenUp)),
             pool,
             site,
             first_mount,

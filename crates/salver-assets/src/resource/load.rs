@@ -239,10 +239,10 @@ impl Load {
                     let failure = LoadError::from(&error);
                     let previous = match failure {
                         // A disk that fails for a moment, and the want of a descriptor to look with.
-                        LoadError::Failed | LoadError::Overloaded => {
+                        LoadError::Failed(_) | LoadError::Overloaded => {
                             self.answer_within(FAILING_FOR, began)
                         }
-                        LoadError::Forbidden | LoadError::Unsettled => None,
+                        LoadError::Forbidden | LoadError::Unsettled | LoadError::GivenUp => None,
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
                     if let Some(entry) = previous {
@@ -283,7 +283,7 @@ impl Load {
             LoadError::Forbidden => &log.forbidden,
             LoadError::Overloaded => &log.overloaded,
             LoadError::Unsettled => &log.unsettled,
-            LoadError::Failed => &log.failed,
+            LoadError::Failed(_) | LoadError::GivenUp => &log.failed,
         };
         if log.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(

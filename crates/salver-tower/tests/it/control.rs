@@ -24,7 +24,7 @@ fn heard(events: &mut Events) -> Vec<String> {
             Event::InvalidatedPrefix { prefix, .. } => format!("invalidated {prefix}*"),
             Event::Cleared { entries } => format!("cleared {entries}"),
             Event::Failed { path, error, cause } => {
-                assert_eq!(error, LoadError::Failed);
+                assert_eq!(error, LoadError::Failed(std::io::ErrorKind::Other.into()));
                 format!("failed {path}: {}", cause.unwrap())
             }
             Event::Paused => "paused".to_owned(),

@@ -1,6 +1,7 @@
 //! Whole reads: one for all who ask at the same moment, whatever becomes of who asked first; and
 //! what a name may be.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,10 +58,16 @@ async fn an_error_is_for_all_and_the_next_read_tries_anew() {
     gate.fail(true);
     gate.open();
     for read in reads {
-        assert_eq!(read.await.unwrap(), Err(ReadError::Failed));
+        assert_eq!(
+            read.await.unwrap(),
+            Err(ReadError::Failed(ErrorKind::Other.into()))
+        );
     }
     assert_eq!(assets.statistics().loads, 1);
-    assert_eq!(assets.read("a").await, Err(ReadError::Failed));
+    assert_eq!(
+        assets.read("a").await,
+        Err(ReadError::Failed(ErrorKind::Other.into()))
+    );
     assert_eq!(assets.statistics().loads, 2);
     gate.fail(false);
     assert_eq!(assets.read("a").await.unwrap(), "alpha");
@@ -318,4 +325,76 @@ async fn a_disk_that_hangs_leaves_threads_to_the_program() {
     for request in requests {
         assert_eq!(request.await.unwrap(), 404);
     }
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, length: u64| {
+        let file = std::fs::File::create(directory.path().join(name)).unwrap();
+        file.set_len(length).unwrap();
+    };
+    write("short", 2_000_000);
+    write("long", 2_000_001);
+    write("huge", 1 << 40);
+    let builder = Assets::builder(directory.path()).read_up_to(2_000_000);
+    let assets = builder.build().unwrap();
+    let reader = SharedReader::with_limit(directory.path(), 2_000_000).unwrap();
+    for (name, length) in [("long", 2_000_001), ("huge", 1 << 40)] {
+        let too_long = Err(ReadError::TooLong(length));
+        assert_eq!(assets.read(name).await, too_long, "{name}");
+        assert_eq!(reader.read(name).await, too_long, "{name}, reader");
+    }
+    assert_eq!(assets.read("short").await.unwrap().len(), 2_000_000);
+    assert_eq!(reader.read("short").await.unwrap().len(), 2_000_000);
+    // What is cached may be too long, too.
+    let builder = Assets::builder(directory.path()).read_up_to(10);
+    write("eleven", 11);
+    let assets = builder.build().unwrap();
+    assert_eq!(assets.read("eleven").await, Err(ReadError::TooLong(11)));
+}
+
+/// The memory for what a program reads is the program's affair, whatever the cache may take.
+#[tokio::test]
+async fn a_program_may_hold_more_than_the_cache_does() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        let file = std::fs::File::create(directory.path().join(name)).unwrap();
+        file.set_len(20_000_000).unwrap();
+    }
+    let assets = Assets::builder(directory.path()).cache_size(16 << 20);
+    let assets = assets.build().unwrap();
+    let mut held = Vec::new();
+    for name in ["a", "b", "c"] {
+        held.push(assets.read(name).await.unwrap());
+    }
+    assert!(held.iter().all(|bytes| bytes.len() == 20_000_000));
+}
+
+#[test]
+fn a_runtime_that_ends_is_no_error_of_the_disk() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.max_blocking_threads(1).build().unwrap()
+    };
+    let (gate, assets) = gated(&[]);
+    gate.close();
+    let read = |name: String| {
+        let assets = assets.clone();
+        tokio::spawn(async move { assets.read(&name).await })
+    };
+    // So many are begun at once: the last waits for its turn.
+    let first = runtime();
+    first.block_on(async {
+        (0..65).for_each(|number| drop(read(format!("f{number}"))));
+        until(|| assets.statistics().misses == 65).await;
+    });
+    let given_up = runtime().block_on(async {
+        let of_last = read("f64".to_owned());
+        until(|| assets.statistics().coalesced == 1).await;
+        first.shutdown_background();
+        of_last.await.unwrap()
+    });
+    gate.open();
+    assert_eq!(given_up, Err(ReadError::GivenUp));
 }

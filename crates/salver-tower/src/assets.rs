@@ -28,7 +28,7 @@ impl Assets {
     pub async fn file(&self, path: &str, method: &Method, headers: &HeaderMap) -> Response<Body> {
         let target = target_of(path);
         let request = translate::request(method, target.as_bytes(), None, headers);
-        let plan = self.0.serving.plan(&request).await;
+        let plan = self.0.named.plan(&request).await;
         translate::response(plan, target.as_bytes())
     }
 }

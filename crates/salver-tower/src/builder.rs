@@ -43,7 +43,7 @@ impl Assets {
         let whole = engine.clone();
         Assets::from_engines(Engines::new(
             engine,
-            &whole,
+            None,
             (&whole, READ_UP_TO),
             Arc::default(),
         ))
@@ -141,7 +141,8 @@ impl Builder {
     }
 
     /// Serves pages without `.html` in their paths, `about.html` at `/about`, and redirects (308) their other paths there.
-    /// Whole files are [read](Assets::read) by their own names then, and not kept. Default: each file at its own path.
+    /// What the program names itself, as in [`Assets::file`], has its own name all the same. Default: each file at its own
+    /// path.
     #[must_use]
     pub fn clean_urls(mut self, trailing_slash: TrailingSlash) -> Self {
         self.clean_urls = Some(trailing_slash);
@@ -321,28 +322,28 @@ impl Builder {
         let rules = error_pages(&self.error_pages).map_err(Error::ErrorPage)?;
         let config = self.config()?;
         let events = Arc::new(EventHub::default());
-        // What is read whole is a file, by its own name.
-        let mounts = config.mounts.iter().cloned().map(|mut mount| {
-            if let Some(listing) = &listing {
-                mount = mount.with_listing(listing.clone());
+        let with_mounts = |clean_urls: Option<TrailingSlash>| {
+            let mounts = config.mounts.iter().cloned().map(|mut mount| {
+                if let Some(listing) = &listing {
+                    mount = mount.with_listing(listing.clone());
+                }
+                if let Some(trailing_slash) = clean_urls {
+                    mount = mount.with_clean_urls(trailing_slash);
+                }
+                mount.with_rules(Arc::clone(&rules))
+            });
+            Config {
+                observer: Some(events.clone()),
+                mounts: mounts.collect(),
+                ..config.clone()
             }
-            if let Some(trailing_slash) = clean_urls {
-                mount = mount.with_clean_urls(trailing_slash);
-            }
-            mount.with_rules(Arc::clone(&rules))
-        });
-        let engine = Engine::new(Config {
-            observer: Some(events.clone()),
-            mounts: mounts.collect(),
-            ..config.clone()
-        });
-        let whole = Engine::new(whole(config, read_up_to)).map_err(Error::Setting)?;
-        let engine = engine.map_err(Error::Setting)?;
-        let exact = match clean_urls {
-            None => engine.clone(),
-            Some(_) => whole.clone(),
         };
-        let engines = Engines::new(engine, &exact, (&whole, read_up_to), events);
+        let engine = Engine::new(with_mounts(clean_urls)).map_err(Error::Setting)?;
+        // The program names files, whatever their paths on the web are.
+        let named = clean_urls.map(|_| engine.beside(with_mounts(None)));
+        let named = named.transpose().map_err(Error::Setting)?;
+        let whole = Engine::new(whole(config.clone(), read_up_to)).map_err(Error::Setting)?;
+        let engines = Engines::new(engine, named, (&whole, read_up_to), events.clone());
         Ok(Assets::from_engines(engines))
     }
 
@@ -350,12 +351,7 @@ impl Builder {
     pub(crate) fn build_whole_reads(self) -> Result<Assets, Error> {
         let read_up_to = self.read_up_to;
         let engine = Engine::new(whole(self.config()?, read_up_to)).map_err(Error::Setting)?;
-        let engines = Engines::new(
-            engine.clone(),
-            &engine,
-            (&engine, read_up_to),
-            Arc::default(),
-        );
+        let engines = Engines::new(engine.clone(), None, (&engine, read_up_to), Arc::default());
         Ok(Assets::from_engines(engines))
     }
 

@@ -55,20 +55,26 @@ impl Assets {
     /// [`clear`](Self::clear).
     pub fn invalidate(&self, path: &str) {
         let _ = at(&target_of(path), |path| {
-            self.engines().serving.engine.invalidate(path);
+            for engine in self.engines().caching() {
+                engine.invalidate(path);
+            }
         });
     }
 
     /// Invalidates what is cached of all files whose path begins with `prefix` (`blog/`).
     pub fn invalidate_prefix(&self, prefix: &str) {
         let _ = at(&target_of(prefix), |prefix| {
-            self.engines().serving.engine.invalidate_prefix(prefix);
+            for engine in self.engines().caching() {
+                engine.invalidate_prefix(prefix);
+            }
         });
     }
 
     /// Invalidates everything that is cached.
     pub fn clear(&self) {
-        self.engines().serving.engine.clear();
+        for engine in self.engines().caching() {
+            engine.clear();
+        }
     }
 
     /// Pauses the cache: nothing is taken from it and nothing is put into it from now on; each request is

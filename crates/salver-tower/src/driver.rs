@@ -19,7 +19,11 @@ pub(crate) struct EngineHandle {
 pub(crate) struct Engines {
     /// The engine for requests.
     pub(crate) serving: EngineHandle,
-    /// The same engine, for the program's own reads; the next one if this one has other paths than the files.
+    /// The engine for files that the program names itself: the same, or one beside it that has no clean URLs.
+    pub(crate) named: EngineHandle,
+    /// True if it is another one.
+    has_own_paths: bool,
+    /// That engine, for the program's own reads.
     pub(crate) exact: EngineHandle,
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
@@ -33,7 +37,7 @@ pub(crate) struct Engines {
 impl Engines {
     pub(crate) fn new(
         engine: Engine,
-        exact: &Engine,
+        named: Option<Engine>,
         (whole, read_up_to): (&Engine, u64),
         events: Arc<EventHub>,
     ) -> Self {
@@ -43,16 +47,31 @@ impl Engines {
             engine: engine.exact(),
             pool: reads.clone(),
         };
+        let has_own_paths = named.is_some();
+        let named = named.unwrap_or_else(|| engine.clone());
+        let exact = reading(&named);
+        let serving = EngineHandle {
+            engine,
+            pool: LoadPool::for_requests(),
+        };
         Engines {
-            exact: reading(exact),
+            exact,
             whole: reading(whole),
             read_up_to,
-            serving: EngineHandle {
-                engine,
-                pool: LoadPool::for_requests(),
+            has_own_paths,
+            named: EngineHandle {
+                engine: named,
+                pool: serving.pool.clone(),
             },
+            serving,
             events,
         }
+    }
+
+    /// The engines that have cached something, each once.
+    pub(crate) fn caching(&self) -> impl Iterator<Item = &Engine> {
+        let named = self.has_own_paths.then_some(&self.named.engine);
+        std::iter::once(&self.serving.engine).chain(named)
     }
 }
 

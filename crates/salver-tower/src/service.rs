@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::assets::Assets;
 use crate::body::Body;
-use crate::driver::no_rules;
+use crate::driver::{EngineHandle, Engines, no_rules};
 use crate::translate;
 
 /// The answer, at once if it is cached.
@@ -58,24 +58,25 @@ impl Assets {
             secure_context: translate::secure_context(asked),
             ..translate::request(asked.method(), path, query, asked.headers())
         };
-        self.respond_to(asked, request, path)
+        self.respond_by(|engines| &engines.serving, asked, request, path)
     }
 
-    /// The answer to a request, which is asked for at this path.
-    fn respond_to<B>(
+    /// The answer of one of the engines to a request, which is asked for at this path.
+    fn respond_by<B>(
         &self,
+        of: fn(&Engines) -> &EngineHandle,
         asked: &Request<B>,
         request: salver_assets::Request<'_>,
         path: &[u8],
     ) -> ResponseFuture {
         let uri = asked.uri();
-        let serving = &self.engines().serving;
+        let engine = of(self.engines());
         let details =
             || translate::details(asked.method(), uri, asked.headers(), translate::scheme(uri));
-        let mut reply = serving.ask(&request);
+        let mut reply = engine.ask(&request);
         if let EngineReply::NeedDetails = reply {
             let details = details();
-            reply = serving.ask(&salver_assets::Request {
+            reply = engine.ask(&salver_assets::Request {
                 details: Some(&details),
                 ..request.clone()
             });
@@ -86,14 +87,14 @@ impl Assets {
                 Inner::Ready(Some(translate::response(no_rules(), path)))
             }
             EngineReply::Pending(pending) => {
-                let details = serving.may_need_details().then(details);
+                let details = engine.may_need_details().then(details);
                 let (assets, request) = (self.clone(), request.into_owned());
                 Inner::Waiting(Box::pin(async move {
                     let request = salver_assets::Request {
                         details: details.as_ref(),
                         ..request
                     };
-                    let plan = assets.engines().serving.wait(&request, pending).await;
+                    let plan = of(assets.engines()).wait(&request, pending).await;
                     translate::response(plan, &request.path)
                 }))
             }
@@ -144,7 +145,7 @@ impl<B> Service<Request<B>> for FileService {
         let path = target.as_bytes();
         // From no secure context: what a file is a dictionary for is said by its own path.
         let of_file = translate::request(request.method(), path, None, request.headers());
-        assets.respond_to(&request, of_file, path)
+        assets.respond_by(|engines| &engines.named, &request, of_file, path)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pages of a built site: of errors, and without `.html` in their paths.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -87,6 +88,8 @@ async fn pages_without_html_keep_the_prefix_in_their_redirects() {
     let site = built_site();
     let at = |trailing_slash| {
         let builder = Assets::builder(site.root()).clean_urls(trailing_slash);
+        // Longer than any machine takes.
+        let builder = builder.revalidate(Duration::from_secs(3600));
         builder.not_found("404.html").build().unwrap()
     };
     let check = async |policy, target: &str, status: u16, expected: &str| {
@@ -115,6 +118,18 @@ async fn pages_without_html_keep_the_prefix_in_their_redirects() {
     let assets = at(auto);
     assert_eq!(assets.read("about.html").await.unwrap(), b"us"[..]);
     assert_eq!(assets.read("about").await, Err(ReadError::NotFound));
+    let loads = assets.statistics().loads;
+    let mut route = assets.file_service("about.html");
+    let (status, _, content) = ask(&mut route, request("GET", "/us")).await;
+    assert_eq!((status, &*content), (StatusCode::OK, &b"us"[..]));
+    assert_eq!(
+        assets.statistics().loads,
+        loads,
+        "it was cached by that name"
+    );
+    site.write("about.html", b"we");
+    assets.invalidate("about.html");
+    assert_eq!(assets.read("about.html").await.unwrap(), b"we"[..]);
 }
 
 #[tokio::test]

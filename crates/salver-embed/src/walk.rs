@@ -1,5 +1,6 @@
 //! The files of a directory, by the rules of the server.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,11 +147,10 @@ impl SourceDirectory {
     }
 
     pub(crate) fn within(&self, path: &[u8]) -> PathBuf {
-        use std::os::unix::ffi::OsStrExt;
         if path.is_empty() {
             return self.path.clone();
         }
-        self.path.join(std::ffi::OsStr::from_bytes(path))
+        self.path.join(of_system(path))
     }
 
     fn error(&self, path: &[u8], error: io::Error) -> Error {
@@ -168,4 +168,17 @@ impl SourceDirectory {
 fn is_among(directory: &Metadata, above: &[Metadata]) -> bool {
     let mut above = above.iter();
     above.any(|known| known.identity.is_same_file(&directory.identity))
+}
+
+/// A path of the tree as the system has it.
+#[cfg(unix)]
+fn of_system(path: &[u8]) -> OsString {
+    use std::os::unix::ffi::OsStringExt;
+    OsString::from_vec(path.to_vec())
+}
+
+/// A path of the tree as the system has it: elsewhere a source names no file whose name is not UTF-8.
+#[cfg(not(unix))]
+fn of_system(path: &[u8]) -> OsString {
+    String::from_utf8_lossy(path).into_owned().into()
 }

@@ -27,7 +27,6 @@ CRATES = {
     "salver-coding": (CODINGS | {"dictionary", "encode", "zopfli"}, set(), set()),
     "salver-assets": ({"compress"}, CODINGS | {"listing-template"}, set()),
     "salver-tower": (set(), CODINGS | {"compress"}, set()),
-    "salver-store": ({"compress"}, CODINGS, set()),
     "salver-server": (PARTS, set(), CODINGS | {"compress"}),
     "salver-config": (PARTS - {"basic-auth"}, set(), CODINGS | EXTRAS),
     "salver": (PARTS, set(), CODINGS | EXTRAS),

@@ -53,7 +53,7 @@ for path in sorted(pathlib.Path("docs").glob("*.md")):
     for text in re.findall(r"^```toml\n(.*?)^```", path.read_text(), re.M | re.S):
         example = tomllib.loads(text)
         # The documentation has manifests, too.
-        if "dependencies" not in example and (errors := list(validator.iter_errors(example))):
+        if not example.keys() & {"dependencies", "profile"} and (errors := list(validator.iter_errors(example))):
             sys.exit(f"{path}: {errors[0].message} in\n{text}")
         count += 1
 for rule in [{"pahts": "/"}, {"redirect": {"to": "/"}}, {"cors": {"origin": "*"}}, {"status": "301"}]:

@@ -238,7 +238,7 @@ fn run(answers: u64, time: Duration, clients: u64) {
                 unavailable: AtomicU64::new(0),
                 torn: AtomicU64::new(0),
                 pauses: Mutex::default(),
-                rested: AtomicU64::new(0),
+                slow: AtomicU64::new(0),
                 stale: AtomicU64::new(0),
             })
         })
@@ -335,10 +335,10 @@ fn run(answers: u64, time: Duration, clients: u64) {
         sum(|case| &case.torn),
         oldest.unwrap() as f64 / 1e6,
     );
-    let rested = sum(|case| &case.rested);
-    if rested > 0 {
+    let slow = sum(|case| &case.slow);
+    if slow > 0 {
         println!(
-            "BUSY MACHINE, so not judged: {rested} answers whose writers had no core for a second in the midst"
+            "BUSY MACHINE, so not judged: {slow} answers of versions that were written too slowly"
         );
     }
     // What is resident has in it what the allocator keeps for the threads of the clients.

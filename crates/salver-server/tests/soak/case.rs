@@ -38,7 +38,11 @@ pub(crate) const LINES: u64 = 2_000;
 
 /// A writer that rests for longer within a version cannot be told from one that has finished: a second, as
 /// docs/internals/files.md says, less what a look may be late.
-pub(crate) const REST: Duration = Duration::from_millis(900);
+const REST: Duration = Duration::from_millis(900);
+
+/// A version that is written from its start for longer than this cannot be told from a log that grows: half a second,
+/// as `growth.rs` says, less what a look may be late.
+const GROWTH: Duration = Duration::from_millis(450);
 
 /// Of each file so many of its last versions and tags are known.
 pub(crate) const KNOWN: usize = 4_096;
@@ -101,34 +105,59 @@ pub(crate) struct Case {
     pub(crate) cut: AtomicU64,
     pub(crate) unavailable: AtomicU64,
     pub(crate) torn: AtomicU64,
-    /// Those that are torn because their writer rested within a version.
-    pub(crate) rested: AtomicU64,
+    /// Those that are torn because their writer was slow.
+    pub(crate) slow: AtomicU64,
     pub(crate) stale: AtomicU64,
 }
 
-/// The pauses of a writer within a version that were longer than [`REST`]: it had no core.
+/// The versions whose writers were slower than may be: they had no core.
 #[derive(Default)]
 pub(crate) struct Pauses {
-    /// The version that is being written, and when its last piece was.
-    writing: Option<(u64, Instant)>,
-    /// The versions with such a pause.
+    writing: Option<Writing>,
     found: Vec<u64>,
 }
 
+/// A version that is being written.
+struct Writing {
+    version: u64,
+    /// True if it is written from an empty file on.
+    grows: bool,
+    began: Instant,
+    /// When its last piece was begun: the kernel stamps no earlier.
+    last: Instant,
+}
+
 impl Pauses {
-    /// A piece of a version was written.
-    fn piece(&mut self, version: u64) {
-        if self.is_in(version) {
-            self.found.push(version);
-        }
-        self.writing = Some((version, Instant::now()));
+    fn begin(&mut self, version: u64, grows: bool) {
+        let now = Instant::now();
+        self.writing = Some(Writing {
+            version,
+            grows,
+            began: now,
+            last: now,
+        });
     }
 
-    /// True if there was one in this version, or is.
+    /// A piece was written that was begun then.
+    fn wrote(&mut self, began: Instant) {
+        if let Some(writing) = &mut self.writing {
+            if writing.is_slow() {
+                self.found.push(writing.version);
+            }
+            writing.last = began;
+        }
+    }
+
+    /// True if this version was written too slowly, or is.
     fn is_in(&self, version: u64) -> bool {
-        let is_now =
-            |(writing, since): (u64, Instant)| writing == version && since.elapsed() > REST;
-        self.found.contains(&version) || self.writing.is_some_and(is_now)
+        let is_now = |writing: &Writing| writing.version == version && writing.is_slow();
+        self.found.contains(&version) || self.writing.as_ref().is_some_and(is_now)
+    }
+}
+
+impl Writing {
+    fn is_slow(&self) -> bool {
+        self.last.elapsed() > REST || self.grows && self.began.elapsed() > GROWTH
     }
 }
 
@@ -162,14 +191,17 @@ impl Case {
                 std::fs::rename(other, path).unwrap();
             }
             Way::Truncated => {
+                self.pauses.lock().unwrap().begin(version, true);
                 let mut file = File::create(path).unwrap();
                 for piece in pieces {
+                    let began = Instant::now();
                     file.write_all(piece).unwrap();
-                    self.pauses.lock().unwrap().piece(version);
+                    self.pauses.lock().unwrap().wrote(began);
                     std::thread::yield_now();
                 }
             }
             Way::InPlace | Way::InPlaceTimePutBack => {
+                self.pauses.lock().unwrap().begin(version, false);
                 let file = File::options()
                     .write(true)
                     .create(true)
@@ -179,9 +211,10 @@ impl Case {
                 let modified = file.metadata().unwrap().modified().unwrap();
                 let mut at = 0;
                 for piece in pieces {
+                    let began = Instant::now();
                     file.write_all_at(piece, at).unwrap();
                     at += u64::try_from(piece.len()).unwrap();
-                    self.pauses.lock().unwrap().piece(version);
+                    self.pauses.lock().unwrap().wrote(began);
                     std::thread::yield_now();
                 }
                 if self.way == Way::InPlaceTimePutBack && version > 1 {
@@ -229,8 +262,8 @@ impl Case {
         (appended < LINES && self.lines(version) == body).then_some(version)
     }
 
-    /// True if the version that a torn body begins with has a pause of its writer in it.
-    fn is_rested_in(&self, body: &[u8]) -> bool {
+    /// True if the version that a torn body begins with was written too slowly.
+    fn is_of_a_slow_writer(&self, body: &[u8]) -> bool {
         let version = body.first_chunk().map(|head| u64::from_le_bytes(*head));
         version.is_some_and(|version| self.pauses.lock().unwrap().is_in(version))
     }
@@ -250,8 +283,8 @@ impl Case {
             (200, Some(body)) => {
                 self.whole.fetch_add(1, Ordering::Relaxed);
                 let Some(version) = self.version(&body) else {
-                    let (count, why) = match self.is_rested_in(&body) {
-                        true => (&self.rested, "its writer rested in it"),
+                    let (count, why) = match self.is_of_a_slow_writer(&body) {
+                        true => (&self.slow, "its writer was slow"),
                         false => (&self.torn, "torn"),
                     };
                     count.fetch_add(1, Ordering::Relaxed);

@@ -99,22 +99,23 @@ impl Load {
         let shared = &*self.shared;
         let patience = context.patience;
         let cached = shared.is_cached(&self.key);
+        let grown = match look.found.file() {
+            Some(file) => {
+                let mut growth = self.retry.growth.borrow_mut();
+                // It may be longer still when it is opened.
+                let growing = ReadContext {
+                    grows: true,
+                    ..context
+                };
+                growth.look(self.known_to_grow(), &file.identity, |length| {
+                    let opened = files.open(&file.path, &file.identity, growing)?;
+                    Ok::<_, Stop>(Sample::take(&opened.reader, length, patience)?)
+                })?
+            }
+            None => None,
+        };
         let context = ReadContext {
-            grows: match look.found.file() {
-                Some(file) => {
-                    let mut growth = self.retry.growth.borrow_mut();
-                    // It may be longer still when it is opened.
-                    let growing = ReadContext {
-                        grows: true,
-                        ..context
-                    };
-                    growth.look(self.known_to_grow(), &file.identity, |length| {
-                        let opened = files.open(&file.path, &file.identity, growing)?;
-                        Ok::<_, Stop>(Sample::take(&opened.reader, length, patience)?)
-                    })?
-                }
-                None => false,
-            },
+            grows: grown.is_some(),
             ..context
         };
         let (mount, began) = (look.mount, look.began);
@@ -199,7 +200,7 @@ impl Load {
                         build(&mut siblings, files, file, original, old, context)?
                     }
                 };
-                (built, true)
+                (built.with_growth(grown), true)
             }
         };
         let mut opened = None;

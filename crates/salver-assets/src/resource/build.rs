@@ -275,7 +275,7 @@ pub(crate) fn build(
     });
     let look_again = look_again || list.iter().any(|r| r.tag_basis.is_weak());
     let error_fields = rules.error_fields();
-    let built = Representations::new(file, list, look_again, undecided, context.grows);
+    let built = Representations::new(file, list, look_again, undecided);
     Ok(built
         .with_makeable(codings.makeable)
         .with_dictionaries(dictionaries.map(Arc::new))

@@ -113,7 +113,7 @@ impl ListedPage {
             .ruling
             .as_ref()
             .map(|ruling| ruling.error_fields());
-        let representations = Representations::new(found, list, false, false, false);
+        let representations = Representations::new(found, list, false, false);
         Ok(representations.with_error_fields(error_fields.unwrap_or_default()))
     }
 }

@@ -21,7 +21,7 @@ use crate::resource::in_flight::{LoadLeader, LoadResult};
 use crate::resource::listed_page::ListedPage;
 use crate::resource::resolve::Looked;
 use crate::resource::ruling::Ruling;
-use crate::source::growth::Growth;
+use crate::source::growth::{Growth, Sample};
 use crate::source::snapshot::{FirstSeen, ReadContext, SETTLE_LIMIT, is_still};
 use crate::source::{Identity, Opened, Patience};
 
@@ -332,12 +332,11 @@ impl Load {
         may_be_given.then(|| Arc::clone(entry))
     }
 
-    /// The identity of the cached version, if that was seen growing.
-    pub(super) fn known_to_grow(&self) -> Option<&Identity> {
+    /// The identity of the cached version, if that was seen growing, and what it had.
+    pub(super) fn known_to_grow(&self) -> Option<(&Identity, Sample)> {
         let representations = self.previous.as_ref()?.entry.resource.representations()?;
-        representations
-            .grows
-            .then_some(&representations.found.identity)
+        let grown = representations.grown?;
+        Some((&representations.found.identity, grown))
     }
 
     /// True if `entry` is a file and has in memory what is wanted of it.

@@ -137,7 +137,7 @@ pub(super) fn build(
     let look_again = may_change_unseen(&file.identity);
     let error_fields = rules.error_fields();
     let list = vec![Arc::new(representation)];
-    let built = Representations::new(file, list, look_again, false, context.grows);
+    let built = Representations::new(file, list, look_again, false);
     built.with_error_fields(error_fields)
 }
 

@@ -10,6 +10,7 @@ use crate::resource::head::{OwnField, vary};
 use crate::resource::locate::FoundFile;
 use crate::resource::makeable::Makeable;
 use crate::resource::representation::Representation;
+use crate::source::growth::Sample;
 
 /// The representations of one file, and the metadata that proves that they are still right.
 #[derive(Clone, Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct Representations {
     pub(crate) look_again: bool,
     /// True if the verdict on some sibling is not known yet.
     pub(crate) undecided: bool,
-    /// True if the file was seen growing.
-    pub(crate) grows: bool,
+    /// What the file had when it was seen growing, if it was.
+    pub(crate) grown: Option<Sample>,
     /// The codings that it may have besides, once they are made.
     pub(crate) makeable: Option<Makeable>,
     /// What it has to do with compression dictionaries.
@@ -41,7 +42,6 @@ impl Representations {
         list: Vec<Arc<Representation>>,
         look_again: bool,
         undecided: bool,
-        grows: bool,
     ) -> Self {
         let choices = list.iter().map(|r| (r.coding.plain(), r.length()));
         Representations {
@@ -50,11 +50,17 @@ impl Representations {
             list,
             look_again,
             undecided,
-            grows,
+            grown: None,
             makeable: None,
             dictionaries: None,
             error_fields: Vec::new(),
         }
+    }
+
+    /// The same of a file that was seen growing, if it has that.
+    pub(crate) fn with_growth(mut self, grown: Option<Sample>) -> Self {
+        self.grown = grown;
+        self
     }
 
     /// The same with codings that may be made.
@@ -71,14 +77,9 @@ impl Representations {
 
     /// A copy with these representations in place of its own.
     pub(crate) fn with(&self, list: Vec<Arc<Representation>>) -> Self {
-        let copy = Representations::new(
-            self.found.clone(),
-            list,
-            self.look_again,
-            self.undecided,
-            self.grows,
-        );
-        copy.with_makeable(self.makeable.clone())
+        let copy = Representations::new(self.found.clone(), list, self.look_again, self.undecided);
+        copy.with_growth(self.grown)
+            .with_makeable(self.makeable.clone())
             .with_dictionaries(self.dictionaries.clone())
             .with_error_fields(self.error_fields.clone())
     }

@@ -26,13 +26,20 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(crate) struct Growth(Option<Sighting>);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Sighting {
-    first: Instant,
     last: Identity,
+    grown: Option<Grown>,
+}
+
+/// What has been seen growing.
+#[derive(Clone, Copy, Debug)]
+struct Grown {
+    /// When it was first known what the file has: before that, it may have had anything.
+    first: Instant,
     times: u32,
-    /// What the file had up to the length of the last look, if that was seen to be a greater one.
-    sample: Option<Sample>,
+    /// What the file had up to the length of the last look.
+    sample: Sample,
 }
 
 /// A hash of the first and the last bytes of what a file holds up to some length.
@@ -68,47 +75,58 @@ impl Sample {
 }
 
 impl Growth {
-    /// Records one look at the file and returns whether it is taken for one that grows. `known` is the
-    /// identity under which it was known to grow before the load; `sample` takes a [`Sample`] up to a length.
+    /// Records one look at the file. If it is taken for one that grows, returns what it has up to this length.
+    /// `known` is the identity under which it was known to grow before the load, and what it had then; `sample` takes
+    /// a [`Sample`] up to a length.
     ///
     /// # Errors
     /// Those of `sample`, which is only asked once the file is longer than it was.
     pub(crate) fn look<E>(
         &mut self,
-        known: Option<&Identity>,
+        known: Option<(&Identity, Sample)>,
         identity: &Identity,
         sample: impl Fn(u64) -> Result<Option<Sample>, E>,
-    ) -> Result<bool, E> {
-        if let Some(known) = known
-            && (known == identity || has_grown(known, identity))
+    ) -> Result<Option<Sample>, E> {
+        if let Some((known, had)) = known
             && changed_within(identity, KNOWN_FOR)
         {
-            return Ok(true);
+            if known == identity {
+                return Ok(Some(had));
+            }
+            if has_grown(known, identity) && sample(known.length)? == Some(had) {
+                return sample(identity.length);
+            }
         }
         let now = Instant::now();
-        match &mut self.0 {
-            Some(seen) if seen.last == *identity => {}
-            Some(seen)
-                if has_grown(&seen.last, identity)
-                    && (seen.times == 0
-                        || seen.sample.is_some() && seen.sample == sample(seen.last.length)?) =>
-            {
-                seen.last = *identity;
-                seen.times += 1;
-                seen.sample = sample(identity.length)?;
-            }
-            seen => {
-                *seen = Some(Sighting {
-                    first: now,
-                    last: *identity,
-                    times: 0,
-                    sample: None,
+        let sighting = match self.0 {
+            Some(seen) if seen.last == *identity => seen,
+            Some(seen) if has_grown(&seen.last, identity) => {
+                let (first, times) = match seen.grown {
+                    Some(grown) if sample(seen.last.length)? == Some(grown.sample) => {
+                        (grown.first, grown.times + 1)
+                    }
+                    _ => (now, 1),
+                };
+                let grown = sample(identity.length)?.map(|sample| Grown {
+                    first,
+                    times,
+                    sample,
                 });
+                Sighting {
+                    last: *identity,
+                    grown,
+                }
             }
-        }
-        Ok(self.0.as_ref().is_some_and(|seen| {
-            seen.times >= SEEN_TIMES && now.duration_since(seen.first) >= SEEN_FOR
-        }))
+            _ => Sighting {
+                last: *identity,
+                grown: None,
+            },
+        };
+        self.0 = Some(sighting);
+        let long = |grown: &Grown| {
+            grown.times >= SEEN_TIMES && now.duration_since(grown.first) >= SEEN_FOR
+        };
+        Ok(sighting.grown.filter(long).map(|grown| grown.sample))
     }
 }
 
@@ -116,6 +134,7 @@ impl Growth {
 mod tests {
     use super::*;
     use crate::source::Timestamp;
+    use std::time::SystemTime;
 
     fn identity(length: u64, modified: i64) -> Identity {
         let at = |seconds| Timestamp {
@@ -141,9 +160,12 @@ mod tests {
             let reader = Reader::Memory(bytes.into());
             let sample = |length| Sample::take(&reader, length, Patience::MayWait);
             let grows = growth.look(None, &identity(length, step), sample).unwrap();
-            first.get_or_insert_with(Instant::now);
+            // What it has is known from the second look on.
+            if step > 0 {
+                first.get_or_insert_with(Instant::now);
+            }
             if since_first >= SEEN_FOR && step > 2 {
-                return grows;
+                return grows.is_some();
             }
             std::thread::yield_now();
         }
@@ -185,9 +207,10 @@ mod tests {
     #[test]
     fn growing_takes_time_and_nothing_but_growth() {
         let mut growth = Growth::default();
-        let before = Instant::now();
         let same = |_| Ok::<_, io::Error>(Some(Sample(0)));
-        let mut look = |identity: &Identity| growth.look(None, identity, same).unwrap();
+        let mut look = |identity: &Identity| growth.look(None, identity, same).unwrap().is_some();
+        assert!(!look(&identity(9, 0)));
+        let before = Instant::now();
         assert!(!look(&identity(10, 0)));
         let after = Instant::now();
         for step in 1_i64.. {
@@ -202,5 +225,31 @@ mod tests {
         }
         assert!(!look(&identity(5, i64::MAX)), "it was cut");
         assert!(!look(&identity(5, i64::MAX)), "it rests");
+    }
+
+    #[test]
+    fn what_was_known_to_grow_has_what_it_had() {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let now = i64::try_from(now).unwrap();
+        let take = |content: &'static [u8], length| {
+            Sample::take(&Reader::Static(content), length, Patience::MayWait)
+        };
+        let had = take(b"12345", 5).unwrap().unwrap();
+        let known = identity(5, now - 1);
+        let check = |content: &'static [u8], modified, expected: Option<u64>| {
+            let length = u64::try_from(content.len()).unwrap();
+            let grown = Growth::default().look(
+                Some((&known, had)),
+                &identity(length, modified),
+                |length| take(content, length),
+            );
+            let expected = expected.map(|length| take(content, length).unwrap().unwrap());
+            assert_eq!(grown.unwrap(), expected, "{content:?}");
+        };
+        check(b"12345", now - 1, Some(5));
+        check(b"12345678", now, Some(8));
+        // Another version, which is longer already.
+        check(b"abcdefgh", now, None);
+        check(b"1234", now, None);
     }
 }

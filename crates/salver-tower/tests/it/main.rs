@@ -15,6 +15,8 @@ mod common;
 mod conformance;
 mod control;
 mod examples;
+#[cfg(target_os = "linux")]
+mod hanging_disk;
 mod held;
 mod pages;
 mod service;

@@ -18,5 +18,6 @@ mod examples;
 #[cfg(target_os = "linux")]
 mod hanging_disk;
 mod held;
+mod moved;
 mod pages;
 mod service;

@@ -20,4 +20,5 @@ mod hanging_disk;
 mod held;
 mod moved;
 mod pages;
+mod servedir;
 mod service;

@@ -39,7 +39,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -220,6 +220,10 @@ huge: ## Start-up and memory over 1,000,000 files (10 minutes)
 loom: ## Every interleaving of the code that shares loads, and of the queues of the access log
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(LOOM_TARGET) \
 		$(CARGO) test --locked -p salver-coalesce -p salver-access-log --lib --profile loom
+
+frameworks-test: ## The examples of docs/frameworks.md: hyper, actix, poem, tonic and warp, started and asked
+	CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/frameworks" \
+		$(CARGO) test --locked --manifest-path examples/frameworks/Cargo.toml
 
 settings-judges: ## The manual page by mandoc, completions by their shells, the schema by Python's jsonschema
 	$(call need,mandoc:mandoc zsh:zsh fish:fish jsonschema:python3-jsonschema)

@@ -29,6 +29,6 @@ impl Assets {
         let target = target_of(path);
         let request = translate::request(method, target.as_bytes(), None, headers);
         let plan = self.0.named.plan(&request).await;
-        translate::response(plan, target.as_bytes())
+        translate::response(plan, target.as_bytes(), self.0.reads)
     }
 }

@@ -9,7 +9,7 @@ use http_body::{Frame, SizeHint};
 use salver_assets::Content;
 use salver_assets::reading::Reading;
 
-use crate::load_pool::Blocking;
+use crate::load_pool::ContentReads;
 
 /// The bytes of a frame of content that is not in memory.
 const FRAME: usize = 64 * 1024;
@@ -30,16 +30,16 @@ enum Inner {
     #[default]
     Done,
     Memory(Bytes),
-    Reading(Box<Reading>),
+    Reading(Box<Reading>, ContentReads),
 }
 
 impl Body {
-    pub(crate) fn new(content: Content) -> Self {
+    pub(crate) fn new(content: Content, reads: ContentReads) -> Self {
         Body(match content {
             Content::Empty => Inner::Done,
             Content::Memory(bytes) => Inner::Memory(bytes),
             content @ (Content::File(_) | Content::Parts(_)) => {
-                Inner::Reading(Box::new(Reading::new(content)))
+                Inner::Reading(Box::new(Reading::new(content)), reads)
             }
         })
     }
@@ -49,7 +49,7 @@ impl Body {
         match &self.0 {
             Inner::Done => 0,
             Inner::Memory(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Inner::Reading(reading) => reading.left(),
+            Inner::Reading(reading, _) => reading.left(),
         }
     }
 }
@@ -65,15 +65,15 @@ impl http_body::Body for Body {
         let bytes = match &mut self.0 {
             Inner::Done => return Poll::Ready(None),
             Inner::Memory(bytes) => Ok(std::mem::take(bytes)),
-            Inner::Reading(reading) if reading.left() > 0 => {
-                let bytes = ready!(reading.poll_next(&Blocking, context, FRAME, AHEAD));
+            Inner::Reading(reading, reads) if reading.left() > 0 => {
+                let bytes = ready!(reading.poll_next(reads, context, FRAME, AHEAD));
                 let ended = |bytes: &Bytes| bytes.is_empty();
                 match bytes {
                     Ok(bytes) if ended(&bytes) => Err(io::ErrorKind::UnexpectedEof.into()),
                     bytes => bytes,
                 }
             }
-            Inner::Reading(_) => Ok(Bytes::new()),
+            Inner::Reading(..) => Ok(Bytes::new()),
         };
         if bytes.is_err() || self.left() == 0 {
             self.finish();
@@ -95,8 +95,8 @@ impl http_body::Body for Body {
 
 impl Body {
     fn finish(&mut self) {
-        if let Inner::Reading(reading) = std::mem::take(&mut self.0) {
-            reading.end(&Blocking);
+        if let Inner::Reading(reading, reads) = std::mem::take(&mut self.0) {
+            reading.end(&reads);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A task that is begun at its time.
+/// A task that is begun at its time, and waits for nothing.
 type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -25,8 +25,8 @@ struct TaskQueue {
 }
 
 impl DelayedTasks {
-    /// Has `work` done in Tokio's pool, not before `at`. If the runtime ends before, it is dropped. Call it
-    /// within the runtime.
+    /// Has `work` begun within the runtime, not before `at`; it must not wait. If the runtime ends before, it is dropped.
+    /// Call it within the runtime.
     pub(crate) fn until(self: &Arc<Self>, at: Instant, work: impl FnOnce() + Send + 'static) {
         let mut waiting = self.hold();
         waiting.number += 1;
@@ -59,8 +59,7 @@ impl DelayedTasks {
                 Some(first) if first.key().0 <= now => {
                     let work = first.remove();
                     drop(waiting);
-                    // Not here: it may wait for a disk.
-                    tokio::task::spawn_blocking(work);
+                    work();
                     waiting = self.hold();
                     continue;
                 }

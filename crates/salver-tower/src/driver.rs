@@ -5,7 +5,7 @@ use std::sync::Arc;
 use salver_assets::{Engine, EngineReply, Now, Pending, Request, ResponsePlan};
 
 use crate::events::EventHub;
-use crate::load_pool::{LoadPool, check_sibling, now};
+use crate::load_pool::{ContentReads, LoadPool, check_sibling, now};
 
 /// An engine, and the pool that performs its loads.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Engines {
     /// An engine of the same files that keeps nothing and reads each whole, whatever its length: for
     /// reads, too.
     pub(crate) whole: EngineHandle,
+    /// The reads of the content of answers.
+    pub(crate) reads: ContentReads,
     /// The longest file that is read whole, in bytes.
     pub(crate) read_up_to: u64,
     /// The observer of the first engine.
@@ -57,6 +59,7 @@ impl Engines {
         Engines {
             exact,
             whole: reading(whole),
+            reads: ContentReads::new(),
             read_up_to,
             has_own_paths,
             named: EngineHandle {

@@ -1,8 +1,10 @@
 //! The pool for loads: work that may wait for a disk, on Tokio's threads for blocking work.
 
+mod thread_shares;
+
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use salver_assets::reading::{Disk, Read};
@@ -10,6 +12,8 @@ use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, Sibling
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::delayed_tasks::DelayedTasks;
+
+use thread_shares::{ThreadPermit, ThreadShare};
 
 /// Loads for requests that may wait at once; further ones are answered 503. Tokio's queue has no
 /// bound.
@@ -19,18 +23,20 @@ const FOR_REQUESTS: usize = 1024;
 /// takes no thread. More than so many at once make no disk faster.
 const FOR_READS: usize = 64;
 
-/// Loads for requests that take a thread at once; further ones wait without one. Tokio's pool has 512 threads, which the
-/// program needs as well: a file server that hangs must not take them all. More at once make no disk faster.
-const THREADS: usize = 128;
+/// Loads for requests that take a thread at once; further ones wait without one. More at once make no disk faster.
+const LOADING: usize = 128;
 
-/// Reads of content that take a thread at once, of all bodies in the process.
-static READING: Semaphore = Semaphore::const_new(THREADS);
+/// Reads of the content of answers that take a thread at once.
+const READING: usize = 128;
+
+/// Reads of answers of which is not known whose they are.
+static OF_PLANS: LazyLock<ContentReads> = LazyLock::new(ContentReads::new);
 
 /// A pool that performs a bounded number of loads at once.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPool {
     places: Arc<Semaphore>,
-    threads: Arc<Semaphore>,
+    threads: ThreadShare,
     when_full: WhenFull,
     delayed: Arc<DelayedTasks>,
 }
@@ -55,7 +61,7 @@ impl LoadPool {
     fn new(places: usize, when_full: WhenFull) -> Self {
         LoadPool {
             places: Arc::new(Semaphore::new(places)),
-            threads: Arc::new(Semaphore::new(places.min(THREADS))),
+            threads: ThreadShare::new(places.min(LOADING)),
             when_full,
             delayed: Arc::default(),
         }
@@ -81,34 +87,40 @@ impl LoadPool {
     /// Runs the load in a place, as soon as it may have a thread. If the runtime ends before, it is dropped, and fails for
     /// all who wait. The place is free again whatever became of the load.
     fn place(&self, load: Load, place: OwnedSemaphorePermit) {
-        let delayed = Arc::clone(&self.delayed);
-        let begin = move |thread: OwnedSemaphorePermit| {
-            tokio::task::spawn_blocking(move || {
-                run(&delayed, Box::new(load), place);
-                drop(thread);
-            });
-        };
-        let threads = Arc::clone(&self.threads);
-        match Arc::clone(&threads).try_acquire_owned() {
-            Ok(thread) => begin(thread),
-            Err(_) => {
-                tokio::spawn(async move {
-                    if let Ok(thread) = threads.acquire_owned().await {
-                        begin(thread);
-                    }
-                });
+        let this = self.clone();
+        with_thread(self.threads, move || this.run(load, place));
+    }
+
+    /// Runs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
+    fn run(&self, load: Load, place: OwnedSemaphorePermit) {
+        match Box::new(load).run(Instant::now()) {
+            Ok(()) => drop(place),
+            Err(RunAgain { load, after }) => {
+                let this = self.clone();
+                let again = move || this.place(*load, place);
+                self.delayed.until(Instant::now() + after, again);
             }
         }
     }
 }
 
-/// Runs the load where it may wait for a disk; one whose file has to rest first becomes a delayed task.
-fn run(delayed: &Arc<DelayedTasks>, load: Box<Load>, place: OwnedSemaphorePermit) {
-    match load.run(Instant::now()) {
-        Ok(()) => drop(place),
-        Err(RunAgain { load, after }) => {
-            let again = Arc::clone(delayed);
-            delayed.until(Instant::now() + after, move || run(&again, load, place));
+/// Does work where it may wait for a disk, as soon as it may have a thread of this share. If the runtime ends before, it
+/// is dropped. Call it within the runtime.
+fn with_thread(share: ThreadShare, work: impl FnOnce() + Send + 'static) {
+    let begin = move |thread: ThreadPermit| {
+        tokio::task::spawn_blocking(move || {
+            work();
+            drop(thread);
+        });
+    };
+    match share.try_acquire() {
+        Some(thread) => begin(thread),
+        None => {
+            tokio::spawn(async move {
+                if let Some(thread) = share.acquire().await {
+                    begin(thread);
+                }
+            });
         }
     }
 }
@@ -122,15 +134,29 @@ pub(crate) fn check_sibling(check: SiblingCheck) {
     }
 }
 
-/// Reads content in the same pool.
-pub(crate) struct Blocking;
+/// Reads of the content of answers, in the same pool. Each tree of files has its own share in the threads: a disk that hangs
+/// holds up nobody else's. Copies are one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContentReads(ThreadShare);
 
-impl Disk for Blocking {
+impl ContentReads {
+    pub(crate) fn new() -> Self {
+        ContentReads(ThreadShare::new(READING))
+    }
+
+    /// Reads of answers that are made of a plan alone.
+    pub(crate) fn of_plans() -> Self {
+        *OF_PLANS
+    }
+}
+
+impl Disk for ContentReads {
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
+        let ContentReads(share) = *self;
         let file = file.clone();
         let length = window.end - window.start;
         let read = async move {
-            let thread = READING.acquire().await.map_err(io::Error::other)?;
+            let thread = share.acquire().await;
             let read = tokio::task::spawn_blocking(move || {
                 let bytes = file.read(&window);
                 drop(thread);
@@ -142,10 +168,9 @@ impl Disk for Blocking {
     }
 
     fn discard(&self, content: Content) {
-        if content.may_wait_when_closed()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn_blocking(move || drop(content));
+        let ContentReads(share) = *self;
+        if content.may_wait_when_closed() && tokio::runtime::Handle::try_current().is_ok() {
+            with_thread(share, move || drop(content));
         }
     }
 }

@@ -9,6 +9,7 @@ use salver_assets::{Access, EngineReply, Request, RequestDetails, ResponsePlan, 
 
 use crate::assets::Assets;
 use crate::body::Body;
+use crate::load_pool::ContentReads;
 use crate::translate;
 
 /// The replies of the engine to one request after which it is given up: rules change no faster.
@@ -77,7 +78,8 @@ impl Assets {
     }
 }
 
-/// The answer of a plan. A redirect in it is relative to the root, as its own plan says.
+/// The answer of a plan. A redirect in it is relative to the root, as its own plan says. The content of all such answers is
+/// read by the same threads, 128 at most.
 pub fn planned_response(plan: ResponsePlan) -> Response<Body> {
-    translate::response(plan, b"")
+    translate::response(plan, b"", ContentReads::of_plans())
 }

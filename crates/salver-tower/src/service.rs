@@ -70,7 +70,7 @@ impl Assets {
         path: &[u8],
     ) -> ResponseFuture {
         let uri = asked.uri();
-        let engine = of(self.engines());
+        let (engine, reads) = (of(self.engines()), self.engines().reads);
         let details =
             || translate::details(asked.method(), uri, asked.headers(), translate::scheme(uri));
         let mut reply = engine.ask(&request);
@@ -82,9 +82,9 @@ impl Assets {
             });
         }
         ResponseFuture(match reply {
-            EngineReply::Ready(plan) => Inner::Ready(Some(translate::response(plan, path))),
+            EngineReply::Ready(plan) => Inner::Ready(Some(translate::response(plan, path, reads))),
             EngineReply::NeedDetails | EngineReply::NeedAccess(_) => {
-                Inner::Ready(Some(translate::response(no_rules(), path)))
+                Inner::Ready(Some(translate::response(no_rules(), path, reads)))
             }
             EngineReply::Pending(pending) => {
                 let details = engine.may_need_details().then(details);
@@ -95,7 +95,7 @@ impl Assets {
                         ..request
                     };
                     let plan = of(assets.engines()).wait(&request, pending).await;
-                    translate::response(plan, &request.path)
+                    translate::response(plan, &request.path, reads)
                 }))
             }
         })

@@ -11,7 +11,6 @@ use salver_assets::{Content, LoadError, Request, RequestPath, Source, Statistics
 use crate::assets::Assets;
 use crate::builder::Builder;
 use crate::error::{Error, ReadError};
-use crate::load_pool::Blocking;
 
 impl Assets {
     /// The whole content of a file, up to [`Builder::read_up_to`]: `path` is as for [`file`](Self::file).
@@ -45,7 +44,7 @@ impl Assets {
             && file.range.end <= most
         {
             // Too long to be kept: others who ask now are to share more than its handle.
-            Blocking.discard(plan.content);
+            self.engines().reads.discard(plan.content);
             plan = self.engines().whole.plan(&request).await;
         }
         let failure = plan.failure();
@@ -57,7 +56,7 @@ impl Assets {
             (200, Content::Empty) => Ok(Bytes::new()),
             (200, content @ Content::File(_)) => {
                 let length = content.file().map_or(0, |file| file.range.end);
-                Blocking.discard(content);
+                self.engines().reads.discard(content);
                 match length > most {
                     true => Err(ReadError::TooLong(length)),
                     // There is no memory for it now.

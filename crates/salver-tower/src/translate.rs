@@ -13,6 +13,7 @@ use salver_assets::{
 };
 
 use crate::body::Body;
+use crate::load_pool::ContentReads;
 
 /// The request as the engine reads it.
 pub(crate) fn request<'a>(
@@ -87,10 +88,10 @@ pub struct SecureTransport;
 /// The head of a plan as it is kept with a representation.
 type Lines = Vec<(HeaderName, HeaderValue)>;
 
-/// The answer, as a plan has it. `path` is that of the request.
-pub(crate) fn response(mut plan: ResponsePlan, path: &[u8]) -> Response<Body> {
+/// The answer, as a plan has it. `path` is that of the request; `reads` reads what is not in memory.
+pub(crate) fn response(mut plan: ResponsePlan, path: &[u8], reads: ContentReads) -> Response<Body> {
     let content = std::mem::replace(&mut plan.content, salver_assets::Content::Empty);
-    let mut response = Response::new(Body::new(content));
+    let mut response = Response::new(Body::new(content, reads));
     *response.status_mut() =
         StatusCode::from_u16(plan.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let lines = || plan.fields().filter_map(line);

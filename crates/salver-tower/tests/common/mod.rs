@@ -12,6 +12,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use salver_assets::source::{Metadata, Opened};
 use salver_assets::{MemorySource, Patience, Source, View};
 
+/// Held by a test that has many threads wait for a disk: all tests of this process share in them.
+pub static MANY_THREADS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// While it is closed, a load has its view of the tree and waits for the rest.
 #[derive(Debug)]
 pub struct Gate {

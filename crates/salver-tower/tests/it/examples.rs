@@ -108,7 +108,15 @@ fn wrong_arguments_are_said_in_one_line() {
     let site = site.path().to_str().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
-    for name in ["api", "spa", "file", "private"] {
+    for name in [
+        "api",
+        "spa",
+        "file",
+        "private",
+        "moved_app",
+        "moved_docs",
+        "moved_downloads",
+    ] {
         let example = example(name);
         refuses(&example, &[], 2, "DIR [PORT]");
         refuses(&example, &[site, "1", "more"], 2, "DIR [PORT]");

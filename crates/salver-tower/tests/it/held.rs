@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Gate, until};
+use crate::common::{Gate, MANY_THREADS, until};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use salver_assets::DirectorySource;
@@ -121,6 +121,7 @@ async fn what_was_invalidated_while_it_is_read_is_not_kept() {
 #[tokio::test]
 async fn many_different_files_wait_for_their_turn_and_hold_up_no_request() {
     const FILES: usize = 3000;
+    let _many_threads = MANY_THREADS.lock().await;
     let names: Vec<String> = (0..FILES).map(|number| format!("f{number}")).collect();
     let files: Vec<_> = names
         .iter()
@@ -305,6 +306,7 @@ async fn names() {
 
 #[tokio::test]
 async fn a_disk_that_hangs_leaves_threads_to_the_program() {
+    let _many_threads = MANY_THREADS.lock().await;
     let (gate, assets) = gated(&[]);
     gate.close();
     let mut requests = Vec::new();

@@ -15,6 +15,10 @@ mod common;
 mod conformance;
 mod control;
 mod examples;
+#[cfg(target_os = "linux")]
+mod hanging_disk;
 mod held;
+mod moved;
 mod pages;
+mod servedir;
 mod service;

@@ -115,7 +115,7 @@ mod tests {
         };
         let mut shown = Vec::new();
         for section in guide.split("\n## ").skip(1) {
-            let Some((_, rest)) = section.split_once("```rust\n") else {
+            let Some((_, rest)) = section.split_once("```rs\n") else {
                 continue;
             };
             let (block, _) = rest.split_once("```").unwrap();

@@ -81,8 +81,9 @@ fn a_file_that_is_open_is_looked_at_before_it_is_sent() {
         ..Config::default()
     };
     let server = Running::over(site.root(), settings(), config);
-    let mut client = Client::new(server.address);
     for seed in 1..4 {
+        // A connection each: a change right after the last byte ends the one of that answer.
+        let mut client = Client::new(server.address);
         // In place, and nobody looks at the path again for an hour.
         let file = File::options()
             .write(true)

@@ -24,7 +24,7 @@ pub struct Prewarmed {
     pub full: bool,
 }
 
-/// The tenths of the budget that are filled; the rest is for what is asked for.
+/// The tenths of the budget that are filled at most; the rest is for what is asked for.
 const FILL_TENTHS: usize = 9;
 
 /// The cost of an entry besides its content, about, in bytes.
@@ -57,7 +57,7 @@ struct WalkedDirectory {
 
 impl Engine {
     /// Walks all trees and loads each file in the coding that a browser would get, until nine
-    /// tenths of the cache are full. Waits for the disk: not for an event loop.
+    /// tenths of the cache are full, or all that it has for files. Waits for the disk: not for an event loop.
     /// Nothing without a cache, and while it is paused. The counters take each file for a request.
     pub fn prewarm(&self) -> Prewarmed {
         self.prewarm_where(b"/")
@@ -74,7 +74,9 @@ impl Engine {
         if !self.config().cache || self.is_paused() {
             return done;
         }
-        let budget = self.config().cache_size / 10 * FILL_TENTHS;
+        let tenths = self.config().cache_size / 10 * FILL_TENTHS;
+        // What digests and the making of codings may take is not for entries: the first would leave for the last.
+        let budget = tenths.min(self.shared.pool.memory.budget());
         let budget = u64::try_from(budget).unwrap_or(u64::MAX);
         for (prefix, mount) in self.mounts().iter().filter(|(_, mount)| mount.cached) {
             if let MountTarget::File(_) = mount.target {

@@ -126,6 +126,11 @@ impl<T: Cached> BoundedCache<T> {
         taken
     }
 
+    /// The bytes that all values may take.
+    pub(crate) fn budget(&self) -> usize {
+        self.policy.hold().budget()
+    }
+
     /// Changes the budget, and evicts what no longer fits.
     pub(crate) fn limit(&self, budget: usize) {
         let mut policy = self.policy.hold();

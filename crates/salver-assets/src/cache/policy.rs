@@ -89,6 +89,11 @@ impl Policy {
         }
     }
 
+    /// The weight that all keys may have.
+    pub(crate) fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// The weight of all keys.
     pub(crate) fn weight(&self) -> usize {
         self.small.weight + self.main.weight + self.fileless.weight

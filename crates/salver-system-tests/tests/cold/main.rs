@@ -20,6 +20,7 @@ mod common;
 
 mod case;
 mod clients;
+mod cores;
 mod siblings;
 
 use std::io::{ErrorKind, Read};
@@ -32,8 +33,8 @@ use case::{
 use clients::{Cold, ColdReaders, Steady, next};
 use common::client::{Client, get, request};
 use common::{PATIENCE, Site, until};
+use cores::{Cores, KernelCores, use_cores};
 use rustix::fs::Advice;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use salver_assets::{DirectorySource, Patience, Source, Symlinks};
 use salver_system_tests::{HOT_LENGTH, Kind, SlowDisk, bytes_at, content};
 use salver_test::machine::judge;
@@ -73,36 +74,6 @@ fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
     values[values.len() / 2]
 }
 
-/// One core for the server, the others for its clients and for the disk.
-struct Cores {
-    all: CpuSet,
-    server: CpuSet,
-    others: CpuSet,
-}
-
-impl Cores {
-    fn divide() -> Self {
-        let all = sched_getaffinity(None).unwrap();
-        let (mut server, mut others) = (CpuSet::new(), all);
-        let first = (0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu)).unwrap();
-        if all.count() > 1 {
-            server.set(first);
-            others.unset(first);
-        } else {
-            server = all;
-        }
-        Cores {
-            all,
-            server,
-            others,
-        }
-    }
-}
-
-fn use_cores(cores: &CpuSet) {
-    sched_setaffinity(None, cores).unwrap();
-}
-
 /// Waits until the disk has had nothing to do for some looks in a row: what was begun for readers
 /// that have gone is done.
 fn settle(disk: &SlowDisk) {
@@ -120,6 +91,7 @@ fn settle(disk: &SlowDisk) {
 fn measured(case: Case, effort: Effort) -> Option<Figures> {
     let cores = Cores::divide();
     use_cores(&cores.others);
+    let _kernel = (case.disk == Kind::Local).then(|| KernelCores::take(&cores.others));
     let disk = disk_of(case)?;
     let whole = content();
     let hot = &bytes_at(&whole, 0, 0)[..usize::try_from(HOT_LENGTH).unwrap()];

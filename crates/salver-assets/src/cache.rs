@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+pub(crate) mod anonymous_content;
 pub(crate) mod bounded;
 pub(crate) mod content_memory;
 pub(crate) mod key;

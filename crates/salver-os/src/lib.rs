@@ -6,6 +6,8 @@
 //! [`send_file`] sends without a copy; [`listen`] makes a listening socket. [`Patience`] says whether a
 //! call may wait. Errors are those of the system, as [`std::io::Error`].
 
+#[cfg(target_os = "linux")]
+mod anonymous_file;
 mod background;
 #[cfg(unix)]
 mod beneath;
@@ -33,6 +35,8 @@ mod unix_socket;
 mod windows;
 mod writers;
 
+#[cfg(target_os = "linux")]
+pub use anonymous_file::anonymous_file;
 pub use background::{ThreadClock, run_behind_others, run_when_idle, thread_time};
 #[cfg(unix)]
 pub use beneath::Directory;

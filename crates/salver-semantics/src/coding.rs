@@ -191,28 +191,23 @@ impl AcceptEncoding {
         self.preference(one).cmp(&self.preference(other))
     }
 
-    /// Whether the client wants a coding against its dictionary more than another, as much, or less; `None` if it did not
-    /// name it, or refused it.
-    pub fn compare_against_dictionary(
+    /// The codings against a dictionary that may be sent and are wanted as much as `than` or more, the one that is wanted
+    /// most first.
+    #[inline]
+    pub fn codings_against_dictionary(
         &self,
-        coding: DictionaryCoding,
-        other: ContentCoding,
-    ) -> Option<Ordering> {
-        let wanted = self.against(coding);
-        (wanted > Preference::REFUSED).then(|| wanted.cmp(&self.preference(other)))
-    }
-
-    /// The codings against a dictionary that may be sent, the one that is wanted most first.
-    pub fn codings_against_dictionary(&self) -> impl Iterator<Item = DictionaryCoding> + use<> {
+        than: Option<ContentCoding>,
+    ) -> impl Iterator<Item = DictionaryCoding> + use<> {
         let [brotli, zstd] = DictionaryCoding::ALL;
         let in_order = match self.against(zstd) > self.against(brotli) {
             true => [zstd, brotli],
             false => [brotli, zstd],
         };
         let accept = *self;
-        let is_accepted =
-            move |coding: &DictionaryCoding| accept.against(*coding) > Preference::REFUSED;
-        in_order.into_iter().filter(is_accepted)
+        let least = than.map_or(Preference::LAST_RESORT, |than| self.preference(than));
+        let least = least.max(Preference::LAST_RESORT);
+        let is_wanted = move |coding: &DictionaryCoding| accept.against(*coding) >= least;
+        in_order.into_iter().filter(is_wanted)
     }
 
     fn against(&self, coding: DictionaryCoding) -> Preference {

@@ -3,7 +3,6 @@
 //! The length of what is sent against a dictionary says something of both. So none is used unless the request comes from
 //! a secure context and whoever asks can read the answer anyway (section 9.3.2). In doubt there is none.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use salver_semantics::Readability;
@@ -54,14 +53,8 @@ pub(crate) fn select<'a>(
     let Some((number, version)) = version.filter(|_| may_get_delta && !choice.is_for_part) else {
         return found;
     };
-    for coding in choice.accept.codings_against_dictionary() {
-        let order = plain.and_then(|plain| {
-            let plain = plain.coding.plain();
-            choice.accept.compare_against_dictionary(coding, plain)
-        });
-        if order == Some(Ordering::Less) {
-            continue;
-        }
+    let than = plain.map(|plain| plain.coding.plain());
+    for coding in choice.accept.codings_against_dictionary(than) {
         match version.delta(coding) {
             // What is longer than the same without a dictionary is nothing to have.
             Some(Delta::Made(delta))

@@ -10,13 +10,14 @@ use bytes::Bytes;
 use salver_os::Attributes;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cache::anonymous_content::AnonymousContent;
 use crate::cache::recent_checks::RecentChecks;
 use crate::resource::representation::TagBasis;
 use crate::source::digest::{self, Digest};
 use crate::source::growth::Sample;
 use crate::source::identity::{may_change_unseen, same_content};
 use crate::source::{Identity, Metadata, Patience, Reader};
-use crate::strategy::{Residency, Situation};
+use crate::strategy::{Residency, Situation, Transport};
 use crate::sync::Lock;
 
 /// Content to be sent from an open file.
@@ -41,6 +42,8 @@ pub struct FileContent {
 #[derive(Debug)]
 pub(crate) struct TransferCheck {
     tag_basis: TagBasis,
+    /// The content that it is, if nobody can change it: held until its bytes have left.
+    anonymous: Option<Arc<AnonymousContent>>,
     /// What other answers from the same handle have found.
     recent: Arc<RecentChecks>,
     seen: Lock<Observation>,
@@ -80,12 +83,28 @@ impl TransferCheck {
     ) -> Arc<Self> {
         Arc::new(TransferCheck {
             tag_basis,
+            anonymous: None,
             recent,
             seen: Lock::new(Observation {
                 accepted: *identity,
                 attributes: None,
                 // Equal times say nothing for a while where they are whole seconds.
                 doubtful: (tag_basis.is_weak() && may_change_unseen(identity)).then_some(*identity),
+                left: None,
+            }),
+        })
+    }
+
+    /// The watch over an anonymous file: there is nothing to be seen.
+    fn of_anonymous(content: &Arc<AnonymousContent>) -> Arc<Self> {
+        Arc::new(TransferCheck {
+            tag_basis: TagBasis::Identity,
+            anonymous: Some(Arc::clone(content)),
+            recent: Arc::clone(&content.checks),
+            seen: Lock::new(Observation {
+                accepted: content.identity,
+                attributes: None,
+                doubtful: None,
                 left: None,
             }),
         })
@@ -118,6 +137,28 @@ enum FileState {
 }
 
 impl FileContent {
+    /// The bytes of `range` of an anonymous file.
+    pub(crate) fn of_anonymous(content: &Arc<AnonymousContent>, range: Range<u64>) -> Self {
+        let identity = content.identity;
+        FileContent {
+            file: Arc::clone(&content.file),
+            range,
+            identity,
+            local: true,
+            situation: Situation {
+                length: identity.length,
+                in_memory: false,
+                keep_up_to: 0,
+                sendfile_from: 0,
+                changes_now: false,
+                memory_is_full: false,
+                residency: Residency::Resident,
+                transport: Transport::PassesThrough,
+            },
+            transfer: TransferCheck::of_anonymous(content),
+        }
+    }
+
     /// True if the file still is what it was when the head was made. A file that lost its name is, and one
     /// whose change time moved with its names, mode or owner; a file that was changed in place is not,
     /// whatever its modification time says. Who must not wait gets what the kernel knows without asking a
@@ -135,6 +176,9 @@ impl FileContent {
     }
 
     fn look(&self, patience: Patience) -> io::Result<FileState> {
+        if self.transfer.anonymous.is_some() {
+            return Ok(FileState::Unchanged);
+        }
         let (Metadata { identity: now, .. }, attributes) =
             Metadata::with_attributes(&*self.file, patience)?;
         let was = &self.identity;
@@ -173,6 +217,9 @@ impl FileContent {
 
     /// The residency of a window, as far as it can be told without waiting.
     pub fn residency(&self, window: &Range<u64>) -> Residency {
+        if self.transfer.anonymous.is_some() {
+            return Residency::Resident;
+        }
         if !self.local {
             return Residency::Unknown;
         }
@@ -206,7 +253,12 @@ impl FileContent {
         while have < length {
             let rest = bytes.get_mut(have..).unwrap_or_default();
             let offset = window.start + u64::try_from(have).unwrap_or(u64::MAX);
-            match salver_os::read_resident(&self.file, rest, offset) {
+            let read = match self.transfer.anonymous {
+                // It lies in memory, whatever its file system can tell.
+                Some(_) => salver_os::read_at(&self.file, rest, offset),
+                None => salver_os::read_resident(&self.file, rest, offset),
+            };
+            match read {
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
                 Ok(count) => have += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),

@@ -9,8 +9,10 @@ use salver_semantics::{CacheState, Method};
 
 use crate::answer::file_content::{FileContent, TransferCheck};
 use crate::answer::selected::Selected;
+use crate::cache::anonymous_content::AnonymousContent;
 use crate::cache::recent_checks::RecentChecks;
 use crate::error::LoadError;
+use crate::resource::cached_content::CachedContent;
 use crate::resource::head::{Field, Head, HeadKind, OwnField, RenderedHeads, vary_field};
 use crate::resource::representation::{Representation, TagBasis};
 use crate::source::{Identity, Opened, Reader};
@@ -332,14 +334,27 @@ impl OpenedContent {
 /// The source of a representation's bytes, for one answer.
 pub(crate) enum ContentSource<'a> {
     Memory(&'a Bytes),
+    Anonymous(&'a Arc<AnonymousContent>),
     Opened(OpenedContent),
 }
 
-impl ContentSource<'_> {
+impl<'a> ContentSource<'a> {
+    /// The source of content that is at hand.
+    pub(crate) fn of(content: &'a CachedContent) -> Self {
+        match &content.anonymous {
+            Some(anonymous) => ContentSource::Anonymous(anonymous),
+            None => ContentSource::Memory(&content.bytes),
+        }
+    }
+
     /// The bytes of `range`.
     pub(crate) fn piece(&self, range: Range<u64>) -> Piece {
         let bytes = match self {
             ContentSource::Memory(bytes) => bytes,
+            ContentSource::Anonymous(_) if range.is_empty() => &const { Bytes::new() },
+            ContentSource::Anonymous(content) => {
+                return Piece::File(FileContent::of_anonymous(content, range));
+            }
             ContentSource::Opened(content) => match &content.opened.reader {
                 Reader::Memory(bytes) => bytes,
                 Reader::Static(bytes) => &Bytes::from_static(bytes),

@@ -81,7 +81,7 @@ pub(crate) fn answer<'a>(
         ));
     }
     let stream = match &representation.content {
-        Some(content) => ContentSource::Memory(&content.bytes),
+        Some(content) => ContentSource::of(content),
         None => match open(representation) {
             Some(opened) => ContentSource::Opened(opened),
             None => return Decision::NeedContent(representation),
@@ -131,7 +131,7 @@ pub(crate) fn answer_error<'a>(
         return Decision::Respond(ResponsePlan::whole(status, selected, Content::Empty));
     }
     let stream = match &representation.content {
-        Some(content) => ContentSource::Memory(&content.bytes),
+        Some(content) => ContentSource::of(content),
         None => match open(representation) {
             Some(opened) => ContentSource::Opened(opened),
             None => return Decision::NeedContent(representation),

@@ -55,6 +55,8 @@ pub(crate) struct OpenFiles {
     open: Lock<OpenList>,
     /// The most files that may be open.
     most_open: AtomicUsize,
+    /// The anonymous files of content that no tree has.
+    anonymous: Arc<AtomicUsize>,
     /// The moment at which the next sweep is due, in microseconds since the engine's epoch.
     sweep_at: AtomicU64,
 }
@@ -89,6 +91,16 @@ impl OpenList {
     }
 }
 
+/// An anonymous file that counts as open.
+#[derive(Debug)]
+pub(crate) struct AnonymousCharge(Arc<AtomicUsize>);
+
+impl Drop for AnonymousCharge {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl OpenFiles {
     /// Keeps at most `most` handles.
     pub(crate) fn new(most: usize) -> Self {
@@ -96,6 +108,7 @@ impl OpenFiles {
             kept: BoundedCache::new(most),
             open: Lock::new(OpenList::default()),
             most_open: AtomicUsize::new(usize::MAX),
+            anonymous: Arc::default(),
             sweep_at: AtomicU64::new(0),
         }
     }
@@ -147,7 +160,16 @@ impl OpenFiles {
         if most == usize::MAX {
             return most;
         }
-        most.saturating_sub(self.open.hold().files.len())
+        let anonymous = self.anonymous.load(Ordering::Relaxed);
+        most.saturating_sub(self.open.hold().files.len() + anonymous)
+    }
+
+    /// Counts an anonymous file until what is returned is dropped; `None` if there are as many as half of the files that
+    /// may stay open, so that the other half is for files.
+    pub(crate) fn charge_anonymous(&self) -> Option<AnonymousCharge> {
+        let before = self.anonymous.fetch_add(1, Ordering::Relaxed);
+        let charge = AnonymousCharge(Arc::clone(&self.anonymous));
+        (before < self.kept.budget() / 2).then_some(charge)
     }
 
     /// Counts a file that was opened, until it is closed.

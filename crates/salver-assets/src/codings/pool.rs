@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::cache::content_memory::ContentMemory;
+use crate::cache::open_files::OpenFiles;
 use crate::codings::coder;
 use crate::codings::job::Place;
 use crate::codings::key::{CodingKey, MadeAs};
@@ -23,9 +24,13 @@ impl fmt::Debug for Codings {
 }
 
 impl Codings {
-    /// The codings of engines whose content is counted by `contents`.
-    pub(crate) fn new(settings: CodingSettings, contents: ContentMemory) -> Self {
-        Codings(Arc::new(SharedCodings::new(settings, contents)))
+    /// The codings of engines whose content is counted by `contents`, and whose files by `open_files`.
+    pub(crate) fn new(
+        settings: CodingSettings,
+        contents: ContentMemory,
+        open_files: Arc<OpenFiles>,
+    ) -> Self {
+        Codings(Arc::new(SharedCodings::new(settings, contents, open_files)))
     }
 
     /// Takes over what others have made, as far as there is room. What is at work there is not waited for.

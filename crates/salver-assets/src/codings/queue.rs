@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::cache::content_memory::ContentMemory;
+use crate::cache::open_files::OpenFiles;
 use crate::codings::coder;
 use crate::codings::directory::CodingDirectory;
 use crate::codings::encoder::Encoder;
 use crate::codings::job::{Place, Places};
 use crate::codings::key::{CodingKey, ContentKey};
 use crate::codings::table::CodingTable;
+use crate::config::Config;
 use crate::sync::Lock;
 
 /// The codings that may wait or be at work at once. One more is asked for again by a later answer.
@@ -30,6 +32,8 @@ pub(crate) struct CodingSettings {
     percent: u32,
     /// The number of workers.
     workers: usize,
+    /// The length of the longest coding that is kept as bytes: what is longer leaves as a file does.
+    pub(super) keep_up_to: u64,
     pub(crate) directory: Option<Arc<CodingDirectory>>,
 }
 
@@ -50,6 +54,7 @@ pub(super) struct SharedCodings {
     pub(super) table: CodingTable,
     pub(super) counts: CodingCounts,
     pub(super) contents: ContentMemory,
+    pub(super) open_files: Arc<OpenFiles>,
     /// True once nobody wants anything any more.
     is_closed: AtomicBool,
     queue: Lock<Queue>,
@@ -72,13 +77,9 @@ struct Queue {
 }
 
 impl CodingSettings {
-    /// Settings with this share of a core in percent; beyond 100 there are several workers.
-    pub(crate) fn new(
-        memory: usize,
-        work_memory: usize,
-        percent: u32,
-        directory: Option<Arc<CodingDirectory>>,
-    ) -> Self {
+    /// Settings for engines of this configuration. Of several workers each has its share of the cores' time.
+    pub(crate) fn new(config: &Config, memory: usize, work_memory: usize) -> Self {
+        let percent = config.compress_cpu;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let whole = usize::try_from(percent.div_ceil(100)).unwrap_or(usize::MAX);
         CodingSettings {
@@ -86,7 +87,8 @@ impl CodingSettings {
             work_memory,
             percent,
             workers: whole.clamp(1, cores),
-            directory,
+            keep_up_to: config.cache_max_file,
+            directory: config.kept_codings.clone(),
         }
     }
 
@@ -112,12 +114,17 @@ fn memory(key: &CodingKey) -> u64 {
 }
 
 impl SharedCodings {
-    pub(super) fn new(settings: CodingSettings, contents: ContentMemory) -> Self {
+    pub(super) fn new(
+        settings: CodingSettings,
+        contents: ContentMemory,
+        open_files: Arc<OpenFiles>,
+    ) -> Self {
         SharedCodings {
             table: CodingTable::within(settings.memory),
             settings,
             counts: CodingCounts::default(),
             contents,
+            open_files,
             is_closed: AtomicBool::new(false),
             queue: Lock::default(),
             encoders: Lock::default(),

@@ -1,9 +1,11 @@
 //! The table of made codings in memory, within a budget: what was not asked for the longest leaves first.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::cache::anonymous_content::AnonymousContent;
 use crate::codings::key::{CodingKey, ContentKey};
 use crate::source::digest::Digest;
 use crate::sync::Lock;
@@ -17,9 +19,27 @@ const NAMES: usize = 16 * 1024;
 /// A coding that was made and decodes to its original.
 #[derive(Clone, Debug)]
 pub(crate) struct MadeCoding {
-    pub(crate) content: Bytes,
+    pub(crate) content: MadeContent,
     /// The digest of the coded bytes.
     pub(crate) digest: Digest,
+}
+
+/// The content of a made coding.
+#[derive(Clone, Debug)]
+pub(crate) enum MadeContent {
+    Memory(Bytes),
+    /// What is too long for memory, as files are.
+    Anonymous(Arc<AnonymousContent>),
+}
+
+impl MadeContent {
+    /// The length in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            MadeContent::Memory(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            MadeContent::Anonymous(content) => content.length(),
+        }
+    }
 }
 
 /// The verdict on a coding of some content.
@@ -170,7 +190,7 @@ impl State {
 
 fn weight(verdict: &Verdict) -> usize {
     match verdict {
-        Verdict::Made(made) => PLACE + made.content.len(),
+        Verdict::Made(made) => PLACE + usize::try_from(made.content.length()).unwrap_or(usize::MAX),
         Verdict::NotWorthIt => PLACE,
     }
 }
@@ -195,7 +215,7 @@ mod tests {
 
     fn made(length: usize) -> Verdict {
         Verdict::Made(MadeCoding {
-            content: vec![7; length].into(),
+            content: MadeContent::Memory(vec![7; length].into()),
             digest: 1,
         })
     }

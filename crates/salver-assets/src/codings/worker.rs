@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+use crate::cache::anonymous_content::AnonymousContent;
 use crate::codings::coder::{self, Encoded};
 use crate::codings::encoder::Encoder;
 use crate::codings::job::Places;
 use crate::codings::key::{CodingKey, ContentKey, DictionaryKey, MadeAs};
 use crate::codings::queue::SharedCodings;
-use crate::codings::table::{MadeCoding, Verdict};
+use crate::codings::table::{MadeCoding, MadeContent, Verdict};
 use crate::source::digest;
 
 /// Makes codings until none waits.
@@ -114,7 +115,7 @@ impl Work<'_> {
             Some(None) => Verdict::NotWorthIt,
             Some(Some(coded)) => {
                 match coder::is_of(&coded, &self.of.made, &self.content, &self.dictionary) {
-                    true => self.made(coded),
+                    true => self.made(self.shared.contents.count(coded)),
                     false => {
                         directory.remove(&self.of, "it does not decode to its original");
                         return false;
@@ -154,12 +155,8 @@ impl Work<'_> {
             }
             Encoded::To(coded) => {
                 count(&counts.made);
-                let verdict = self.made(coded);
-                let kept = match &verdict {
-                    Verdict::Made(made) => Some(made.content.clone()),
-                    Verdict::NotWorthIt => None,
-                };
-                (verdict, kept)
+                let coded = self.shared.contents.count(coded);
+                (self.made(coded.clone()), Some(coded))
             }
         };
         self.shared.table.put(self.key, self.of, verdict);
@@ -169,11 +166,21 @@ impl Work<'_> {
         true
     }
 
-    fn made(&self, coded: Vec<u8>) -> Verdict {
-        Verdict::Made(MadeCoding {
-            digest: digest::of_bytes(&coded),
-            content: self.shared.contents.count(coded),
-        })
+    fn made(&self, coded: Bytes) -> Verdict {
+        let digest = digest::of_bytes(&coded);
+        let SharedCodings {
+            settings,
+            contents,
+            open_files,
+            ..
+        } = &**self.shared;
+        let is_short = u64::try_from(coded.len()).is_ok_and(|length| length <= settings.keep_up_to);
+        let anonymous = match is_short {
+            true => None,
+            false => AnonymousContent::of(&coded, contents, open_files),
+        };
+        let content = anonymous.map_or(MadeContent::Memory(coded), MadeContent::Anonymous);
+        Verdict::Made(MadeCoding { content, digest })
     }
 }
 

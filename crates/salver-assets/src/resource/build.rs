@@ -245,7 +245,7 @@ pub(crate) fn build(
     }
     let to_representation = |coding: RepresentationCoding, made: MadeCoding| {
         let identity = Identity {
-            length: u64::try_from(made.content.len()).unwrap_or(u64::MAX),
+            length: made.content.length(),
             // No open file may be taken for it.
             device: shared.derived_device,
             ..file.identity
@@ -259,7 +259,7 @@ pub(crate) fn build(
             vary,
             cache_control.clone(),
         );
-        let content = CachedContent::counted(made.content);
+        let content = CachedContent::made(made.content);
         rules.applied_to(representation).into_made(content)
     };
     for (coding, made) in codings.made {

@@ -1,5 +1,6 @@
 //! The pool of the engines of several sites: one budget of memory and open files, and one set of counters.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ use crate::source::digest::Digests;
 #[derive(Debug)]
 pub(crate) struct EnginePool {
     pub(crate) memory: BoundedCache<CacheEntry>,
-    pub(crate) open_files: OpenFiles,
+    pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) digests: Digests,
     pub(crate) checks: SiblingChecks,
     pub(crate) counters: Counters,
@@ -65,17 +66,14 @@ impl EnginePool {
         let digests = Digests::within(config.cache_size);
         let left = config.cache_size.saturating_sub(digests.weight());
         let contents = ContentMemory::default();
-        let codings = CodingSettings::new(
-            config.cache_size / CODINGS,
-            config.cache_size / CODINGS_AT_WORK,
-            config.compress_cpu,
-            config.kept_codings.clone(),
-        );
+        let open_files = Arc::new(OpenFiles::new(config.open_files));
+        let size = config.cache_size;
+        let codings = CodingSettings::new(config, size / CODINGS, size / CODINGS_AT_WORK);
         EnginePool {
             memory: BoundedCache::new(left),
-            codings: Codings::new(codings, contents.clone()),
+            codings: Codings::new(codings, contents.clone(), Arc::clone(&open_files)),
             dictionaries: Dictionaries::within(config.cache_size / DICTIONARIES),
-            open_files: OpenFiles::new(config.open_files),
+            open_files,
             digests,
             checks: SiblingChecks::default(),
             counters: Counters::default(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
-use salver_assets::{CacheControl, CompressibleTypes, Config, Method, Mount, TypeRange};
+use salver_assets::{CacheControl, CompressibleTypes, Config, Method, Mount, Step, TypeRange};
 
 use crate::common::{Answer, Site, Tree, coded, config_of, directory, memory, request};
 
@@ -163,12 +163,22 @@ fn identity_first_and_the_coding_later() {
 
 #[test]
 fn head_conditions_and_ranges_in_both_states() {
+    // As bytes, and in a file without a name.
+    for cache_max_file in [1 << 20, 100] {
+        head_conditions_and_ranges(cache_max_file);
+    }
+}
+
+fn head_conditions_and_ranges(cache_max_file: u64) {
     let content = text(2, 20_000);
     let tree = Tree::new();
     tree.write("a.css", &content);
     // Before the clock of the site.
     tree.modified("a.css", UNIX_EPOCH + Duration::from_secs(900_000_000));
-    let site = site(&tree);
+    let site = Site::new(Config {
+        cache_max_file,
+        ..config(Mount::tree("/", directory(&tree.path(""))))
+    });
     let ask = |fields: &[(&str, &str)]| {
         let all = [&[("Accept-Encoding", "br")], fields].concat();
         site.get("/a.css", &all)
@@ -185,6 +195,18 @@ fn head_conditions_and_ranges_in_both_states() {
     assert_eq!(ask(&[("If-None-Match", &plain)]).status, 304);
     let made = until(&site, "/a.css", "br", &content, "br");
     let tag = made.field("ETag");
+    let Step::Respond(plan) = site.begin(&request(
+        Method::Get,
+        "/a.css",
+        &[("Accept-Encoding", "br")],
+    )) else {
+        panic!("it is in the cache");
+    };
+    let is_in_file = plan.content.file().is_some();
+    assert_eq!(
+        is_in_file,
+        cfg!(target_os = "linux") && cache_max_file == 100
+    );
     let head = site.head("/a.css", &[("Accept-Encoding", "br")]);
     assert_eq!((coding(&head), head.field("ETag")), ("br", tag));
     assert_eq!(head.field("Content-Length"), made.body.len().to_string());

@@ -215,12 +215,13 @@ fn selects_by_what_is_offered() {
 
 #[test]
 fn codings_against_a_dictionary_have_to_be_named() {
-    let check = |value: &str, expected: &[&str]| {
+    let check_than = |value: &str, than: Option<ContentCoding>, expected: &[&str]| {
         let accept = AcceptEncoding::parse(Some(value.as_bytes()));
-        let found = accept.codings_against_dictionary();
+        let found = accept.codings_against_dictionary(than);
         let found: Vec<_> = found.map(DictionaryCoding::name).collect();
-        assert_eq!(found, expected, "{value:?}");
+        assert_eq!(found, expected, "{value:?} {than:?}");
     };
+    let check = |value: &str, expected: &[&str]| check_than(value, None, expected);
     check("gzip, deflate, br, zstd, dcb, dcz", &["dcb", "dcz"]);
     check("DCZ, br", &["dcz"]);
     check("dcb;q=0.5, dcz", &["dcz", "dcb"]);
@@ -229,12 +230,13 @@ fn codings_against_a_dictionary_have_to_be_named() {
     check("*", &[]);
     check("dcb;q=2, dcz;x", &[]);
     check("", &[]);
-    let accept = AcceptEncoding::parse(Some(b"br, zstd;q=0.5, dcb;q=0.7"));
-    let compare = |other| accept.compare_against_dictionary(DictionaryCoding::Brotli, other);
-    assert_eq!(compare(Brotli), Some(Ordering::Less));
-    assert_eq!(compare(Zstd), Some(Ordering::Greater));
-    let zstd = DictionaryCoding::Zstd;
-    assert_eq!(accept.compare_against_dictionary(zstd, Identity), None);
+    let some = "br, zstd;q=0.5, dcb;q=0.7, gzip;q=0.7";
+    check_than(some, Some(Brotli), &[]);
+    check_than(some, Some(Zstd), &["dcb"]);
+    check_than(some, Some(Gzip), &["dcb"]);
+    check_than(some, Some(Identity), &["dcb"]);
+    check_than("identity;q=0, dcb;q=0", Some(Identity), &[]);
+    check_than("br, dcz, dcb;q=0.9", Some(Brotli), &["dcz"]);
 }
 
 #[test]

@@ -6,7 +6,8 @@
                                                    turn of the loop for each request
 
 `one` is a site without hosts; `thousand` are 1,000 sites of the same root, of which requests are for the last; `rules`
-is one site with 100 rules that match every path and 100 that match none, `pages` one with an error page.
+is one site with 100 rules that match every path and 100 that match none, `fields` one with one rule, whose answers have
+the same ten fields: what `rules` costs beyond these is the rules' own; `pages` is one with an error page.
 
 CPU per request with the server pinned to one core and the client to another, cases in turns within a round:
 
@@ -25,7 +26,7 @@ import process
 
 SITES = 1000
 RULES = 100
-CASES = ("one", "thousand", "rules", "pages")
+CASES = ("one", "thousand", "rules", "fields", "pages")
 LENGTH = 1024
 
 
@@ -44,6 +45,9 @@ def config(case, root):
         matching = [f'[[site.rule]]\npath = "/**"\nset = {{ X-{number % 10} = "{number}" }}\n' for number in range(RULES)]
         others = [f'[[site.rule]]\nfrom = "/other-{number}/:name"\nredirect = "/:name"\n' for number in range(RULES)]
         return site + "".join(matching + others)
+    if case == "fields":
+        fields = ", ".join(f'X-{number} = "{RULES - 10 + number}"' for number in range(10))
+        return site + f'[[site.rule]]\npath = "/**"\nset = {{ {fields} }}\n'
     if case == "pages":
         return site + 'error-pages = { 404 = "lost.html" }\n'
     return site

@@ -66,6 +66,38 @@ enum PathValue {
     TooLong,
 }
 
+/// The parts of a request target.
+struct Target<'a> {
+    path: &'a [u8],
+    query: Option<&'a [u8]>,
+    /// True if it holds a byte that none may hold.
+    is_odd: bool,
+}
+
+impl<'a> Target<'a> {
+    fn of_path(path: &'a [u8]) -> Self {
+        Target {
+            path,
+            query: None,
+            is_odd: false,
+        }
+    }
+
+    fn split(target: &'a [u8]) -> Self {
+        let is_odd = |byte: &u8| *byte <= b' ' || *byte == 0x7f || *byte == b'#';
+        // Most have neither a query nor an odd byte, and are passed once.
+        if !target.iter().any(|byte| *byte == b'?' || is_odd(byte)) {
+            return Target::of_path(target);
+        }
+        let mut parts = target.splitn(2, |&byte| byte == b'?');
+        Target {
+            path: parts.next().unwrap_or_default(),
+            query: parts.next(),
+            is_odd: target.iter().any(is_odd),
+        }
+    }
+}
+
 const fn malformed(reason: &'static str) -> Rejection {
     Rejection::Malformed(reason)
 }
@@ -255,11 +287,9 @@ impl FieldSection {
             return Err(rejection);
         }
         let method = state.method.ok_or(malformed("The :method is missing"))?;
-        let (path, query) = self.target(method)?;
+        let target = self.target(method)?;
         let refusal = state.refusal.or_else(|| {
-            let is_odd = |byte: &u8| *byte <= b' ' || *byte == 0x7f || *byte == b'#';
-            let mut target = path.iter().chain(query.unwrap_or_default());
-            target.any(is_odd).then_some(Refusal {
+            target.is_odd.then_some(Refusal {
                 status: 400,
                 reason: "The request target holds an invalid byte",
             })
@@ -269,8 +299,8 @@ impl FieldSection {
         }
         Ok(RequestHead {
             method,
-            path: Cow::Borrowed(path),
-            query: query.map(Cow::Borrowed),
+            path: Cow::Borrowed(target.path),
+            query: target.query.map(Cow::Borrowed),
             authority: Cow::Borrowed(self.authority()),
             fields: self.request_fields(),
             lines: match self.keeps_lines {
@@ -286,13 +316,12 @@ impl FieldSection {
         })
     }
 
-    /// PathValue and query of the request target (RFC 9113 section 8.3.1; section 8.5 for CONNECT), empty if it is too
-    /// long.
-    fn target(&self, method: Method) -> Result<(&[u8], Option<&[u8]>), Rejection> {
+    /// The request target (RFC 9113 section 8.3.1; section 8.5 for CONNECT), empty if it is too long.
+    fn target(&self, method: Method) -> Result<Target<'_>, Rejection> {
         let state = &self.state;
         let target = match (method, &state.path) {
             (Method::Connect, None) if !state.has_scheme && state.authority.is_some() => {
-                return Ok((b"*", None));
+                return Ok(Target::of_path(b"*"));
             }
             (Method::Connect, _) => {
                 return Err(malformed(
@@ -303,17 +332,12 @@ impl FieldSection {
             _ => return Err(malformed("The :scheme or the :path is missing")),
         };
         let target = match target {
-            PathValue::Kept(span) => self.text(span),
-            PathValue::TooLong => return Ok((b"", None)),
+            PathValue::Kept(span) => Target::split(self.text(span)),
+            PathValue::TooLong => return Ok(Target::of_path(b"")),
         };
-        let question = target.iter().position(|&byte| byte == b'?');
-        let (path, query) = match question.and_then(|at| target.split_at_checked(at)) {
-            Some((path, query)) => (path, query.strip_prefix(b"?")),
-            None => (target, None),
-        };
-        match path {
-            [b'/', ..] => Ok((path, query)),
-            b"*" if method == Method::Options && query.is_none() => Ok((path, query)),
+        match target.path {
+            [b'/', ..] => Ok(target),
+            b"*" if method == Method::Options && target.query.is_none() => Ok(target),
             _ => Err(malformed(
                 "The request target has no valid form for this method",
             )),
@@ -383,7 +407,8 @@ impl FieldSection {
 
 /// True for the schemes of the web (RFC 9110 section 4.2).
 fn is_web_scheme(scheme: &[u8]) -> bool {
-    scheme.eq_ignore_ascii_case(b"https") || scheme.eq_ignore_ascii_case(b"http")
+    let is_usual = matches!(scheme, b"https" | b"http");
+    is_usual || scheme.eq_ignore_ascii_case(b"https") || scheme.eq_ignore_ascii_case(b"http")
 }
 
 #[cfg(test)]

@@ -2,20 +2,11 @@
 
 use core::net::Ipv6Addr;
 
+use crate::byte_table::{ByteTable, byte_table, has};
+
 /// The bytes that may be in the name of a simple authority.
-static IS_SIMPLE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut rest: &[u8] = b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    while let [byte, tail @ ..] = rest {
-        // Only the compiler runs this.
-        #[allow(clippy::indexing_slicing)]
-        {
-            table[*byte as usize] = true;
-        }
-        rest = tail;
-    }
-    table
-};
+static IS_SIMPLE: ByteTable =
+    byte_table(b"-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
 /// An authority without userinfo (RFC 9110 section 4.2.4 makes userinfo an error).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +49,7 @@ impl Authority {
 /// and `.`, and perhaps a port of at most five digits. The others are for [`Authority::parse`].
 #[inline]
 pub fn is_simple(bytes: &[u8]) -> bool {
-    let is_simple = |&byte: &u8| IS_SIMPLE.get(usize::from(byte)) == Some(&true);
+    let is_simple = |&byte: &u8| has(&IS_SIMPLE, byte);
     let Some(end) = bytes.iter().position(|byte| !is_simple(byte)) else {
         return !bytes.is_empty();
     };

@@ -1,6 +1,8 @@
 //! The grammar that fields share: optional white space, tokens, lists, weights
 //! (RFC 9110 sections 5.6 and 12.4.2).
 
+use crate::byte_table::{ByteTable, byte_table, has};
+
 /// The part of `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
 ///
 /// ```
@@ -19,12 +21,13 @@ pub fn trim_ows(value: &[u8]) -> &[u8] {
 
 /// True if `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).
 pub fn is_token(value: &[u8]) -> bool {
-    !value.is_empty() && value.iter().copied().all(is_tchar)
+    let is_tchar = |&byte: &u8| has(&IS_TCHAR, byte);
+    !value.is_empty() && value.iter().all(is_tchar)
 }
 
-fn is_tchar(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
+/// The bytes of a token (`tchar`).
+static IS_TCHAR: ByteTable =
+    byte_table(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
 /// True if `value` is a field value as it stands in a message: without controls but HTAB, and without white
 /// space at either end (RFC 9110 section 5.5, RFC 9113 section 8.2.1).

@@ -12,6 +12,7 @@
 
 pub mod accept;
 pub mod authority;
+mod byte_table;
 pub mod cache_control;
 pub mod cache_status;
 pub mod coding;

@@ -179,6 +179,11 @@ impl ServerContext {
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
+
+    /// The same at a time that was read before.
+    pub(crate) fn uptime_at(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
+    }
 }
 
 /// The state that the connections of one loop share.

@@ -283,7 +283,7 @@ impl<S: ByteStream> Http2Connection<S> {
         now: Now,
     ) -> usize {
         let shared = Rc::clone(&self.wire.shared);
-        let second = shared.common.uptime().as_secs();
+        let second = shared.common.uptime_at(now.instant).as_secs();
         let limits = &shared.http2_limits;
         let (mut at, mut asked) = (0, 0);
         self.wire.carries_more = false;

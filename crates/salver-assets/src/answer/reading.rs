@@ -1,7 +1,6 @@
 //! Content as pieces of memory, for transports that pass every byte through the process and take
 //! so many at a time as their flow control allows.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
@@ -54,7 +53,8 @@ pub trait Disk {
 
 /// A reader of content, from its first byte to its last.
 pub struct Reading {
-    pieces: VecDeque<Piece>,
+    /// The pieces that are left, the last first.
+    pieces: Vec<Piece>,
     /// Bytes that have not been given yet.
     left: u64,
     /// The bytes that were read from the first piece, and not given yet.
@@ -67,14 +67,17 @@ impl Reading {
     /// A reader of all of `content`.
     pub fn new(content: Content) -> Self {
         let mut read = Bytes::new();
-        let pieces: VecDeque<Piece> = match content {
-            Content::Empty => VecDeque::new(),
+        let pieces = match content {
+            Content::Empty => Vec::new(),
             Content::Memory(bytes) => {
                 read = bytes;
-                VecDeque::new()
+                Vec::new()
             }
-            Content::File(file) => [Piece::File(file)].into(),
-            Content::Parts(pieces) => pieces.into(),
+            Content::File(file) => vec![Piece::File(file)],
+            Content::Parts(mut pieces) => {
+                pieces.reverse();
+                pieces
+            }
         };
         let of_piece = |piece: &Piece| match piece {
             Piece::Memory(bytes) => length(bytes),
@@ -123,14 +126,14 @@ impl Reading {
                 self.left = self.left.saturating_sub(length(&bytes));
                 return Poll::Ready(Ok(bytes));
             }
-            match self.pieces.front_mut() {
+            match self.pieces.last_mut() {
                 None => return Poll::Ready(Ok(Bytes::new())),
                 Some(Piece::Memory(bytes)) => {
                     self.read = std::mem::take(bytes);
-                    self.pieces.pop_front();
+                    self.pieces.pop();
                 }
                 Some(Piece::File(file)) if file.range.is_empty() => {
-                    if let Some(piece) = self.pieces.pop_front() {
+                    if let Some(piece) = self.pieces.pop() {
                         discard(disk, piece);
                     }
                 }

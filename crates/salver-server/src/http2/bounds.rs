@@ -51,8 +51,11 @@ impl<S: ByteStream> Http2Connection<S> {
     /// Resets the streams that the client holds up for too long; true if it holds up the connection.
     pub(super) fn reset_stalled(&mut self, now: Now, send_buffer: &mut SendBuffer) -> bool {
         let common = &self.wire.shared.common;
+        if !self.protocol.is_sending() {
+            return false;
+        }
         let (time, step) = (now.instant - self.checked, step(&common.settings));
-        if time < step || !self.protocol.is_sending() {
+        if time < step {
             return false;
         }
         self.checked = now.instant;

@@ -8,7 +8,7 @@
 `wire` asks for every file of a site as a browser would (`Accept-Encoding: gzip, deflate, br, zstd`), each on a connection
 of its own, and counts what comes, heads and framing included: cold, right after the start; warm, when nothing is left
 to be made. CPU is the time of the server's processes by /proc for the same requests over kept connections, warm, by `salver
-bench load`.
+bench load` in many short turns; beside it is its ratio to that of siblings, within a round.
 
 `latency` asks for a few small files at a fixed rate from one core, with workers on every core, first alone, then while a
 thousand other files are asked for once and are being coded; rounds of both alternate, and each must be without errors. With
@@ -33,6 +33,7 @@ import urllib.request
 
 import files
 import peers
+import ratios
 
 BROWSER = "gzip, deflate, br, zstd"
 # What is said by who asks for a file of its own site.
@@ -215,8 +216,8 @@ def wire(options):
         paths = targets(root)
         length = sum((root / path[1:]).stat().st_size for path in paths)
         print(f"\n### {name}: {len(paths)} files, {length:,} bytes\n")
-        print(row("", "cold, bytes", "warm, bytes", "server CPU for a request"))
-        print("| --- | ---: | ---: | ---: |")
+        print(row("", "cold, bytes", "warm, bytes", "server CPU for a request", "by `salver compress`"))
+        print("| --- | ---: | ---: | ---: | ---: |")
         with contextlib.ExitStack() as stack:
             running = {}
             for number, peer in enumerate(servers):
@@ -226,21 +227,20 @@ def wire(options):
                 server = stack.enter_context(Running(peer, root, folder, metrics, SERVER_CORE))
                 cold = crawl(server.port, paths)
                 server.settle()
-                running[peer.name] = (server, cold, crawl(server.port, paths), [])
+                running[peer.name] = (server, cold, crawl(server.port, paths))
             listed = folder / "requests.txt"
             listed.write_text("\n".join(urllib.request.quote(path) for path in paths) + "\n")
-            # In turn, so that what slows the machine down slows all of them.
-            for _ in range(options.rounds):
-                for server, _, _, costs in running.values():
-                    costs.append(cost(options, server, listed))
-            for name, (_, cold, warm, costs) in running.items():
-                print(row(name, f"{cold:,}", f"{warm:,}", f"{statistics.median(costs):.1f} us"), flush=True)
+            found = list(ratios.in_turns(running, options.rounds, lambda name: cost(options, running[name][0], listed)))
+            for name, (_, cold, warm) in running.items():
+                middle = statistics.median(took[name] for took in found)
+                by_siblings = ratios.described([took[name] / took[SalverAhead.name] for took in found])
+                print(row(name, f"{cold:,}", f"{warm:,}", f"{middle:.1f} us", by_siblings), flush=True)
 
 
 def cost(options, server, listed):
     """The CPU time of a server for a request, in microseconds."""
     measured = load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", listed, "--accept-encoding", BROWSER,
-                    "--duration", options.duration, "-c", 16, "--pid", server.pids(), cores=LOAD_CORE)
+                    "--duration", options.duration, "--warm-up", "100ms", "-c", 16, "--pid", server.pids(), cores=LOAD_CORE)
     return measured["result"]["server"]["cpu_us_per_request"]
 
 
@@ -318,13 +318,14 @@ def main():
     parser.add_argument("--sws", help="static-web-server")
     parser.add_argument("--site", action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--metrics", type=int, default=19090, help="a free port")
-    parser.add_argument("--duration", default="5s")
+    parser.add_argument("--duration", default="500ms", help="of each server in a round of `wire`")
     parser.add_argument("--rate", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, help="by default 21 of `wire`, 5 of `latency`")
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--sentences", type=int, help="by default 300, with --deltas 2000")
     parser.add_argument("--deltas", action="store_true", help="code against former versions")
     options = parser.parse_args()
+    options.rounds = options.rounds or {"wire": 21, "latency": 5}[options.what]
     options.sentences = options.sentences or (2000 if options.deltas else 300)
     options.salver = str(pathlib.Path(options.salver).resolve())
     {"wire": wire, "latency": latency}[options.what](options)

@@ -6,7 +6,7 @@
 
 Each asks for one file with the fields that a browser sends which has a dictionary: `delta` is a script whose former version
 it has, `coded` another whose `.gz` beside it has as many bytes, and `plain` the same with the fields of a browser that has
-none. Cases go in turns within a round; a round's ratios and their median are printed."""
+none. Cases go in turns within a round."""
 
 import argparse
 import base64
@@ -26,6 +26,7 @@ import urllib.request
 
 import callgrind
 import process
+import ratios
 
 PATIENCE_SECONDS = 600
 CASES = ("coded", "plain", "delta")
@@ -157,25 +158,23 @@ def instructions(options):
 
 def cpu(options):
     with tempfile.TemporaryDirectory() as folder, Site(options.salver, folder) as site:
-        ratios = {case: [] for case in CASES}
-        for number in range(options.rounds):
-            took = {}
-            turn = number % len(CASES)
-            for case in CASES[turn:] + CASES[:turn]:
-                command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load",
-                           f"http://127.0.0.1:{site.port}{NAMES[case]}", "--json", "-c", "32", "--warm-up", "1s",
-                           "--duration", f"{options.seconds}s", "--pid", site.server.child.pid]
-                for name, value in fields(case).items():
-                    command += ["--accept-encoding", value] if name == "Accept-Encoding" else ["--header", f"{name}: {value}"]
-                done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
-                if not done.stdout:
-                    raise process.Failed(done.stderr.strip())
-                took[case] = json.loads(done.stdout)["result"]["server"]["cpu_us_per_request"]
-            for case in CASES:
-                ratios[case].append(took[case] / took["coded"])
-            words = ", ".join(f"{case} {took[case]:.2f} us ({ratios[case][-1]:.3f})" for case in CASES)
-            print(f"round {number + 1}: {words}", flush=True)
-        print(f"{site.length} bytes: " + ", ".join(f"{case} {statistics.median(ratios[case]):.3f}" for case in CASES))
+        def measure(case):
+            command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load",
+                       f"http://127.0.0.1:{site.port}{NAMES[case]}", "--json", "-c", "32", "--warm-up", "100ms",
+                       "--duration", f"{options.milliseconds}ms", "--pid", site.server.child.pid]
+            for name, value in fields(case).items():
+                command += ["--accept-encoding", value] if name == "Accept-Encoding" else ["--header", f"{name}: {value}"]
+            done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
+            if not done.stdout:
+                raise process.Failed(done.stderr.strip())
+            return json.loads(done.stdout)["result"]["server"]["cpu_us_per_request"]
+
+        found = list(ratios.in_turns(CASES, options.rounds, measure))
+        print(f"{site.length} bytes, CPU of the server for a request, and its ratio to `coded` within a round:")
+        for case in CASES:
+            middle = statistics.median(took[case] for took in found)
+            by_coded = ratios.described([took[case] / took["coded"] for took in found])
+            print(f"{case:8}{middle:6.2f} us  {by_coded}")
 
 
 def main():
@@ -183,8 +182,8 @@ def main():
     parser.add_argument("what", choices=["instructions", "cpu"])
     parser.add_argument("--salver", required=True, type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=61)
+    parser.add_argument("--milliseconds", type=int, default=400, help="of each case in a round")
     options = parser.parse_args()
     try:
         {"instructions": instructions, "cpu": cpu}[options.what](options)

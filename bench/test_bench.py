@@ -21,6 +21,7 @@ import page
 import process
 import profile
 import run
+import ratios
 import sites
 import tables
 
@@ -102,6 +103,19 @@ class Sites(unittest.TestCase):
         hosts = [host for site in parsed["thousand"] for host in site["hosts"]]
         self.assertEqual(len(hosts), len(set(hosts)))
         self.assertEqual((parsed["one"][0]["root"], len(parsed["rules"][0]["rule"])), ('/a "b"', 200))
+
+
+class Ratios(unittest.TestCase):
+    def test_each_case_has_its_turn_in_each_round(self):
+        rounds = list(ratios.in_turns("abc", 3, str.upper))
+        self.assertEqual([list(took) for took in rounds], [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]])
+        self.assertTrue(all(took == {"a": "A", "b": "B", "c": "C"} for took in rounds))
+
+    def test_the_interval_is_of_the_median(self):
+        # Ranks 22 and 40 of 61 have it in between 95 times of 100; of a few values nothing can be left out.
+        self.assertEqual(ratios.interval(range(1, 62)), (22, 40))
+        self.assertEqual(ratios.interval([3, 1, 2]), (1, 3))
+        self.assertEqual(ratios.described([1.0] * 9), "1.000 (1.000 to 1.000)")
 
 
 class Comparisons(unittest.TestCase):

@@ -99,7 +99,7 @@ def options_for(folder, write):
 class Sites(unittest.TestCase):
     def test_each_case_is_a_configuration(self):
         parsed = {case: tomllib.loads(sites.config(case, '/a "b"'))["site"] for case in sites.CASES}
-        self.assertEqual({case: len(found) for case, found in parsed.items()}, {"one": 1, "thousand": 1000, "rules": 1, "pages": 1})
+        self.assertEqual({case: len(found) for case, found in parsed.items()}, {"one": 1, "thousand": 1000, "rules": 1, "fields": 1, "pages": 1})
         hosts = [host for site in parsed["thousand"] for host in site["hosts"]]
         self.assertEqual(len(hosts), len(set(hosts)))
         self.assertEqual((parsed["one"][0]["root"], len(parsed["rules"][0]["rule"])), ('/a "b"', 200))

@@ -16,7 +16,7 @@ use crate::resource::representation::Representation;
 use crate::resource::representations::Representations;
 
 impl Engine {
-    /// The representation that a request gets which would get `plain` if there were no dictionaries.
+    /// The representation that a request gets which would get what `plain` gives if there were no dictionaries.
     #[inline(never)]
     pub(crate) fn select_beside_dictionaries<'a>(
         &self,
@@ -24,7 +24,7 @@ impl Engine {
         (entry, representations): (&CacheEntry, &'a Representations),
         dictionaries: &'a DictionaryUse,
         choice: &CodingChoice,
-        plain: Option<&'a Arc<Representation>>,
+        plain: impl Fn() -> Option<&'a Arc<Representation>>,
     ) -> Option<Selected<'a>> {
         let found = dictionary::select(request, choice, dictionaries, plain);
         if request.method == Method::Get {

@@ -348,16 +348,19 @@ impl Engine {
         representations: &'a Representations,
     ) -> Option<Selected<'a>> {
         let choice = coding_choice(request);
-        let selected = representations.select(&choice);
-        let selected = selected.map(|(_, representation)| representation);
-        if representations.makeable.is_some() && request.method == Method::Get {
-            made_codings::ask(&self.shared, entry, representations, &choice, selected);
-        }
+        let plain = || {
+            let selected = representations.select(&choice);
+            let selected = selected.map(|(_, representation)| representation);
+            if representations.makeable.is_some() && request.method == Method::Get {
+                made_codings::ask(&self.shared, entry, representations, &choice, selected);
+            }
+            selected
+        };
         match &representations.dictionaries {
-            None => selected.map(Selected::for_any),
+            None => plain().map(Selected::for_any),
             Some(dictionaries) => {
                 let of = (entry, representations);
-                self.select_beside_dictionaries(request, of, dictionaries, &choice, selected)
+                self.select_beside_dictionaries(request, of, dictionaries, &choice, plain)
             }
         }
     }

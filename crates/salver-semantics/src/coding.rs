@@ -104,6 +104,8 @@ impl Preference {
     const REFUSED: Preference = Preference(0);
     /// Acceptable, below everything that the client asked for: identity where nothing was said.
     const LAST_RESORT: Preference = Preference(1);
+    /// Wanted no less than anything else.
+    const MOST: Preference = Preference(1000 + Preference::LAST_RESORT.0);
 
     fn of(weight: Weight) -> Preference {
         if weight == Weight::ZERO {
@@ -208,6 +210,12 @@ impl AcceptEncoding {
         let least = least.max(Preference::LAST_RESORT);
         let is_wanted = move |coding: &DictionaryCoding| accept.against(*coding) >= least;
         in_order.into_iter().filter(is_wanted)
+    }
+
+    /// True if the client wants no coding more than this one against its dictionary.
+    #[inline]
+    pub fn wants_most(&self, coding: DictionaryCoding) -> bool {
+        self.against(coding) == Preference::MOST
     }
 
     fn against(&self, coding: DictionaryCoding) -> Preference {

@@ -21,36 +21,40 @@ pub(crate) struct BesideDictionaries<'a> {
     pub(crate) wanted: Option<WantedDelta>,
 }
 
-/// Decides for a request that would get `plain` if there were no dictionaries.
+/// Decides for a request that would get what `plain` gives if there were no dictionaries.
+#[inline]
 pub(crate) fn select<'a>(
     request: &Request<'_>,
     choice: &CodingChoice,
     dictionaries: &'a DictionaryUse,
-    plain: Option<&'a Arc<Representation>>,
+    plain: impl Fn() -> Option<&'a Arc<Representation>>,
 ) -> BesideDictionaries<'a> {
-    let mut found = BesideDictionaries {
-        selected: plain.map(Selected::for_any),
+    let of = |selected| BesideDictionaries {
+        selected,
         wanted: None,
     };
-    let may_get_delta = match request.fields.origin.readability() {
-        Readability::Hidden => return found,
-        Readability::IfShared if !plain.is_some_and(is_shared) => return found,
-        Readability::Readable | Readability::IfShared => true,
-        // A cache on the way may ask for browsers, which it knows to keep apart by Vary.
-        Readability::Unknown => false,
-    };
-    if !request.secure_context.is_secure() {
-        return found;
+    let readability = request.fields.origin.readability();
+    if readability == Readability::Hidden || !request.secure_context.is_secure() {
+        return of(plain().map(Selected::for_any));
     }
-    found.selected = plain.map(|representation| Selected {
+    let available = request.fields.available_dictionary.as_deref();
+    let version = available.and_then(|available| dictionaries.version(available));
+    let version = version.filter(|_| !choice.is_for_part);
+    if let (Readability::Readable, Some((_, version))) = (readability, version)
+        && let Some(delta) = dictionaries.best_for(&choice.accept, version)
+    {
+        return of(Some(Selected::for_any(delta)));
+    }
+    let plain = plain();
+    if readability == Readability::IfShared && !plain.is_some_and(is_shared) {
+        return of(plain.map(Selected::for_any));
+    }
+    let mut found = of(plain.map(|representation| Selected {
         representation,
         kind: HeadKind::BesideDictionaries,
-    });
-    let Some(available) = request.fields.available_dictionary.as_deref() else {
-        return found;
-    };
-    let version = dictionaries.version(available);
-    let Some((number, version)) = version.filter(|_| may_get_delta && !choice.is_for_part) else {
+    }));
+    // A cache on the way may ask for browsers, which it knows to keep apart by Vary.
+    let Some((number, version)) = version.filter(|_| readability != Readability::Unknown) else {
         return found;
     };
     let than = plain.map(|plain| plain.coding.plain());
@@ -60,9 +64,7 @@ pub(crate) fn select<'a>(
             Some(Delta::Made(delta))
                 if plain.is_none_or(|plain| delta.length() < plain.length()) =>
             {
-                found.selected = Some(Selected::for_any(delta));
-                found.wanted = None;
-                return found;
+                return of(Some(Selected::for_any(delta)));
             }
             Some(Delta::Makeable) => {
                 found.wanted.get_or_insert(WantedDelta {

@@ -269,9 +269,14 @@ pub(crate) fn build(
     let dictionaries = role.map(|(role, digest)| {
         let content = (digest, file.identity.length);
         let previous = previous.and_then(|previous| previous.dictionaries.as_deref());
-        role.into_use(shared, (mount, previous), content, |coding, made| {
-            to_representation(coding.into(), made)
-        })
+        let shortest = list.iter().map(|r| r.length()).min().unwrap_or(0);
+        role.into_use(
+            shared,
+            (mount, previous),
+            content,
+            shortest,
+            |coding, made| to_representation(coding.into(), made),
+        )
     });
     let look_again = look_again || list.iter().any(|r| r.tag_basis.is_weak());
     let error_fields = rules.error_fields();

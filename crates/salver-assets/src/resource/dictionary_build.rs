@@ -141,6 +141,7 @@ impl DictionaryRole {
         shared: &EngineState,
         (mount, previous): (usize, Option<&DictionaryUse>),
         (digest, length): (Digest, u64),
+        shortest: u64,
         to_representation: impl Fn(DictionaryCoding, MadeCoding) -> Representation,
     ) -> DictionaryUse {
         let codings = &shared.pool.codings;
@@ -185,6 +186,7 @@ impl DictionaryRole {
             keeps: self.keeps,
             is_kept: Arc::new(AtomicBool::new(was_kept)),
             versions: versions.collect(),
+            shortest,
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use salver_semantics::DictionaryCoding;
 use salver_semantics::dictionary::AVAILABLE_LENGTH;
+use salver_semantics::{AcceptEncoding, DictionaryCoding};
 
 use crate::codings::key::DictionaryKey;
 use crate::resource::representation::Representation;
@@ -25,6 +25,8 @@ pub(crate) struct DictionaryUse {
     /// True once that was done.
     pub(super) is_kept: Arc<AtomicBool>,
     pub(super) versions: Vec<Version>,
+    /// The length of the shortest representation without a dictionary, in bytes.
+    pub(super) shortest: u64,
 }
 
 /// What is kept as a dictionary when it has been sent, or named.
@@ -77,6 +79,22 @@ impl Version {
 }
 
 impl DictionaryUse {
+    /// The coding against `version` that a client gets whatever else there is: it wants none more, and none is shorter.
+    #[inline]
+    pub(crate) fn best_for<'a>(
+        &self,
+        accept: &AcceptEncoding,
+        version: &'a Version,
+    ) -> Option<&'a Arc<Representation>> {
+        let mut deltas = version.deltas.iter();
+        deltas.find_map(|(coding, delta)| match delta {
+            Delta::Made(made) if made.length() < self.shortest && accept.wants_most(*coding) => {
+                Some(made)
+            }
+            Delta::Made(_) | Delta::Makeable => None,
+        })
+    }
+
     /// The version that the client says it has, with its place.
     #[inline]
     pub(crate) fn version(&self, available: &[u8]) -> Option<(usize, &Version)> {

@@ -237,6 +237,9 @@ fn codings_against_a_dictionary_have_to_be_named() {
     check_than(some, Some(Identity), &["dcb"]);
     check_than("identity;q=0, dcb;q=0", Some(Identity), &[]);
     check_than("br, dcz, dcb;q=0.9", Some(Brotli), &["dcz"]);
+    let accept = AcceptEncoding::parse(Some(b"br, dcz;q=1.0, dcb;q=0.999"));
+    let wants_most = DictionaryCoding::ALL.map(|coding| accept.wants_most(coding));
+    assert_eq!(wants_most, [false, true]);
 }
 
 #[test]

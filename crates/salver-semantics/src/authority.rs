@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use crate::byte_table::{ByteTable, byte_table, has};
+use crate::field::{ByteTable, byte_table, has};
 
 /// The bytes that may be in the name of a simple authority.
 static IS_SIMPLE: ByteTable =

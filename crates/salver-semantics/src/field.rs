@@ -1,8 +1,6 @@
 //! The grammar that fields share: optional white space, tokens, lists, weights
 //! (RFC 9110 sections 5.6 and 12.4.2).
 
-use crate::byte_table::{ByteTable, byte_table, has};
-
 /// The part of `value` without the optional white space (SP, HTAB) at both ends (RFC 9110 section 5.6.3).
 ///
 /// ```
@@ -17,6 +15,30 @@ pub fn trim_ows(value: &[u8]) -> &[u8] {
         rest = head;
     }
     rest
+}
+
+/// A set of bytes.
+pub(crate) type ByteTable = [bool; 256];
+
+/// The set of these bytes.
+pub(crate) const fn byte_table(bytes: &[u8]) -> ByteTable {
+    let mut table = [false; 256];
+    let mut rest = bytes;
+    while let [byte, tail @ ..] = rest {
+        // Only the compiler runs this.
+        #[allow(clippy::indexing_slicing)]
+        {
+            table[*byte as usize] = true;
+        }
+        rest = tail;
+    }
+    table
+}
+
+/// True if `byte` belongs to `table`.
+#[inline]
+pub(crate) fn has(table: &ByteTable, byte: u8) -> bool {
+    table.get(usize::from(byte)) == Some(&true)
 }
 
 /// True if `value` is a token: one or more `tchar` (RFC 9110 section 5.6.2).

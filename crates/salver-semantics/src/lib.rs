@@ -12,7 +12,6 @@
 
 pub mod accept;
 pub mod authority;
-mod byte_table;
 pub mod cache_control;
 pub mod cache_status;
 pub mod coding;

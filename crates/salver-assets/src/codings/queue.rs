@@ -12,7 +12,6 @@ use crate::codings::encoder::Encoder;
 use crate::codings::job::{Place, Places};
 use crate::codings::key::{CodingKey, ContentKey};
 use crate::codings::table::CodingTable;
-use crate::config::Config;
 use crate::sync::Lock;
 
 /// The codings that may wait or be at work at once. One more is asked for again by a later answer.
@@ -77,9 +76,13 @@ struct Queue {
 }
 
 impl CodingSettings {
-    /// Settings for engines of this configuration. Of several workers each has its share of the cores' time.
-    pub(crate) fn new(config: &Config, memory: usize, work_memory: usize) -> Self {
-        let percent = config.compress_cpu;
+    /// Settings with this share of a core in percent, of which each of several workers has its part.
+    pub(crate) fn new(
+        (memory, work_memory): (usize, usize),
+        keep_up_to: u64,
+        percent: u32,
+        directory: Option<Arc<CodingDirectory>>,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let whole = usize::try_from(percent.div_ceil(100)).unwrap_or(usize::MAX);
         CodingSettings {
@@ -87,8 +90,8 @@ impl CodingSettings {
             work_memory,
             percent,
             workers: whole.clamp(1, cores),
-            keep_up_to: config.cache_max_file,
-            directory: config.kept_codings.clone(),
+            keep_up_to,
+            directory,
         }
     }
 

@@ -68,7 +68,12 @@ impl EnginePool {
         let contents = ContentMemory::default();
         let open_files = Arc::new(OpenFiles::new(config.open_files));
         let size = config.cache_size;
-        let codings = CodingSettings::new(config, size / CODINGS, size / CODINGS_AT_WORK);
+        let codings = CodingSettings::new(
+            (size / CODINGS, size / CODINGS_AT_WORK),
+            config.cache_max_file,
+            config.compress_cpu,
+            config.kept_codings.clone(),
+        );
         EnginePool {
             memory: BoundedCache::new(left),
             codings: Codings::new(codings, contents.clone(), Arc::clone(&open_files)),

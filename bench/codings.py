@@ -39,8 +39,8 @@ BROWSER = "gzip, deflate, br, zstd"
 # What is said by who asks for a file of its own site.
 OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
 PATIENCE_SECONDS = 120
-# How often a run is begun that others had a part in.
-TRIES = 5
+# How often a short run is begun that others had a part in.
+TRIES = 50
 SERVER_CORE, LOAD_CORE = "0", "1"
 
 

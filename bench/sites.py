@@ -4,25 +4,28 @@
   bench/sites.py config CASE ROOT                  prints a salver.toml, for any measurement: bench/sites.py --help
   bench/sites.py instructions --salver PROGRAM     counts by valgrind's callgrind, the kernel's not among them; a
                                                    turn of the loop for each request
+  bench/sites.py cpu --salver PROGRAM --root DIR   CPU time of the server for a request of DIR, in many short turns,
+                                                   and its ratio to that of `one` within a round
 
 `one` is a site without hosts; `thousand` are 1,000 sites of the same root, of which requests are for the last; `rules`
 is one site with 100 rules that match every path and 100 that match none, `fields` one with one rule, whose answers have
-the same ten fields: what `rules` costs beyond these is the rules' own; `pages` is one with an error page.
-
-CPU per request with the server pinned to one core and the client to another, cases in turns within a round:
-
-  for case in one thousand rules; do bench/sites.py config $case ROOT > $case.toml; done
-  salver bench compare ... # or any client that pins, a server for each: salver serve -c CASE.toml --port PORT
+the same ten fields: what `rules` costs beyond these is the rules' own; `pages` is one with an error page. `log`, of
+`cpu` alone, is `one` with an access log and metrics.
 """
 
 import argparse
+import contextlib
+import json
 import pathlib
 import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
 
 import callgrind
 import process
+import ratios
 
 SITES = 1000
 RULES = 100
@@ -72,6 +75,40 @@ def instructions(salver, case, number):
         return callgrind.self_costs((folder / "callgrind.out").read_text(errors="replace"))
 
 
+def cpu(options):
+    """Prints the CPU time of the server for a request in each case: the server has one core, the client another."""
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        servers = {}
+        for case in (*CASES, "log"):
+            configuration = folder / f"{case}.toml"
+            configuration.write_text(config(case, options.root.resolve()), encoding="utf-8")
+            port = process.free_port()
+            command = [options.salver, "serve", "-c", configuration, "--port", port, "--workers", "1"]
+            if case == "log":
+                command += ["--log", folder / "access.log", "--metrics", process.free_port()]
+            servers[case] = stack.enter_context(process.Server(case, command, folder, port))
+
+        def measure(case):
+            server = servers[case]
+            command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load", f"http://127.0.0.1:{server.port}/",
+                       "--root", options.root, "--accept-encoding", "gzip, deflate, br, zstd", "-c", "64", "--json",
+                       "--warm-up", "100ms", "--duration", f"{options.milliseconds}ms", "--pid", server.child.pid]
+            done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
+            if not done.stdout:
+                raise process.Failed(done.stderr.strip())
+            return json.loads(done.stdout)["result"]["server"]["cpu_us_per_request"]
+
+        for case in servers:
+            measure(case)
+        found = list(ratios.in_turns(servers, options.rounds, measure))
+    for case in servers:
+        middle = statistics.median(took[case] for took in found)
+        print(f"{case:10}{middle:6.2f} us  {ratios.described([took[case] / took['one'] for took in found])}")
+    own = ratios.described([took["rules"] / took["fields"] for took in found])
+    print(f"`rules` by `fields`: {own}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -82,9 +119,20 @@ def main():
     counted.add_argument("--salver", required=True, type=pathlib.Path)
     counted.add_argument("--requests", type=int, default=2000)
     counted.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
+    timed = commands.add_parser("cpu")
+    timed.add_argument("--salver", required=True, type=lambda path: pathlib.Path(path).resolve())
+    timed.add_argument("--root", required=True, type=pathlib.Path)
+    timed.add_argument("--rounds", type=int, default=61)
+    timed.add_argument("--milliseconds", type=int, default=400, help="of each case in a round")
     options = parser.parse_args()
     if options.command == "config":
         sys.stdout.write(config(options.case, options.root.resolve()))
+        return
+    if options.command == "cpu":
+        try:
+            cpu(options)
+        except process.Failed as failed:
+            sys.exit(str(failed))
         return
     if not shutil.which("valgrind"):
         sys.exit("valgrind is missing")

@@ -207,8 +207,8 @@ def row(name, *cells):
 
 def wire(options):
     ours = [kind(options.salver) for kind in (Salver, SalverAhead, SalverOff)]
-    servers = [*ours, NginxGzip(), CaddyEncode()]
-    if options.sws:
+    servers = ours if options.ours else [*ours, NginxGzip(), CaddyEncode()]
+    if options.sws and not options.ours:
         servers.append(StaticWebServer(options.sws))
     for site in options.site:
         name, root = site.split("=", 1)
@@ -316,6 +316,7 @@ def main():
     parser.add_argument("what", choices=["wire", "latency"])
     parser.add_argument("--salver", default="target/release/salver")
     parser.add_argument("--sws", help="static-web-server")
+    parser.add_argument("--ours", action="store_true", help="of `wire`: without other servers, so that more rounds cost less")
     parser.add_argument("--site", action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--metrics", type=int, default=19090, help="a free port")
     parser.add_argument("--duration", default="500ms", help="of each server in a round of `wire`")

@@ -10,9 +10,10 @@ of its own, and counts what comes, heads and framing included: cold, right after
 to be made. CPU is the time of the server's processes by /proc for the same requests over kept connections, warm, by `salver
 bench load` in many short turns; beside it is its ratio to that of siblings, within a round.
 
-`latency` asks for a few small files at a fixed rate from one core, with workers on every core, first alone, then while a
-thousand other files are asked for once and are being coded; rounds of both alternate, and each must be without errors. With
-`--deltas` those are next versions of files that were sent before, and are asked for as by who has these.
+`latency` asks for a few small files at a fixed rate, with workers on every core: in turns a server that has nothing else to
+do, and one that was asked for a thousand other files and codes them, which is stopped by a signal while the first has its
+turn. Each turn must be without errors. With `--deltas` those are next versions of files that were sent before, and are asked
+for as by who has these.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -275,40 +277,53 @@ def latency(options):
                 many[f"/many/{number}.html"] = (None, None)
         (folder / "hot.txt").write_text("".join(f"/hot{number}.js\n" for number in range(4)))
         time.sleep(files.AT_REST_SECONDS)
-        idle, busy = [], []
         peer = peers.Salver(options.salver)
         # With room for all former versions.
         more = ["--cache-size", "4GiB"] if options.deltas else []
         peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet", *more]
 
-        def hot(server, seconds):
+        def hot(server, milliseconds):
             return load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", folder / "hot.txt", "--rate",
-                        options.rate, "-c", 16, "--duration", f"{seconds}s", "--warm-up", "1s", "--accept-encoding", "br",
+                        options.rate, "-c", 16, "--duration", f"{milliseconds}ms", "--warm-up", "200ms", "--accept-encoding", "br",
                         "--pid", server.pids())["result"]["corrected"]["p99_us"]
 
-        for round_ in range(options.rounds):
-            with Running(peer, root, folder, options.metrics) as server:
+        with contextlib.ExitStack() as stack:
+            running = {}
+            for number, name in enumerate(("idle", "coding")):
+                place = folder / name
+                place.mkdir()
+                server = stack.enter_context(Running(peer, root, place, options.metrics + number))
                 crawl(server.port, [f"/hot{number}.js" for number in range(4)])
-                for old, _ in many.values():
-                    if old:
-                        ask(server.port, old, OWN)
+                running[name] = server
+            coding = running["coding"]
+            for old, _ in many.values():
+                if old:
+                    ask(coding.port, old, OWN)
+            for server in running.values():
                 server.settle()
-                idle.append(hot(server, options.seconds))
-                for path, (old, fields) in many.items():
-                    if old:
-                        ask(server.port, path, fields)
-                if not options.deltas:
-                    crawl(server.port, list(many))
-                before = server.waiting()
-                busy.append(hot(server, options.seconds))
-                after = server.waiting()
-                print(f"round {round_ + 1}: p99 idle {idle[-1]} us, while coding {busy[-1]} us; "
-                      f"waiting {before} -> {after}", flush=True)
-                if not after:
-                    raise SystemExit("all was coded before the end: more --sentences")
-        one, other = statistics.median(idle), statistics.median(busy)
+            for path, (old, fields) in many.items():
+                if old:
+                    ask(coding.port, path, fields)
+            if not options.deltas:
+                crawl(coding.port, list(many))
+            before = coding.waiting()
+
+            def measure(name):
+                coding.child.send_signal(signal.SIGCONT if name == "coding" else signal.SIGSTOP)
+                return hot(running[name], options.milliseconds)
+
+            try:
+                found = list(ratios.in_turns(running, options.rounds, measure))
+            finally:
+                coding.child.send_signal(signal.SIGCONT)
+            after = coding.waiting()
+        if not after:
+            raise SystemExit("all was coded before the end: more --sentences, or fewer --rounds")
+        one, other = (statistics.median(took[name] for took in found) for name in ("idle", "coding"))
         what = "coded against old ones" if options.deltas else "coded"
-        print(f"p99 of hot requests: {one:.0f} us idle, {other:.0f} us while 1,000 files are {what}: {other / one:.2f}x")
+        print(f"p99 of hot requests, medians of {len(found)} rounds: {one:.0f} us idle, {other:.0f} us while 1,000 files are "
+              f"{what} ({before - after} of {before} codings); ratio within a round "
+              f"{ratios.described([took['coding'] / took['idle'] for took in found])}")
 
 
 def main():
@@ -321,12 +336,11 @@ def main():
     parser.add_argument("--metrics", type=int, default=19090, help="a free port")
     parser.add_argument("--duration", default="500ms", help="of each server in a round of `wire`")
     parser.add_argument("--rate", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, help="by default 21 of `wire`, 5 of `latency`")
-    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--milliseconds", type=int, default=1000, help="of each server in a round of `latency`")
     parser.add_argument("--sentences", type=int, help="by default 300, with --deltas 2000")
     parser.add_argument("--deltas", action="store_true", help="code against former versions")
     options = parser.parse_args()
-    options.rounds = options.rounds or {"wire": 21, "latency": 5}[options.what]
     options.sentences = options.sentences or (2000 if options.deltas else 300)
     options.salver = str(pathlib.Path(options.salver).resolve())
     {"wire": wire, "latency": latency}[options.what](options)

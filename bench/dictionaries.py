@@ -13,7 +13,6 @@ import base64
 import gzip
 import hashlib
 import http.client
-import json
 import pathlib
 import re
 import shutil
@@ -159,15 +158,10 @@ def instructions(options):
 def cpu(options):
     with tempfile.TemporaryDirectory() as folder, Site(options.salver, folder) as site:
         def measure(case):
-            command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load",
-                       f"http://127.0.0.1:{site.port}{NAMES[case]}", "--json", "-c", "32", "--warm-up", "100ms",
-                       "--duration", f"{options.milliseconds}ms", "--pid", site.server.child.pid]
+            words = ["-c", "32"]
             for name, value in fields(case).items():
-                command += ["--accept-encoding", value] if name == "Accept-Encoding" else ["--header", f"{name}: {value}"]
-            done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
-            if not done.stdout:
-                raise process.Failed(done.stderr.strip())
-            return json.loads(done.stdout)["result"]["server"]["cpu_us_per_request"]
+                words += ["--accept-encoding", value] if name == "Accept-Encoding" else ["--header", f"{name}: {value}"]
+            return process.cpu_per_request(options.salver, site.server, options.milliseconds, NAMES[case], *words)
 
         found = list(ratios.in_turns(CASES, options.rounds, measure))
         print(f"{site.length} bytes, CPU of the server for a request, and its ratio to `coded` within a round:")

@@ -15,11 +15,9 @@ the same ten fields: what `rules` costs beyond these is the rules' own; `pages` 
 
 import argparse
 import contextlib
-import json
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -90,14 +88,8 @@ def cpu(options):
             servers[case] = stack.enter_context(process.Server(case, command, folder, port))
 
         def measure(case):
-            server = servers[case]
-            command = ["taskset", "-c", process.CLIENT_CORE, options.salver, "bench", "load", f"http://127.0.0.1:{server.port}/",
-                       "--root", options.root, "--accept-encoding", "gzip, deflate, br, zstd", "-c", "64", "--json",
-                       "--warm-up", "100ms", "--duration", f"{options.milliseconds}ms", "--pid", server.child.pid]
-            done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True)
-            if not done.stdout:
-                raise process.Failed(done.stderr.strip())
-            return json.loads(done.stdout)["result"]["server"]["cpu_us_per_request"]
+            return process.cpu_per_request(options.salver, servers[case], options.milliseconds, "/", "--root", options.root,
+                                           "--accept-encoding", "gzip, deflate, br, zstd", "-c", "64")
 
         for case in servers:
             measure(case)

@@ -29,6 +29,21 @@ fn compare(a: &str, b: &str, more: &[&str]) -> (i32, String, String) {
     run(&arguments)
 }
 
+/// The times that figures are tried to be had.
+const ATTEMPTS: usize = 10;
+
+/// The same, begun again where a busy machine gave a trial no core in its 20 ms, of which there are no figures.
+fn compare_by_figures(a: &str, b: &str, more: &[&str]) -> (i32, String, String) {
+    let mut compared = compare(a, b, more);
+    for _ in 1..ATTEMPTS {
+        if compared.1.contains("requests/s") {
+            break;
+        }
+        compared = compare(a, b, more);
+    }
+    compared
+}
+
 /// A command that serves a directory with this very program.
 fn serve(root: &Path, more: &str) -> String {
     let (program, root) = (env!("CARGO_BIN_EXE_salver"), root.display());
@@ -111,10 +126,12 @@ fn two_urls_are_compared_and_told_in_words() {
     let root = site(&[("index.html", "<p>hello")]);
     let server = Running::start(root.path(), &[]);
     let url = format!("http://{}/", server.addr);
-    let (_, out, said) = compare(&url, &url, &["--path=/", "--path=/index.html"]);
-    assert!(has_figures(&out) || got_no_core(&out), "{out}{said}");
+    let (_, out, said) = compare_by_figures(&url, &url, &["--path=/", "--path=/index.html"]);
     for expected in [
         "\n/index.html: ",
+        "requests/s",
+        "p99, us",
+        "95 % interval",
         "trials of each: 16",
         "Hodges-Lehmann",
         "seed 1",
@@ -128,17 +145,6 @@ fn two_urls_are_compared_and_told_in_words() {
     }
 }
 
-/// True if rates and latencies are told of a path at least.
-fn has_figures(out: &str) -> bool {
-    let mut expected = ["requests/s", "p99, us", "95 % interval"].into_iter();
-    expected.all(|expected| out.contains(expected))
-}
-
-/// True if it says that in the 20 ms of a trial nothing was done.
-fn got_no_core(out: &str) -> bool {
-    out.contains("no request ended")
-}
-
 #[test]
 fn different_answers_are_not_compared_unless_that_is_meant() {
     let (one, other) = (site(&[("a.txt", "alpha")]), site(&[("a.txt", "alphb")]));
@@ -150,9 +156,10 @@ fn different_answers_are_not_compared_unless_that_is_meant() {
     }
     assert_eq!(said.lines().count(), 1, "{said}");
 
-    let (_, out, said) = compare(&a, &b, &["--path=/a.txt", "--allow-different"]);
+    let more = ["--path=/a.txt", "--allow-different"];
+    let (_, out, said) = compare_by_figures(&a, &b, &more);
     assert!(out.contains("not the same: /a.txt"), "{out}{said}");
-    assert!(has_figures(&out) || got_no_core(&out), "{out}{said}");
+    assert!(out.contains("requests/s"), "{out}{said}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) trait Place: Send {
     /// The content, if the file still has it. May wait.
     fn read(&self, key: &CodingKey) -> Option<Bytes>;
 
-    /// The content of a dictionary, if that is still there. May wait.
+    /// The content of a dictionary, if there still is any, whatever it is. May wait.
     fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes>;
 
     /// Keeps the content as a dictionary.
@@ -51,9 +51,14 @@ impl Places {
         self.0.iter().find_map(|place| place.read(key))
     }
 
-    /// A dictionary, as the first place gives it that has it.
-    pub(super) fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes> {
-        self.0.iter().find_map(|place| place.dictionary(of))
+    /// A dictionary, as the first place gives it that has `it`.
+    pub(super) fn dictionary(
+        &self,
+        of: &DictionaryKey,
+        mut is_it: impl FnMut(&Bytes) -> bool,
+    ) -> Option<Bytes> {
+        let mut places = self.0.iter();
+        places.find_map(|place| place.dictionary(of).filter(&mut is_it))
     }
 
     /// Keeps the content as a dictionary for each place.

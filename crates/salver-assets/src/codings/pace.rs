@@ -1,4 +1,4 @@
-//! The pace of an encoder: how long it rests after its work, so that it takes its share of a core and no more.
+//! The pace of an idle thread: how long it rests after its work, so that it takes its share of a core and no more.
 
 use std::time::Duration;
 

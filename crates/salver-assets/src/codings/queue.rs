@@ -8,7 +8,7 @@ use crate::cache::content_memory::ContentMemory;
 use crate::cache::open_files::OpenFiles;
 use crate::codings::coder;
 use crate::codings::directory::CodingDirectory;
-use crate::codings::encoder::Encoder;
+use crate::codings::idle_thread::IdleThread;
 use crate::codings::job::{Place, Places};
 use crate::codings::key::{CodingKey, ContentKey};
 use crate::codings::table::CodingTable;
@@ -57,8 +57,8 @@ pub(super) struct SharedCodings {
     /// True once nobody wants anything any more.
     is_closed: AtomicBool,
     queue: Lock<Queue>,
-    /// The encoders that workers have left behind with an order that was taken back.
-    encoders: Lock<Vec<Encoder>>,
+    /// The idle threads that workers have left behind with an order that was taken back.
+    idle_threads: Lock<Vec<IdleThread>>,
 }
 
 #[derive(Default)]
@@ -130,21 +130,21 @@ impl SharedCodings {
             open_files,
             is_closed: AtomicBool::new(false),
             queue: Lock::default(),
-            encoders: Lock::default(),
+            idle_threads: Lock::default(),
         }
     }
 
-    /// An encoder that a worker has left behind, if there is one.
-    pub(super) fn take_encoder(&self) -> Option<Encoder> {
-        self.encoders.hold().pop()
+    /// An idle thread that a worker has left behind, if there is one.
+    pub(super) fn take_idle_thread(&self) -> Option<IdleThread> {
+        self.idle_threads.hold().pop()
     }
 
-    /// Leaves an encoder to the next worker, so that there are never more of them that hold memory and get no core than
-    /// there are workers.
-    pub(super) fn leave_encoder(&self, encoder: Encoder) {
-        let mut encoders = self.encoders.hold();
-        if encoders.len() < self.settings.workers {
-            encoders.push(encoder);
+    /// Leaves an idle thread to the next worker, so that there are never more of them that hold memory and get no core
+    /// than there are workers.
+    pub(super) fn leave_idle_thread(&self, thread: IdleThread) {
+        let mut threads = self.idle_threads.hold();
+        if threads.len() < self.settings.workers {
+            threads.push(thread);
         }
     }
 

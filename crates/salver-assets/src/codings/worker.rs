@@ -1,4 +1,4 @@
-//! A worker: it reads what is to be coded, looks whether that is kept, has its encoder make what is not, and says so.
+//! A worker: it reads what is to be coded, looks whether that is kept, has its idle thread make what is not, and says so.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::cache::anonymous_content::AnonymousContent;
 use crate::codings::coder::{self, Encoded};
-use crate::codings::encoder::Encoder;
+use crate::codings::idle_thread::IdleThread;
 use crate::codings::job::Places;
 use crate::codings::key::{CodingKey, ContentKey, DictionaryKey, MadeAs};
 use crate::codings::queue::SharedCodings;
@@ -18,42 +18,79 @@ use crate::source::digest;
 /// Makes codings until none waits.
 pub(super) fn work(shared: &Arc<SharedCodings>) {
     salver_os::run_behind_others();
-    let mut encoder = shared.take_encoder();
+    let mut background = Background {
+        thread: shared.take_idle_thread(),
+        percent: shared.settings.percent_each(),
+    };
     while let Some((key, places)) = shared.next() {
         // One that panics fails alone; it is asked for again.
         let worked = catch_unwind(AssertUnwindSafe(|| {
-            perform(shared, &mut encoder, key, places);
+            perform(shared, &mut background, key, places);
         }));
         if worked.is_err() {
-            encoder = None;
+            background.thread = None;
             shared.abandon(&key);
         }
         shared.give_back(&key);
     }
-    if let Some(encoder) = encoder.filter(Encoder::is_behind) {
-        shared.leave_encoder(encoder);
+    if let Some(thread) = background.thread.filter(IdleThread::is_behind) {
+        shared.leave_idle_thread(thread);
+    }
+}
+
+/// The idle thread of a worker, started once there is something to do for it.
+struct Background {
+    thread: Option<IdleThread>,
+    percent: u32,
+}
+
+impl Background {
+    /// Has work done as long as it is wanted; `None` if nobody can do it.
+    fn perform<T: Send + 'static>(
+        &mut self,
+        work: impl Fn(&dyn Fn() -> bool) -> T + Send + Sync + 'static,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Option<T> {
+        if self.thread.is_none() {
+            self.thread = IdleThread::start(self.percent);
+        }
+        let done = self.thread.as_mut()?.perform(work, is_wanted);
+        // One that has gone has panicked.
+        done.map_err(|_| self.thread = None).ok()
+    }
+
+    fn sha256(&mut self, content: &Bytes) -> Option<[u8; 32]> {
+        let content = content.clone();
+        self.perform(move |_| coder::sha256(&content), &|| true)
     }
 }
 
 /// Takes or makes one coding, and has the places loaded again that wait for it.
 fn perform(
     shared: &Arc<SharedCodings>,
-    encoder: &mut Option<Encoder>,
+    background: &mut Background,
     key: CodingKey,
     places: Places,
 ) {
-    let Some(content) = places.read(&key) else {
+    let content = places.read(&key);
+    let sha256 = content
+        .as_ref()
+        .and_then(|content| background.sha256(content));
+    let (Some(content), Some(sha256)) = (content, sha256) else {
         shared.end(&key);
         return;
     };
     let of = ContentKey {
-        sha256: coder::sha256(&content),
+        sha256,
         made: key.made,
     };
     let dictionary = match &key.made {
         MadeAs::Coded(_) => Some(Bytes::new()),
-        // What was pruned meanwhile is there no more.
-        MadeAs::Delta(_, wanted) => places.dictionary(wanted),
+        // What was pruned meanwhile is there no more, and what is damaged where it lies would make codings that no client
+        // decodes.
+        MadeAs::Delta(_, wanted) => places.dictionary(wanted, |content| {
+            background.sha256(content) == Some(wanted.sha256)
+        }),
         MadeAs::Dictionary => {
             let kept = DictionaryKey {
                 sha256: of.sha256,
@@ -78,8 +115,8 @@ fn perform(
         content,
         dictionary,
     };
-    let is_known = shared.table.adopt(key, of).is_some() || work.take();
-    let is_known = is_known || work.make(encoder, &places);
+    let is_known = shared.table.adopt(key, of).is_some() || work.take(background);
+    let is_known = is_known || work.make(background, &places);
     let others = shared.end_work(&of);
     for (key, places) in others.into_iter().chain([(key, places)]) {
         let is_known = is_known && shared.table.adopt(key, of).is_some();
@@ -106,7 +143,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Takes the verdict that the directory keeps; false if it has none.
-    fn take(&self) -> bool {
+    fn take(&self, background: &mut Background) -> bool {
         let Some(directory) = &self.shared.settings.directory else {
             return false;
         };
@@ -114,12 +151,18 @@ impl Work<'_> {
             None => return false,
             Some(None) => Verdict::NotWorthIt,
             Some(Some(coded)) => {
-                match coder::is_of(&coded, &self.of.made, &self.content, &self.dictionary) {
-                    true => self.made(self.shared.contents.count(coded)),
-                    false => {
+                let (content, dictionary) = (self.content.clone(), self.dictionary.clone());
+                let coded = self.shared.contents.count(coded);
+                let (of, made) = (coded.clone(), self.of.made);
+                let is_of =
+                    move |_: &dyn Fn() -> bool| coder::is_of(&of, &made, &content, &dictionary);
+                match background.perform(is_of, &|| true) {
+                    Some(true) => self.made(coded),
+                    Some(false) => {
                         directory.remove(&self.of, "it does not decode to its original");
                         return false;
                     }
+                    None => return false,
                 }
             }
         };
@@ -129,21 +172,16 @@ impl Work<'_> {
     }
 
     /// Has the coding made; false if it is no longer wanted, or nobody can make it.
-    fn make(&self, encoder: &mut Option<Encoder>, places: &Places) -> bool {
-        if encoder.is_none() {
-            *encoder = Encoder::start(self.shared.settings.percent_each());
-        }
-        let Some(using) = encoder.as_mut() else {
-            return false;
-        };
+    fn make(&self, background: &mut Background, places: &Places) -> bool {
         let is_wanted = || {
             !self.shared.is_closed()
                 && (places.any_is_unchanged() || self.shared.is_wanted_since(&self.key))
         };
-        let parts = (&self.content, &self.dictionary);
-        let Ok(encoded) = using.encode(parts, self.of.made, &is_wanted) else {
-            // It has panicked.
-            *encoder = None;
+        let (content, dictionary) = (self.content.clone(), self.dictionary.clone());
+        let made = self.of.made;
+        let encode =
+            move |wanted: &dyn Fn() -> bool| coder::encode(&content, &made, &dictionary, wanted);
+        let Some(encoded) = background.perform(encode, &is_wanted) else {
             return false;
         };
         let counts = &self.shared.counts;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use crate::cache::key::CacheKey;
-use crate::codings::coder;
 use crate::codings::job::Place;
 use crate::codings::key::{CodingKey, DictionaryKey};
 use crate::resource::engine_state::EngineState;
@@ -96,15 +95,13 @@ impl Place for CodingPlace {
 
     fn dictionary(&self, of: &DictionaryKey) -> Option<Bytes> {
         let source = self.dictionary.as_ref()?;
-        let content = match &source.path {
+        match &source.path {
             Some(path) => self.read_any(path, of),
             None => {
                 let shared = self.shared.upgrade()?;
                 shared.pool.dictionaries.content(&source.name, of)
             }
-        };
-        // What is damaged where it lies would make codings that no client decodes.
-        content.filter(|content| coder::sha256(content) == of.sha256)
+        }
     }
 
     fn keep_as_dictionary(&self, content: &Bytes, of: DictionaryKey) {

@@ -1,8 +1,10 @@
-//! An encoder: a thread that encodes when no other wants the core. It takes no lock that anybody else waits for: who has
-//! so low a priority may be kept from giving it back.
+//! An idle thread: one that works when no other wants the core, and is pushed aside at once by one that wakes. All that
+//! takes a core for long is done there, encoding as well as hashing: a thread that is only less important than the loops
+//! keeps them waiting for a tick of the scheduler. It takes no lock that anybody else waits for: who has so low a
+//! priority may be kept from giving it back.
 //!
 //! On a machine that never rests it would never end. So if it gets next to nothing of a core for a while, the worker
-//! encodes at its own priority, until the encoder has noticed that its order was taken back.
+//! does the work at its own priority, until the thread has noticed that its order was taken back.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,27 +12,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use salver_os::ThreadClock;
 
-use crate::codings::coder::{self, Encoded};
-use crate::codings::key::MadeAs;
 use crate::codings::pace::Pace;
 
-/// The time after which it is looked again whether a coding that is at work is still wanted.
+/// The time after which it is looked again whether work that goes on is still wanted.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 
-/// The time that an encoder waits for a core before somebody else does its work. Each time that it got next to nothing
+/// The time that an idle thread waits for a core before somebody else does its work. Each time that it got next to nothing
 /// it is half as long for the next order, so that of many none takes as long on a machine that never rests.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The share of the time that it wants a core for, below which it gets next to nothing: a tenth.
 const NEXT_TO_NOTHING: u32 = 10;
 
-/// An encoder, as its worker has it.
-pub(super) struct Encoder {
+/// An idle thread, as its worker has it.
+pub(super) struct IdleThread {
     work: Sender<Order>,
-    done: Receiver<Encoded>,
+    done: Receiver<()>,
     times: Arc<Times>,
     percent: u32,
     /// The patience with the next order.
@@ -40,7 +39,7 @@ pub(super) struct Encoder {
     is_behind: bool,
 }
 
-/// What the thread of an encoder does with its time.
+/// What an idle thread does with its time.
 #[derive(Default)]
 struct Times {
     /// Set when it begins.
@@ -49,7 +48,7 @@ struct Times {
     rested: AtomicU64,
 }
 
-/// The time that the thread of an encoder has spent.
+/// The time that an idle thread has spent.
 #[derive(Clone, Copy, Debug)]
 struct Spent {
     /// On a core; `None` if the system does not tell.
@@ -57,22 +56,24 @@ struct Spent {
     rested: Duration,
 }
 
-/// An order to an encoder.
+/// Work. It asks the function that it is given whether it is still wanted, as often as it can; that may rest.
+type Work = dyn FnOnce(&dyn Fn() -> bool) + Send;
+
+/// An order to an idle thread.
 struct Order {
-    content: Bytes,
-    dictionary: Bytes,
-    made: MadeAs,
+    work: Box<Work>,
     is_taken_back: Arc<AtomicBool>,
 }
 
-/// The encoder has gone.
+/// The thread has gone.
+#[derive(Debug)]
 pub(super) struct Gone;
 
-impl Encoder {
-    /// Starts an encoder with so many percent of a core; `None` if there can be no more threads.
+impl IdleThread {
+    /// Starts a thread with so many percent of a core; `None` if there can be no more threads.
     pub(super) fn start(percent: u32) -> Option<Self> {
-        let (encoder, orders, results) = Encoder::new(percent, PATIENCE);
-        let times = Arc::clone(&encoder.times);
+        let (thread, orders, done) = IdleThread::new(percent, PATIENCE);
+        let times = Arc::clone(&thread.times);
         let started = std::thread::Builder::new()
             .name("salver-encoder".to_owned())
             .spawn(move || {
@@ -82,20 +83,19 @@ impl Encoder {
                 for order in orders {
                     let goes_on = || !order.is_taken_back.load(Ordering::Relaxed);
                     let rest = |rest| times.rest(rest);
-                    let parts = (&*order.content, &*order.dictionary);
-                    let encoded = encode(parts, &order.made, &mut pace, &goes_on, &rest);
-                    if results.send(encoded).is_err() {
+                    paced(order.work, &mut pace, &goes_on, &rest);
+                    if done.send(()).is_err() {
                         return;
                     }
                 }
             });
-        started.ok().map(|_| encoder)
+        started.ok().map(|_| thread)
     }
 
-    fn new(percent: u32, patience: Duration) -> (Self, Receiver<Order>, Sender<Encoded>) {
+    fn new(percent: u32, patience: Duration) -> (Self, Receiver<Order>, Sender<()>) {
         let (work, orders) = channel();
-        let (results, done) = channel();
-        let encoder = Encoder {
+        let (is_done, done) = channel();
+        let thread = IdleThread {
             work,
             done,
             times: Arc::default(),
@@ -104,7 +104,7 @@ impl Encoder {
             longest_patience: patience,
             is_behind: false,
         };
-        (encoder, orders, results)
+        (thread, orders, is_done)
     }
 
     /// True if it has an order that was taken back, and what that takes.
@@ -112,36 +112,38 @@ impl Encoder {
         self.is_behind
     }
 
-    /// Has content encoded, against a dictionary if it is to be, as long as that is wanted.
-    pub(super) fn encode(
+    /// Has work done, which is told to end once it is no longer wanted.
+    pub(super) fn perform<T: Send + 'static>(
         &mut self,
-        (content, dictionary): (&Bytes, &Bytes),
-        made: MadeAs,
+        work: impl Fn(&dyn Fn() -> bool) -> T + Send + Sync + 'static,
         is_wanted: &dyn Fn() -> bool,
-    ) -> Result<Encoded, Gone> {
+    ) -> Result<T, Gone> {
         if self.is_behind {
             match self.done.try_recv() {
-                Ok(_) => self.is_behind = false,
-                Err(TryRecvError::Empty) => {
-                    return Ok(self.encode_here((content, dictionary), &made, is_wanted));
-                }
+                Ok(()) => self.is_behind = false,
+                Err(TryRecvError::Empty) => return Ok(self.perform_here(work, is_wanted)),
                 Err(TryRecvError::Disconnected) => return Err(Gone),
             }
         }
+        let work = Arc::new(work);
         let is_taken_back = Arc::new(AtomicBool::new(false));
+        let (give, take) = channel();
+        let there = Arc::clone(&work);
         let order = Order {
-            content: content.clone(),
-            dictionary: dictionary.clone(),
-            made,
+            work: Box::new(move |wanted| drop(give.send(there(wanted)))),
             is_taken_back: Arc::clone(&is_taken_back),
         };
         let (began, before) = (Instant::now(), self.times.spent());
         self.work.send(order).map_err(|_| Gone)?;
         loop {
-            match self.done.recv_timeout(LOOK_AFTER) {
-                Ok(encoded) => {
-                    self.patience = self.longest_patience;
-                    return Ok(encoded);
+            let ended = self.done.recv_timeout(LOOK_AFTER);
+            let (spent, passed) = (self.times.spent().since(before), began.elapsed());
+            match ended {
+                Ok(()) => {
+                    if !spent.is_next_to_nothing(passed, Duration::ZERO) {
+                        self.patience = self.longest_patience;
+                    }
+                    return take.try_recv().map_err(|_| Gone);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(Gone),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -149,31 +151,23 @@ impl Encoder {
             if !is_wanted() {
                 is_taken_back.store(true, Ordering::Relaxed);
             }
-            let spent = self.times.spent().since(before);
-            if spent.is_next_to_nothing(began.elapsed(), self.patience) {
+            if spent.is_next_to_nothing(passed, self.patience) {
                 is_taken_back.store(true, Ordering::Relaxed);
                 self.is_behind = true;
                 self.patience = (self.patience / 2).max(LOOK_AFTER.min(self.longest_patience));
-                return Ok(self.encode_here((content, dictionary), &made, is_wanted));
+                return Ok(self.perform_here(&*work, is_wanted));
             }
         }
     }
 
-    /// Encodes on this thread.
-    fn encode_here(
+    /// Does the work on this thread.
+    fn perform_here<T>(
         &self,
-        (content, dictionary): (&Bytes, &Bytes),
-        made: &MadeAs,
+        work: impl FnOnce(&dyn Fn() -> bool) -> T,
         is_wanted: &dyn Fn() -> bool,
-    ) -> Encoded {
+    ) -> T {
         let mut pace = Pace::new(self.percent, salver_os::thread_time());
-        encode(
-            (content, dictionary),
-            made,
-            &mut pace,
-            is_wanted,
-            &std::thread::sleep,
-        )
+        paced(work, &mut pace, is_wanted, &std::thread::sleep)
     }
 }
 
@@ -213,68 +207,64 @@ impl Spent {
     }
 }
 
-/// Encodes as long as it `goes_on`, and rests in proportion.
-fn encode(
-    (content, dictionary): (&[u8], &[u8]),
-    made: &MadeAs,
+/// Works as long as it `goes_on`, and rests in proportion.
+fn paced<T>(
+    work: impl FnOnce(&dyn Fn() -> bool) -> T,
     pace: &mut Pace,
     goes_on: &dyn Fn() -> bool,
     rest: &dyn Fn(Duration),
-) -> Encoded {
+) -> T {
     let pace = RefCell::new(pace);
     let wanted = || {
         let worked = salver_os::thread_time();
         pace.borrow_mut().keep(worked, goes_on, rest)
     };
-    let encoded = coder::encode(content, made, dictionary, &wanted);
+    let done = work(&wanted);
     wanted();
-    encoded
+    done
 }
 
-#[cfg(all(test, feature = "compress"))]
+#[cfg(test)]
 mod tests {
-    use salver_semantics::ContentCoding;
-
     use super::*;
 
-    const GZIP: MadeAs = MadeAs::Coded(ContentCoding::Gzip);
+    /// The work of the tests.
+    fn work(wanted: &dyn Fn() -> bool) -> bool {
+        wanted()
+    }
 
     #[test]
-    fn what_waits_for_a_core_for_long_is_encoded_here() {
-        let content = Bytes::from(b"words and words, ".repeat(100));
-        let check = |encoder: &mut Encoder| {
-            let encoded = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
-            let Ok(Encoded::To(coded)) = encoded else {
-                panic!("it is worth it");
-            };
-            assert!(coder::is_of(&coded, &GZIP, &content, b""));
-        };
+    fn what_waits_for_a_core_for_long_is_done_here() {
         // A thread that never gets a core.
-        let (mut encoder, orders, results) = Encoder::new(100, Duration::ZERO);
-        check(&mut encoder);
+        let (mut thread, orders, done) = IdleThread::new(100, Duration::ZERO);
+        let check = |thread: &mut IdleThread| assert!(thread.perform(work, &|| true).unwrap());
+        check(&mut thread);
         let order = orders.try_recv().unwrap();
-        assert!(encoder.is_behind && order.is_taken_back.load(Ordering::Relaxed));
-        check(&mut encoder);
+        assert!(thread.is_behind && order.is_taken_back.load(Ordering::Relaxed));
+        check(&mut thread);
         assert!(orders.try_recv().is_err(), "it has one already");
         // It gets one, and the next order.
-        assert!(results.send(Encoded::Cancelled).is_ok());
-        check(&mut encoder);
+        done.send(()).unwrap();
+        check(&mut thread);
         assert!(orders.try_recv().is_ok());
-        drop((orders, results));
-        let gone = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
-        assert!(gone.is_err());
+        drop((orders, done));
+        assert!(thread.perform(work, &|| true).is_err());
     }
 
     #[test]
     fn any_share_of_a_core_is_enough() {
-        let content = Bytes::from(b"words and words, ".repeat(20));
         for percent in [1, 50, 99, 100] {
-            let mut encoder = Encoder::start(percent).unwrap();
-            let encoded = encoder.encode((&content, &Bytes::new()), GZIP, &|| true);
-            assert!(matches!(encoded, Ok(Encoded::To(_))), "{percent}");
-            let here = encoder.encode_here((&content, &Bytes::new()), &GZIP, &|| true);
-            assert!(matches!(here, Encoded::To(_)), "{percent}");
+            let mut thread = IdleThread::start(percent).unwrap();
+            assert!(thread.perform(work, &|| true).unwrap(), "{percent}");
+            assert!(thread.perform_here(work, &|| true), "{percent}");
         }
+    }
+
+    #[test]
+    fn work_that_panics_is_told_of() {
+        let mut thread = IdleThread::start(100).unwrap();
+        let panics = |_: &dyn Fn() -> bool| std::panic::panic_any("on purpose");
+        assert!(thread.perform::<()>(panics, &|| true).is_err());
     }
 
     #[test]

@@ -53,9 +53,17 @@ pub(crate) fn memory(length: u64, made: &MadeAs) -> u64 {
     }
 }
 
-/// The SHA-256 of content.
-pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
-    Sha256::digest(content).into()
+/// The SHA-256 of content; `None` once it is not wanted, which is asked before each block, and may rest.
+pub(crate) fn sha256(content: &[u8], is_wanted: &dyn Fn() -> bool) -> Option<[u8; 32]> {
+    const BLOCK: usize = 256 * 1024;
+    let mut hash = Sha256::new();
+    for block in content.chunks(BLOCK) {
+        if !is_wanted() {
+            return None;
+        }
+        hash.update(block);
+    }
+    Some(hash.finalize().into())
 }
 
 /// True if `coded` decodes to exactly `content`, against a dictionary if it was made against one.

@@ -20,7 +20,8 @@ use crate::codings::pace::Pace;
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 
 /// The time that an idle thread waits for a core before somebody else does its work. Each time that it got next to nothing
-/// it is half as long for the next order, so that of many none takes as long on a machine that never rests.
+/// it is half as long for the next order, so that of many none takes as long on a machine that never rests. What was done
+/// in a gap gives no patience back: a run that is long for it does.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The share of the time that it wants a core for, below which it gets next to nothing: a tenth.
@@ -83,6 +84,7 @@ impl IdleThread {
                 for order in orders {
                     let goes_on = || !order.is_taken_back.load(Ordering::Relaxed);
                     let rest = |rest| times.rest(rest);
+                    pace.begin(salver_os::thread_time());
                     paced(order.work, &mut pace, &goes_on, &rest);
                     if done.send(()).is_err() {
                         return;
@@ -140,9 +142,7 @@ impl IdleThread {
             let (spent, passed) = (self.times.spent().since(before), began.elapsed());
             match ended {
                 Ok(()) => {
-                    if !spent.is_next_to_nothing(passed, Duration::ZERO) {
-                        self.patience = self.longest_patience;
-                    }
+                    self.learn(spent, passed);
                     return take.try_recv().map_err(|_| Gone);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(Gone),
@@ -154,21 +154,44 @@ impl IdleThread {
             if spent.is_next_to_nothing(passed, self.patience) {
                 is_taken_back.store(true, Ordering::Relaxed);
                 self.is_behind = true;
-                self.patience = (self.patience / 2).max(LOOK_AFTER.min(self.longest_patience));
-                return Ok(self.perform_here(&*work, is_wanted));
+                self.learn(spent, passed);
+                // It may have been done, and only the rest after it has not ended.
+                let done = take.try_recv();
+                return Ok(done.unwrap_or_else(|_| self.perform_here(&*work, is_wanted)));
             }
         }
     }
 
-    /// Does the work on this thread.
+    /// Becomes less patient if the thread has got next to nothing of a core, and patient again if it had one for long.
+    fn learn(&mut self, spent: Spent, passed: Duration) {
+        let least = LOOK_AFTER.min(self.longest_patience);
+        if spent.is_next_to_nothing(passed, least) {
+            self.patience = (self.patience / 2).max(least);
+        } else if spent
+            .ran
+            .is_none_or(|ran| ran * NEXT_TO_NOTHING >= self.patience)
+        {
+            self.patience = self.longest_patience;
+        }
+    }
+
     fn perform_here<T>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T,
         is_wanted: &dyn Fn() -> bool,
     ) -> T {
-        let mut pace = Pace::new(self.percent, salver_os::thread_time());
-        paced(work, &mut pace, is_wanted, &std::thread::sleep)
+        perform_here(self.percent, work, is_wanted)
     }
+}
+
+/// Does work on the calling thread, with so many percent of a core.
+pub(super) fn perform_here<T>(
+    percent: u32,
+    work: impl FnOnce(&dyn Fn() -> bool) -> T,
+    is_wanted: &dyn Fn() -> bool,
+) -> T {
+    let mut pace = Pace::new(percent, salver_os::thread_time());
+    paced(work, &mut pace, is_wanted, &std::thread::sleep)
 }
 
 impl Times {
@@ -216,8 +239,8 @@ fn paced<T>(
 ) -> T {
     let pace = RefCell::new(pace);
     let wanted = || {
-        let worked = salver_os::thread_time();
-        pace.borrow_mut().keep(worked, goes_on, rest)
+        let mut pace = pace.borrow_mut();
+        pace.keep(&salver_os::thread_time, goes_on, rest)
     };
     let done = work(&wanted);
     wanted();
@@ -258,6 +281,53 @@ mod tests {
             assert!(thread.perform(work, &|| true).unwrap(), "{percent}");
             assert!(thread.perform_here(work, &|| true), "{percent}");
         }
+    }
+
+    #[test]
+    fn patience_is_lost_by_waiting_and_won_back_by_a_long_run() {
+        let of = Duration::from_millis;
+        let check = |patience: u64, passed: u64, ran: Option<u64>, expected: u64| {
+            let (mut thread, _, _) = IdleThread::new(100, PATIENCE);
+            thread.patience = of(patience);
+            let spent = Spent {
+                ran: ran.map(of),
+                rested: Duration::ZERO,
+            };
+            thread.learn(spent, of(passed));
+            assert_eq!(thread.patience, of(expected), "{patience} {spent:?}");
+        };
+        check(3000, 3001, Some(0), 1500);
+        check(3000, 400, Some(1), 1500);
+        check(400, 251, Some(0), 250);
+        check(250, 9000, Some(100), 250);
+        // In a gap.
+        check(1500, 1, Some(1), 1500);
+        check(1500, 249, Some(1), 1500);
+        // With a core.
+        check(1500, 150, Some(149), 1500);
+        check(1500, 150, Some(150), 3000);
+        check(1500, 9000, None, 3000);
+    }
+
+    #[test]
+    fn what_is_done_before_a_rest_is_not_done_again() {
+        let (mut thread, orders, done) = IdleThread::new(100, Duration::ZERO);
+        let times = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&times);
+        let work = move |_: &dyn Fn() -> bool| counted.fetch_add(1, Ordering::Relaxed);
+        let (ended, has_ended) = channel();
+        let there = std::thread::spawn(move || {
+            let order = orders.recv().unwrap();
+            (order.work)(&|| true);
+            ended.send(()).unwrap();
+            // It never says that it has ended.
+            (orders, done)
+        });
+        let is_wanted = || has_ended.recv().is_ok();
+        thread.perform(work, &is_wanted).unwrap();
+        assert_eq!(times.load(Ordering::Relaxed), 1);
+        assert!(thread.is_behind());
+        drop(there.join());
     }
 
     #[test]

@@ -25,26 +25,34 @@ impl Pace {
         }
     }
 
-    /// Rests for what the thread has worked until now, by `worked`, a piece at a time, as long as it `goes_on`; false if
-    /// it does not. What resting costs is rested for the next time: else that would never end.
+    /// Begins work when the thread has `worked` so long: what was before is not of it.
+    pub(crate) fn begin(&mut self, worked: Duration) {
+        self.worked = worked;
+    }
+
+    /// Rests for what the thread has worked until now, by `clock`, a piece at a time, as long as it `goes_on`; false if
+    /// it does not. Resting is no work, also by a clock that goes on meanwhile.
     pub(crate) fn keep(
         &mut self,
-        worked: Duration,
+        clock: &dyn Fn() -> Duration,
         goes_on: &dyn Fn() -> bool,
         rest: &dyn Fn(Duration),
     ) -> bool {
-        let more = worked.saturating_sub(self.worked);
-        self.worked = worked;
+        let more = clock().saturating_sub(self.worked);
         self.owed += more * (100 - self.percent) / self.percent;
-        while goes_on() {
+        let is_wanted = loop {
+            if !goes_on() {
+                break false;
+            }
             if self.owed.is_zero() {
-                return true;
+                break true;
             }
             let piece = self.owed.min(LONGEST);
             rest(piece);
             self.owed -= piece;
-        }
-        false
+        };
+        self.worked = clock();
+        is_wanted
     }
 }
 
@@ -54,18 +62,21 @@ mod tests {
 
     use super::*;
 
-    /// The milliseconds that a thread rests which works for so many each.
-    fn rests(percent: u32, pieces: &[u64]) -> Vec<u64> {
-        let mut worked = Duration::from_millis(5);
-        let mut pace = Pace::new(percent, worked);
+    /// The milliseconds that a thread rests which works for so many each, by a clock that stands still meanwhile or not.
+    fn rests(percent: u32, pieces: &[u64], rest_counts: bool) -> Vec<u64> {
+        let clock = Cell::new(Duration::from_millis(5));
+        let mut pace = Pace::new(percent, clock.get());
         let rested = |piece: &u64| {
-            worked += Duration::from_millis(*piece);
+            clock.set(clock.get() + Duration::from_millis(*piece));
             let rested = Cell::new(Duration::ZERO);
             let rest = |rest: Duration| {
                 assert!(!rest.is_zero() && rest <= LONGEST);
                 rested.set(rested.get() + rest);
+                if rest_counts {
+                    clock.set(clock.get() + rest);
+                }
             };
-            assert!(pace.keep(worked, &|| true, &rest));
+            assert!(pace.keep(&|| clock.get(), &|| true, &rest));
             u64::try_from(rested.get().as_millis()).unwrap()
         };
         pieces.iter().map(rested).collect()
@@ -73,26 +84,40 @@ mod tests {
 
     #[test]
     fn work_and_rest_have_their_shares() {
-        assert_eq!(rests(50, &[10, 20, 30]), [10, 20, 30]);
-        assert_eq!(rests(100, &[10, 20, 30]), [0, 0, 0]);
-        assert_eq!(rests(25, &[10]), [30]);
-        assert_eq!(rests(0, &[1, 0]), [99, 0]);
-        // In pieces.
-        assert_eq!(rests(50, &[400, 0]), [400, 0]);
+        for rest_counts in [false, true] {
+            let check = |percent, pieces: &[u64], expected: &[u64]| {
+                assert_eq!(rests(percent, pieces, rest_counts), expected);
+            };
+            check(50, &[10, 20, 30], &[10, 20, 30]);
+            check(100, &[10, 20, 30], &[0, 0, 0]);
+            check(25, &[10], &[30]);
+            check(0, &[1, 0], &[99, 0]);
+            // In pieces.
+            check(50, &[400, 0], &[400, 0]);
+        }
+    }
+
+    #[test]
+    fn what_was_before_the_work_is_not_rested_for() {
+        let mut pace = Pace::new(50, Duration::ZERO);
+        pace.begin(Duration::from_secs(9));
+        let rest = |_| panic!("it rests");
+        assert!(pace.keep(&|| Duration::from_secs(9), &|| true, &rest));
     }
 
     #[test]
     fn what_does_not_go_on_rests_later() {
         let mut pace = Pace::new(50, Duration::ZERO);
+        let clock = || Duration::from_millis(600);
         let (left, rested) = (Cell::new(2), Cell::new(Duration::ZERO));
         let goes_on = || {
             left.set(left.get() - 1);
             left.get() > 0
         };
         let rest = |rest| rested.set(rested.get() + rest);
-        assert!(!pace.keep(Duration::from_millis(600), &goes_on, &rest));
+        assert!(!pace.keep(&clock, &goes_on, &rest));
         assert_eq!(rested.get(), LONGEST);
-        assert!(pace.keep(Duration::from_millis(600), &|| true, &rest));
+        assert!(pace.keep(&clock, &|| true, &rest));
         assert_eq!(rested.get(), Duration::from_millis(600));
     }
 }

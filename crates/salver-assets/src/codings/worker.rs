@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::cache::anonymous_content::AnonymousContent;
 use crate::codings::coder::{self, Encoded};
-use crate::codings::idle_thread::IdleThread;
+use crate::codings::idle_thread::{self, IdleThread};
 use crate::codings::job::Places;
 use crate::codings::key::{CodingKey, ContentKey, DictionaryKey, MadeAs};
 use crate::codings::queue::SharedCodings;
@@ -19,8 +19,8 @@ use crate::source::digest;
 pub(super) fn work(shared: &Arc<SharedCodings>) {
     salver_os::run_behind_others();
     let mut background = Background {
+        shared,
         thread: shared.take_idle_thread(),
-        percent: shared.settings.percent_each(),
     };
     while let Some((key, places)) = shared.next() {
         // One that panics fails alone; it is asked for again.
@@ -39,36 +39,50 @@ pub(super) fn work(shared: &Arc<SharedCodings>) {
 }
 
 /// The idle thread of a worker, started once there is something to do for it.
-struct Background {
+struct Background<'a> {
+    shared: &'a Arc<SharedCodings>,
     thread: Option<IdleThread>,
-    percent: u32,
 }
 
-impl Background {
-    /// Has work done as long as it is wanted; `None` if nobody can do it.
+impl Background<'_> {
+    /// Has work done as long as it is wanted; `None` if it has failed. Where there can be no more threads the worker
+    /// does it.
     fn perform<T: Send + 'static>(
         &mut self,
         work: impl Fn(&dyn Fn() -> bool) -> T + Send + Sync + 'static,
         is_wanted: &dyn Fn() -> bool,
     ) -> Option<T> {
+        let percent = self.shared.settings.percent_each();
         if self.thread.is_none() {
-            self.thread = IdleThread::start(self.percent);
+            self.thread = IdleThread::start(percent);
         }
-        let done = self.thread.as_mut()?.perform(work, is_wanted);
+        let Some(thread) = &mut self.thread else {
+            return Some(idle_thread::perform_here(percent, work, is_wanted));
+        };
+        let done = thread.perform(work, is_wanted);
         // One that has gone has panicked.
         done.map_err(|_| self.thread = None).ok()
     }
 
+    /// As [`perform`](Self::perform), as long as anybody wants codings.
+    fn perform_for_any<T: Send + 'static>(
+        &mut self,
+        work: impl Fn(&dyn Fn() -> bool) -> Option<T> + Send + Sync + 'static,
+    ) -> Option<T> {
+        let shared = self.shared;
+        self.perform(work, &|| !shared.is_closed()).flatten()
+    }
+
     fn sha256(&mut self, content: &Bytes) -> Option<[u8; 32]> {
         let content = content.clone();
-        self.perform(move |_| coder::sha256(&content), &|| true)
+        self.perform_for_any(move |wanted| coder::sha256(&content, wanted))
     }
 }
 
 /// Takes or makes one coding, and has the places loaded again that wait for it.
 fn perform(
     shared: &Arc<SharedCodings>,
-    background: &mut Background,
+    background: &mut Background<'_>,
     key: CodingKey,
     places: Places,
 ) {
@@ -143,7 +157,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Takes the verdict that the directory keeps; false if it has none.
-    fn take(&self, background: &mut Background) -> bool {
+    fn take(&self, background: &mut Background<'_>) -> bool {
         let Some(directory) = &self.shared.settings.directory else {
             return false;
         };
@@ -172,7 +186,7 @@ impl Work<'_> {
     }
 
     /// Has the coding made; false if it is no longer wanted, or nobody can make it.
-    fn make(&self, background: &mut Background, places: &Places) -> bool {
+    fn make(&self, background: &mut Background<'_>, places: &Places) -> bool {
         let is_wanted = || {
             !self.shared.is_closed()
                 && (places.any_is_unchanged() || self.shared.is_wanted_since(&self.key))

@@ -189,18 +189,19 @@ def crawl(port, paths):
     return taken
 
 
-def load(salver, *words, cores=None):
-    """What `salver bench load` has measured, in a run that it believes."""
-    command = [salver, "bench", "load", "--json", "--quiet", *map(str, words)]
-    if cores:
-        command = ["taskset", "-c", cores, *command]
+def load(options, server, listed, *words, cores=None):
+    """What `salver bench load` has measured of a server's answers to the listed requests, in a run that it believes."""
+    command = [options.salver, "bench", "load", f"http://127.0.0.1:{server.port}/", "--requests", listed, "-c", 16,
+               "--pid", server.pids(), "--json", "--quiet", *words]
+    command = ["taskset", "-c", cores, *command] if cores else command
+    command = list(map(str, command))
     for _ in range(TRIES):
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         if done.returncode == 0:
             break
     else:
-        raise SystemExit(f"salver bench load {' '.join(map(str, words))}: {done.stderr.strip() or done.stdout[-500:]}")
-    return json.loads(done.stdout)
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip() or done.stdout[-500:]}")
+    return json.loads(done.stdout)["result"]
 
 
 def row(name, *cells):
@@ -241,9 +242,9 @@ def wire(options):
 
 def cost(options, server, listed):
     """The CPU time of a server for a request, in microseconds."""
-    measured = load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", listed, "--accept-encoding", BROWSER,
-                    "--duration", options.duration, "--warm-up", "100ms", "-c", 16, "--pid", server.pids(), cores=LOAD_CORE)
-    return measured["result"]["server"]["cpu_us_per_request"]
+    measured = load(options, server, listed, "--accept-encoding", BROWSER, "--duration", options.duration,
+                    "--warm-up", "100ms", cores=LOAD_CORE)
+    return measured["server"]["cpu_us_per_request"]
 
 
 def ask(port, path, fields):
@@ -282,11 +283,6 @@ def latency(options):
         more = ["--cache-size", "4GiB"] if options.deltas else []
         peer.command = lambda root, port, folder: [peer.path, "serve", root, "--port", port, "--quiet", *more]
 
-        def hot(server, milliseconds):
-            return load(options.salver, f"http://127.0.0.1:{server.port}/", "--requests", folder / "hot.txt", "--rate",
-                        options.rate, "-c", 16, "--duration", f"{milliseconds}ms", "--warm-up", "200ms", "--accept-encoding", "br",
-                        "--pid", server.pids())["result"]["corrected"]["p99_us"]
-
         with contextlib.ExitStack() as stack:
             running = {}
             for number, name in enumerate(("idle", "coding")):
@@ -310,7 +306,9 @@ def latency(options):
 
             def measure(name):
                 coding.child.send_signal(signal.SIGCONT if name == "coding" else signal.SIGSTOP)
-                return hot(running[name], options.milliseconds)
+                measured = load(options, running[name], folder / "hot.txt", "--accept-encoding", "br", "--rate", options.rate,
+                                "--duration", f"{options.milliseconds}ms", "--warm-up", "200ms")
+                return measured["corrected"]["p99_us"]
 
             try:
                 found = list(ratios.in_turns(running, options.rounds, measure))

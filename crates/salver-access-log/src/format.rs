@@ -24,6 +24,14 @@ pub enum Format {
 }
 
 impl Format {
+    /// True if a line has the identifier of its request.
+    pub(crate) fn tells_ids(self) -> bool {
+        match self {
+            Format::Common | Format::Combined => false,
+            Format::Extended | Format::Json => true,
+        }
+    }
+
     /// Appends what the line has of a request, and says where what it has of the response goes in between; `second`
     /// is that in which it began.
     pub(crate) fn draft(

@@ -167,7 +167,13 @@ pub struct Producer {
 }
 
 impl Producer {
+    /// True if lines, or which of them are written, depend on the identifiers of requests. Where not, any will do.
+    pub fn tells_ids(&self) -> bool {
+        self.shared.format.tells_ids() || self.sampling().is_some()
+    }
+
     /// Makes the draft that of a request that has come.
+    #[inline]
     pub fn draft(&mut self, request: &LoggedRequest<'_>, draft: &mut Draft) {
         self.second.turn_to(request.started);
         draft.clear();

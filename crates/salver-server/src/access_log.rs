@@ -45,9 +45,13 @@ pub(crate) struct LoopLog {
 /// The maker of a loop's lines.
 pub(crate) struct Lines {
     producer: RefCell<Producer>,
+    /// True if lines, or which of them are written, depend on the identifiers of requests.
+    tells_ids: bool,
     ids: RefCell<RequestIds>,
     /// A moment, and the time since 1970 at that moment.
     clock: Cell<(Instant, Duration)>,
+    /// The same for the last request: those of one turn of the loop have begun together.
+    latest: Cell<(Instant, Duration)>,
     site_names: Arc<SiteNames>,
     /// Those that this loop has asked for, each at its number.
     known_names: RefCell<Vec<Arc<str>>>,
@@ -89,10 +93,13 @@ impl LoopLog {
 
 impl Lines {
     fn new(producer: Producer, site_names: Arc<SiteNames>) -> io::Result<Self> {
+        let clock = read_clock(Instant::now());
         Ok(Lines {
+            tells_ids: producer.tells_ids(),
             producer: RefCell::new(producer),
             ids: RefCell::new(RequestIds::new()?),
-            clock: Cell::new(read_clock(Instant::now())),
+            clock: Cell::new(clock),
+            latest: Cell::new(clock),
             site_names,
             known_names: RefCell::default(),
         })
@@ -100,13 +107,20 @@ impl Lines {
 
     /// The time since 1970 at a moment that is about now.
     fn unix_time(&self, now: Instant) -> Duration {
+        let (latest, time) = self.latest.get();
+        if now == latest {
+            return time;
+        }
         let (read_at, time) = self.clock.get();
         let since = now.saturating_duration_since(read_at);
-        if since < CLOCK_HOLDS {
-            return time + since;
-        }
-        let read = read_clock(now);
-        self.clock.set(read);
+        let read = match since < CLOCK_HOLDS {
+            true => (now, time + since),
+            false => {
+                self.clock.set(read_clock(now));
+                self.clock.get()
+            }
+        };
+        self.latest.set(read);
         read.1
     }
 
@@ -122,8 +136,12 @@ impl Lines {
         })
     }
 
+    /// The identifier of a request that came without one.
     fn next_id(&self) -> RequestId {
-        self.ids.borrow_mut().next_id()
+        match self.tells_ids {
+            true => self.ids.borrow_mut().next_id(),
+            false => RequestId::default(),
+        }
     }
 }
 

@@ -129,6 +129,7 @@ impl LogRecord {
     }
 
     /// Drafts the line of the request, of a client with this address. Without that there will be none.
+    #[inline]
     pub(super) fn read(&mut self, asked: &Asked<'_>, client: &AddressText, said: &SaidByProxy) {
         let Some(record) = &mut self.record else {
             return;

@@ -39,10 +39,10 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: build ## Build in release and serve example/ on http://127.0.0.1:8080
 	target/release/salver serve example
@@ -244,6 +244,13 @@ admin-judges: ## Metrics by promtool and prometheus-client, alert rules and the 
 	$(call need,curl:curl python3:python3 promtool:prometheus)
 	$(BUILD)
 	crates/salver-admin/judges/run.sh target/debug/salver
+
+# Another one: make kubernetes-judges PROGRAM=target/dist/out/salver
+kubernetes-judges: PROGRAM = target/debug/salver
+kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; what its pods would start is started and asked
+	$(call need,go:golang-go)
+	@test -x "$(PROGRAM)" || $(BUILD)
+	packaging/kubernetes/judge/run.sh $(PROGRAM)
 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
 	crates/salver-rules/judges/run.sh

@@ -332,9 +332,17 @@ mod tests {
 
     #[test]
     fn work_that_panics_is_told_of() {
-        let mut thread = IdleThread::start(100).unwrap();
+        // As long as it takes until a busy machine gives it a core.
+        const PATIENT: Duration = Duration::from_secs(3600);
+        let (mut thread, orders, done) = IdleThread::new(100, PATIENT);
+        let there = std::thread::spawn(move || {
+            let _done = done;
+            let order = orders.recv().unwrap();
+            (order.work)(&|| true);
+        });
         let panics = |_: &dyn Fn() -> bool| std::panic::panic_any("on purpose");
         assert!(thread.perform::<()>(panics, &|| true).is_err());
+        assert!(there.join().is_err());
     }
 
     #[test]

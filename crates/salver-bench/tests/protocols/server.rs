@@ -338,6 +338,10 @@ async fn two(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>) {
     }
 }
 
+/// The time between what is sent of an answer and the reset of its stream: whoever has not read it by then, as a busy
+/// machine gave it no core, may be told of the reset alone.
+const UNTIL_RESET: Duration = Duration::from_millis(200);
+
 async fn reply_by_two(
     shared: Arc<Shared>,
     mut body: h2::RecvStream,
@@ -361,8 +365,7 @@ async fn reply_by_two(
             let is_cut = reply == Reply::ResetWithin;
             let _ = body.send_data(content(reply), !is_cut);
             if is_cut {
-                // What was sent leaves before the stream ends.
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(UNTIL_RESET).await;
                 body.send_reset(h2::Reason::INTERNAL_ERROR);
             }
         }
@@ -431,8 +434,7 @@ async fn reply_by_three(shared: Arc<Shared>, mut stream: Stream, arrived: Instan
             }
             let _ = stream.send_data(content(reply)).await;
             if reply == Reply::ResetWithin {
-                // What was sent leaves before the stream ends.
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(UNTIL_RESET).await;
                 stream.stop_stream(Code::H3_INTERNAL_ERROR);
                 return;
             }

@@ -34,12 +34,20 @@ const ATTEMPTS: usize = 10;
 
 /// The same, begun again where a busy machine gave a trial no core in its 20 ms, of which there are no figures.
 fn compare_by_figures(a: &str, b: &str, more: &[&str]) -> (i32, String, String) {
-    let mut compared = compare(a, b, more);
+    begun_again(|| compare(a, b, more), |out| out.contains("requests/s"))
+}
+
+/// The result of a comparison, begun again until what it prints has figures.
+fn begun_again(
+    mut compare: impl FnMut() -> (i32, String, String),
+    has_figures: impl Fn(&str) -> bool,
+) -> (i32, String, String) {
+    let mut compared = compare();
     for _ in 1..ATTEMPTS {
-        if compared.1.contains("requests/s") {
+        if has_figures(&compared.1) {
             break;
         }
-        compared = compare(a, b, more);
+        compared = compare();
     }
     compared
 }
@@ -76,7 +84,16 @@ fn two_commands_are_compared_file_by_file_and_leave_nothing_behind() {
         serve(root.path(), "--no-cache"),
     );
     let directory = root.path().to_str().unwrap();
-    let (code, out, said) = compare(&a, &b, &["--root", directory, "--json"]);
+    let (code, out, said) = begun_again(
+        || {
+            std::fs::write(pids.path(), "").unwrap();
+            compare(&a, &b, &["--root", directory, "--json"])
+        },
+        |out| {
+            let document: Result<Comparison, _> = serde_json::from_str(out);
+            document.is_ok_and(|found| found.paths.iter().all(|path| !path.figures.is_empty()))
+        },
+    );
     let document: Comparison = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{said}"));
     let paths: Vec<&str> = document
         .paths

@@ -249,7 +249,7 @@ admin-judges: ## Metrics by promtool and prometheus-client, alert rules and the 
 kubernetes-judges: PROGRAM = target/debug/salver
 kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; what its pods would start is started and asked
 	$(call need,go:golang-go)
-	@test -x "$(PROGRAM)" || $(BUILD)
+	$(if $(filter target/debug/salver,$(PROGRAM)),$(BUILD))
 	packaging/kubernetes/judge/run.sh $(PROGRAM)
 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs

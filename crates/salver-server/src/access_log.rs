@@ -218,14 +218,14 @@ impl ConnectionLog {
 
     /// Drafts the line of a request. Of its field lines, `lines`, are read those that trusted proxies add.
     #[inline]
-    pub(crate) fn read<'a>(
+    pub(crate) fn read<'a, L: Iterator<Item = (&'a [u8], &'a [u8])>>(
         &self,
         record: &mut LogRecord,
         asked: &Asked<'_>,
-        lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        lines: impl FnOnce() -> L,
     ) {
         let said = match self.is_proxy {
-            true => SaidByProxy::found(self.peer, &self.shared.log.proxies, lines),
+            true => SaidByProxy::found(self.peer, &self.shared.log.proxies, lines()),
             false => SaidByProxy::default(),
         };
         record.read(asked, &self.client, &said);
@@ -253,7 +253,7 @@ impl ConnectionLog {
                 query: head.query.as_deref(),
             };
             let asked = Asked::found(line, head.lines.iter());
-            self.read(&mut record, &asked, head.lines.iter());
+            self.read(&mut record, &asked, || head.lines.iter());
         }
         record
     }
@@ -269,7 +269,7 @@ impl ConnectionLog {
         let line = RequestLine::of(input);
         let mut record = self.begin(Begun::unread(Protocol::Http11, line.method));
         let asked = Asked::found(line, fields.clone());
-        self.read(&mut record, &asked, fields);
+        self.read(&mut record, &asked, || fields);
         record
     }
 
@@ -368,7 +368,7 @@ mod tests {
                 line,
                 ..Asked::default()
             };
-            connection.read(&mut record, &asked, std::iter::empty());
+            connection.read(&mut record, &asked, std::iter::empty);
             record
         };
         let first = record();

@@ -356,7 +356,8 @@ impl<S: ByteStream> Http1Connection<S> {
         let (method, record) = match self.unfinished.take() {
             Some(unfinished) => {
                 let head = unfinished.head.borrow();
-                let record = log.map(|log| log_record(log, &head, Instant::now()));
+                let authority = head.raw.authority();
+                let record = log.map(|log| log_record(log, &head, authority, Instant::now()));
                 (Some(head.method), record)
             }
             None => {
@@ -382,12 +383,12 @@ impl<S: ByteStream> Http1Connection<S> {
     ) -> Option<Flow> {
         let persistence = self.persistence(&head);
         let log = self.wire.log.as_deref();
-        let record = log.map(|log| log_record(log, &head, now.instant));
-        let (raw, version) = (head.raw, head.version);
+        let (raw, version, authority) = (head.raw, head.version, head.raw.authority());
+        let record = log.map(|log| log_record(log, &head, authority, now.instant));
         let mut request = engine_request(head);
         let wire = &self.wire;
         let over_tls = S::TRANSPORT == Transport::PassesThrough;
-        let authority = raw.authority().unwrap_or_default();
+        let authority = authority.unwrap_or_default();
         request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let peer = Peer::of(&wire.stream);

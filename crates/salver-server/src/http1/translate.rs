@@ -34,9 +34,14 @@ pub(super) fn engine_request(head: RequestHead<'_>) -> Request<'_> {
     }
 }
 
-/// The record of a request, which was read at this moment, for the metrics and the access log.
+/// The record of a request for this authority, which was read at this moment, for the metrics and the access log.
 #[inline]
-pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instant) -> LogRecord {
+pub(super) fn log_record(
+    log: &ConnectionLog,
+    head: &RequestHead<'_>,
+    authority: Option<&[u8]>,
+    at: Instant,
+) -> LogRecord {
     let mut record = log.begin(Begun {
         protocol: match head.version {
             Version::Http10 => Protocol::Http10,
@@ -53,7 +58,7 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instan
         let (path, query) = match head.target {
             RequestTarget::Path { path, query } => (path, query),
             RequestTarget::Asterisk => (&b"*"[..], None),
-            RequestTarget::Authority => (head.raw.authority().unwrap_or_default(), None),
+            RequestTarget::Authority => (authority.unwrap_or_default(), None),
         };
         let asked = Asked {
             line: RequestLine {
@@ -61,10 +66,10 @@ pub(super) fn log_record(log: &ConnectionLog, head: &RequestHead<'_>, at: Instan
                 path,
                 query,
             },
-            host: head.raw.authority(),
+            host: authority,
             noted: head.raw.noted(),
         };
-        log.read(&mut record, &asked, head.raw.field_lines());
+        log.read(&mut record, &asked, || head.raw.field_lines());
     }
     record
 }

@@ -70,7 +70,7 @@ fn log_one(
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
                           Chrome/140.0.0.0 Safari/537.36",
     });
-    producer.draft(request, draft);
+    draft.keep(request);
     producer.log(
         draft,
         &LoggedResponse {

@@ -164,7 +164,7 @@ fn write(requests: &[Request], format: Format, path: &Path, now: Duration) {
             referer,
             user_agent,
         };
-        producer.draft(asked, &mut draft);
+        draft.keep(asked);
         producer.log(
             &draft,
             &LoggedResponse {

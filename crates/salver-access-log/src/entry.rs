@@ -72,41 +72,111 @@ pub struct LoggedResponse<'a> {
     pub site: &'a [u8],
 }
 
-/// The part of a line that a request has, made by [`Producer::draft`](crate::Producer::draft) when it comes: its texts
-/// are read while they are at hand, and need not be kept. It may be used for one request after the other.
+/// A copy of what a line tells of a request, made when it comes, so that its texts need not be kept until its answer has
+/// ended. It may be used for one request after the other.
 #[derive(Debug, Default)]
 pub struct Draft {
-    pub(crate) text: Vec<u8>,
-    /// Where what the response has goes in between.
-    pub(crate) mark: usize,
-    pub(crate) request_id: RequestId,
+    /// The texts of `KEPT`, one behind the other.
+    text: Vec<u8>,
+    /// Where each of them ends.
+    ends: [u16; KEPT],
+    /// The rest; `None` in an empty draft.
+    rest: Option<Rest>,
+}
+
+/// The number of texts of a request: user, host, method, path, query, Referer and User-Agent.
+const KEPT: usize = 7;
+
+/// What a line tells of a request that is no text of the client's.
+#[derive(Debug)]
+struct Rest {
+    client: AddressText,
+    has_query: bool,
+    protocol: Protocol,
+    started: Duration,
+    request_id: RequestId,
+    trace: Option<TraceParent>,
 }
 
 impl Draft {
     /// Empties the draft. Of an empty one no line is made.
     pub fn clear(&mut self) {
         self.text.clear();
-        self.mark = 0;
+        self.rest = None;
     }
 
-    /// The length in bytes.
+    /// The length in bytes of the texts.
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
     /// True if nothing was drafted.
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
+        self.rest.is_none()
     }
 
-    /// The bytes of memory that it keeps.
+    /// The bytes of memory that it keeps for texts.
     pub fn capacity(&self) -> usize {
         self.text.capacity()
     }
 
-    /// The text before and behind the response's.
-    pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
-        self.text.split_at_checked(self.mark).unwrap_or_default()
+    /// Keeps what a line tells of this request, and nothing of another. Of a text that is too long it has a byte more
+    /// than a line has room for, so that it is seen to be cut.
+    #[inline]
+    pub fn keep(&mut self, request: &LoggedRequest<'_>) {
+        self.text.clear();
+        let texts = [
+            (request.user, USER_AT_MOST),
+            (request.host, HOST_AT_MOST),
+            (request.method, METHOD_AT_MOST),
+            (request.path, PATH_AT_MOST),
+            (request.query.unwrap_or_default(), PATH_AT_MOST),
+            (request.referer, REFERER_AT_MOST),
+            (request.user_agent, AGENT_AT_MOST),
+        ];
+        for ((text, most), end) in texts.into_iter().zip(&mut self.ends) {
+            if !text.is_empty() {
+                let kept = text.get(..=most).unwrap_or(text);
+                self.text.extend_from_slice(kept);
+            }
+            // All of them are shorter than a line.
+            *end = u16::try_from(self.text.len()).unwrap_or(u16::MAX);
+        }
+        self.rest = Some(Rest {
+            client: *request.client,
+            has_query: request.query.is_some(),
+            protocol: request.protocol,
+            started: request.started,
+            request_id: request.request_id,
+            trace: request.trace,
+        });
+    }
+
+    /// The request, as far as a line tells of it.
+    #[inline]
+    pub(crate) fn request(&self) -> Option<LoggedRequest<'_>> {
+        let rest = self.rest.as_ref()?;
+        let mut begin = 0;
+        let [user, host, method, path, query, referer, user_agent] = self.ends.map(|end| {
+            let end = usize::from(end);
+            let text = self.text.get(begin..end);
+            begin = end;
+            text.unwrap_or_default()
+        });
+        Some(LoggedRequest {
+            client: &rest.client,
+            user,
+            host,
+            method,
+            path,
+            query: rest.has_query.then_some(query),
+            protocol: rest.protocol,
+            started: rest.started,
+            request_id: rest.request_id,
+            trace: rest.trace,
+            referer,
+            user_agent,
+        })
     }
 }
 

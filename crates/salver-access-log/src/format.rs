@@ -3,7 +3,7 @@
 mod json;
 mod text;
 
-use crate::entry::{Draft, LoggedRequest, LoggedResponse};
+use crate::entry::{LoggedRequest, LoggedResponse};
 use crate::rendered_second::RenderedSecond;
 
 /// The format of lines. Each line ends with one line feed and has no other; each is at most 8 KiB long: what
@@ -32,35 +32,24 @@ impl Format {
         }
     }
 
-    /// Appends what the line has of a request, and says where what it has of the response goes in between; `second`
-    /// is that in which it began.
-    pub(crate) fn draft(
+    /// Appends the line of a request and its response; `second` is that in which the request began.
+    pub(crate) fn write(
         self,
         request: &LoggedRequest<'_>,
+        response: &LoggedResponse<'_>,
         second: &RenderedSecond,
         out: &mut Vec<u8>,
-    ) -> usize {
-        match self {
-            Format::Common => text::common(request, second, out),
-            Format::Combined => text::combined(request, second, out),
-            Format::Extended => text::extended(request, second, out),
-            Format::Json => json::request(request, second, out),
-        }
-    }
-
-    /// Appends the line of a request, of which this is the draft, and its response.
-    pub(crate) fn write(self, draft: &Draft, response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
-        let (before, behind) = draft.parts();
-        out.extend_from_slice(before);
-        match self {
-            Format::Common | Format::Combined | Format::Extended => text::status(response, out),
-            Format::Json => json::response(response, out),
-        }
-        out.extend_from_slice(behind);
-        match self {
-            Format::Common | Format::Combined => {}
-            Format::Extended => text::extension(draft, response, out),
-            Format::Json => json::end(response, out),
+    ) {
+        if self == Format::Json {
+            json::object(request, response, second, out);
+        } else {
+            text::common(request, response, second, out);
+            if self != Format::Common {
+                text::client_fields(request, out);
+            }
+            if self == Format::Extended {
+                text::extension(request, response, out);
+            }
         }
         out.push(b'\n');
     }

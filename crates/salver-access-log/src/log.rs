@@ -6,7 +6,7 @@ use std::sync::atomic::fence;
 use std::time::Duration;
 
 use crate::bell::Bell;
-use crate::entry::{Draft, LINE_AT_MOST, LoggedRequest, LoggedResponse};
+use crate::entry::{Draft, LINE_AT_MOST, LoggedResponse};
 use crate::format::Format;
 use crate::queue::{Attention, Queue};
 use crate::rendered_second::RenderedSecond;
@@ -172,32 +172,24 @@ impl Producer {
         self.shared.format.tells_ids() || self.sampling().is_some()
     }
 
-    /// Makes the draft that of a request that has come.
-    #[inline]
-    pub fn draft(&mut self, request: &LoggedRequest<'_>, draft: &mut Draft) {
-        self.second.turn_to(request.started);
-        draft.clear();
-        draft.request_id = request.request_id;
-        let second = &self.second;
-        draft.mark = self.shared.format.draft(request, second, &mut draft.text);
-    }
-
-    /// Logs a request whose answer has ended, unless it is not in the sample. The draft is one of this log. Never waits:
-    /// if there is no room the line is dropped and counted. It makes no system call but one that wakes the writer,
-    /// after a pause or when many lines wait.
-    pub fn log(&self, draft: &Draft, response: &LoggedResponse<'_>) {
-        if draft.is_empty() {
+    /// Logs a request whose answer has ended, unless it is not in the sample. Never waits: if there is no room the line
+    /// is dropped and counted. It makes no system call but one that wakes the writer, after a pause or when many lines
+    /// wait.
+    pub fn log(&mut self, draft: &Draft, response: &LoggedResponse<'_>) {
+        let Some(request) = draft.request() else {
             return;
-        }
+        };
         let sampling = &self.shared.sampling;
-        if !sampling.keeps(draft.request_id, response.status) {
+        if !sampling.keeps(request.request_id, response.status) {
             return self.queue.count_sampled_out();
         }
         if self.shared.attention.is_gone() {
             return self.queue.count_dropped(1);
         }
-        let format = self.shared.format;
-        let Some(bytes) = self.queue.push(|out| format.write(draft, response, out)) else {
+        self.second.turn_to(request.started);
+        let (format, second) = (self.shared.format, &self.second);
+        let write = |out: &mut Vec<u8>| format.write(&request, response, second, out);
+        let Some(bytes) = self.queue.push(write) else {
             return;
         };
         if self

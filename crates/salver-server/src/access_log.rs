@@ -1,12 +1,13 @@
-//! The access log and the metrics of a loop: each request has a record, which is counted and becomes a line when its
-//! answer has ended, however it ended. Without a log and metrics there are no records.
+//! The access log and the metrics of a loop: each request has a record, which is counted when its answer has ended,
+//! however it ended, and becomes a line in the same turn of the loop. Without a log and metrics there are no records.
 //!
 //! ```text
-//! request ──► record: what was asked ──► its plan: status, coding ──► content on its way ──► dropped: count, line
+//! request ──► record: what was asked ──► its plan: status, coding ──► content on its way ──► dropped: count ──► line
 //!                  └──────────── the client goes away: 499 ─────────────────────────────────────▲
 //! ```
 
 pub(crate) mod asked;
+pub(crate) mod ended;
 pub(crate) mod record;
 
 use std::cell::{Cell, Ref, RefCell};
@@ -21,12 +22,16 @@ use salver_admin::metrics::{LoopMetrics, SiteNames};
 use salver_fields::RequestHead;
 
 use crate::access_log::asked::{Asked, RequestLine, SaidByProxy};
+use crate::access_log::ended::EndedRecords;
 use crate::access_log::record::{Begun, LogRecord, Record, Sent};
 use crate::memory_budget::{Account, Charge};
 use crate::settings::Proxies;
 
 /// The records that are kept for further requests, so that these allocate nothing.
 const SPARE: usize = 64;
+
+/// The bytes of memory that a record keeps for another request.
+const KEPT: usize = 4 * 1024;
 
 /// The time for which a reading of the clock of dates holds; further times are counted from it.
 const CLOCK_HOLDS: Duration = Duration::from_secs(1);
@@ -39,6 +44,8 @@ pub(crate) struct LoopLog {
     metrics: Option<Arc<LoopMetrics>>,
     #[allow(clippy::vec_box, reason = "the boxes are what is used again")]
     spare: RefCell<Vec<Box<Record>>>,
+    /// Those of which lines are to be made.
+    ended: EndedRecords,
     proxies: Proxies,
 }
 
@@ -74,6 +81,7 @@ impl LoopLog {
             lines,
             metrics,
             spare: RefCell::default(),
+            ended: EndedRecords::default(),
             proxies,
         };
         let does_something = log.lines.is_some() || log.metrics.is_some();
@@ -88,6 +96,14 @@ impl LoopLog {
     /// The metrics, for another log of this loop.
     pub(crate) fn shared_metrics(&self) -> Option<Arc<LoopMetrics>> {
         self.metrics.clone()
+    }
+
+    /// Keeps a record for another request.
+    fn reuse(&self, record: Box<Record>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE && record.kept() <= KEPT {
+            spare.push(record);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_local};
 
+use crate::access_log::ended;
 use crate::admission::{Admission, accept, accept_unix};
 use crate::clock;
 use crate::context::{Drain, Generation, WorkerContext};
@@ -53,6 +54,7 @@ pub(crate) fn run(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(ended::make_lines)
         .on_thread_unpark(|| {
             clock::note_wait();
             turns::note_wait();

@@ -8,12 +8,13 @@ use crate::entry::{
 use crate::escape;
 use crate::rendered_second::RenderedSecond;
 
-/// Appends what is told before the response and behind it, and says where that goes.
-pub(super) fn request(
+/// Appends an object.
+pub(super) fn object(
     request: &LoggedRequest<'_>,
+    response: &LoggedResponse<'_>,
     second: &RenderedSecond,
     out: &mut Vec<u8>,
-) -> usize {
+) {
     out.extend_from_slice(b"{\"timestamp\":\"");
     out.extend_from_slice(&second.iso);
     let [a, b, c] = digits::decimal(request.started.subsec_millis().into());
@@ -43,7 +44,7 @@ pub(super) fn request(
         b"\"}",
     );
     out.push(b'}');
-    let mark = out.len();
+    response_member(response, out);
     if !request.path.is_empty() {
         let path = request.path;
         text(out, b",\"url\":{\"path\":\"", path, PATH_AT_MOST, b"\"");
@@ -71,11 +72,12 @@ pub(super) fn request(
         out.extend_from_slice(&trace.parent_id_hex());
         out.push(b'"');
     }
-    mark
+    of_server(response, out);
+    out.push(b'}');
 }
 
 /// Appends the member `response` of `http`, and all that is behind it there.
-pub(super) fn response(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+fn response_member(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"response\":{\"status_code\":");
     // A number of JSON has no zeros before it.
     digits::push(out, response.status.into());
@@ -95,8 +97,8 @@ pub(super) fn response(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"}}}");
 }
 
-/// Appends what is told of the server, and the end of the object.
-pub(super) fn end(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
+/// Appends what is told of the server.
+fn of_server(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
     match (response.cache, response.site) {
         (None, []) => {}
         (None, site) => text(out, b",\"salver\":{\"site\":\"", site, HOST_AT_MOST, b"\"}"),
@@ -108,7 +110,6 @@ pub(super) fn end(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
             out.push(b'}');
         }
     }
-    out.push(b'}');
 }
 
 /// A member with text, unless there is none. Inline, so that the lengths of what stands around it are known.

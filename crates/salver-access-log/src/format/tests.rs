@@ -1,6 +1,6 @@
 use super::*;
 use crate::address::AddressText;
-use crate::entry::{LINE_AT_MOST, Protocol};
+use crate::entry::{Draft, LINE_AT_MOST, Protocol};
 use crate::request_id::RequestId;
 use crate::trace_context::TraceParent;
 use proptest::prelude::*;
@@ -73,9 +73,9 @@ fn none(client: &AddressText) -> Entry<'_> {
 fn line(format: Format, entry: &Entry<'_>) -> String {
     let (mut draft, mut out) = (Draft::default(), Vec::new());
     let second = RenderedSecond::new(entry.request.started);
-    draft.request_id = entry.request.request_id;
-    draft.mark = format.draft(&entry.request, &second, &mut draft.text);
-    format.write(&draft, &entry.response, &mut out);
+    draft.keep(&entry.request);
+    let kept = draft.request().unwrap();
+    format.write(&kept, &entry.response, &second, &mut out);
     String::from_utf8(out).unwrap()
 }
 

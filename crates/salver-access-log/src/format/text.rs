@@ -2,18 +2,19 @@
 
 use crate::digits;
 use crate::entry::{
-    AGENT_AT_MOST, Draft, HOST_AT_MOST, LoggedRequest, LoggedResponse, METHOD_AT_MOST,
-    PATH_AT_MOST, REFERER_AT_MOST, USER_AT_MOST,
+    AGENT_AT_MOST, HOST_AT_MOST, LoggedRequest, LoggedResponse, METHOD_AT_MOST, PATH_AT_MOST,
+    REFERER_AT_MOST, USER_AT_MOST,
 };
 use crate::escape;
 use crate::rendered_second::RenderedSecond;
 
-/// Appends what stands before the status, and says where it ends.
+/// Appends a line of Common, but for its end.
 pub(super) fn common(
     request: &LoggedRequest<'_>,
+    response: &LoggedResponse<'_>,
     second: &RenderedSecond,
     out: &mut Vec<u8>,
-) -> usize {
+) {
     out.extend_from_slice(request.client.as_bytes());
     if request.user.is_empty() {
         out.extend_from_slice(&second.of_nobody);
@@ -24,10 +25,16 @@ pub(super) fn common(
         out.extend_from_slice(&second.bracketed);
         out.extend_from_slice(b" \"");
     }
-    // What was no request is `-`, as other servers have it.
+    request_line(request, out);
+    let [a, b, c] = digits::decimal(response.status.into());
+    out.extend_from_slice(&[b'"', b' ', a, b, c, b' ']);
+    digits::push(out, response.sent);
+}
+
+/// Appends what was asked. What was no request is `-`, as other servers have it.
+fn request_line(request: &LoggedRequest<'_>, out: &mut Vec<u8>) {
     if request.method.is_empty() {
-        out.extend_from_slice(b"-\" ");
-        return out.len();
+        return out.push(b'-');
     }
     // The parts of a request line are words: a space within one could forge the next.
     if request.method == b"GET" {
@@ -44,44 +51,26 @@ pub(super) fn common(
         }
     }
     let [a, b, c, d, e, f, g, h] = *request.protocol.name();
-    out.extend_from_slice(&[b' ', a, b, c, d, e, f, g, h, b'"', b' ']);
-    out.len()
+    out.extend_from_slice(&[b' ', a, b, c, d, e, f, g, h]);
 }
 
-pub(super) fn combined(
-    request: &LoggedRequest<'_>,
-    second: &RenderedSecond,
-    out: &mut Vec<u8>,
-) -> usize {
-    let mark = common(request, second, out);
+/// Appends what Combined has behind a line of Common.
+pub(super) fn client_fields(request: &LoggedRequest<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" \"");
     quoted_or_dash(out, request.referer, REFERER_AT_MOST);
     out.extend_from_slice(b"\" \"");
     quoted_or_dash(out, request.user_agent, AGENT_AT_MOST);
     out.push(b'"');
-    mark
 }
 
-pub(super) fn extended(
+/// Appends what Extended has behind a line of Combined.
+pub(super) fn extension(
     request: &LoggedRequest<'_>,
-    second: &RenderedSecond,
+    response: &LoggedResponse<'_>,
     out: &mut Vec<u8>,
-) -> usize {
-    let mark = combined(request, second, out);
+) {
     out.push(b' ');
     escape::word(out, request.host, HOST_AT_MOST);
-    mark
-}
-
-/// Appends the status and the length.
-pub(super) fn status(response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
-    let [a, b, c] = digits::decimal(response.status.into());
-    out.extend_from_slice(&[a, b, c, b' ']);
-    digits::push(out, response.sent);
-}
-
-/// Appends what Extended has behind the host.
-pub(super) fn extension(draft: &Draft, response: &LoggedResponse<'_>, out: &mut Vec<u8>) {
     out.push(b' ');
     digits::push_seconds(out, response.duration);
     out.push(b' ');
@@ -90,7 +79,7 @@ pub(super) fn extension(draft: &Draft, response: &LoggedResponse<'_>, out: &mut 
     let cache = response.cache.map_or("-", |cache| cache.word());
     out.extend_from_slice(cache.as_bytes());
     out.push(b' ');
-    out.extend_from_slice(&draft.request_id.hex());
+    out.extend_from_slice(&request.request_id.hex());
 }
 
 fn quoted_or_dash(out: &mut Vec<u8>, text: &[u8], most: usize) {

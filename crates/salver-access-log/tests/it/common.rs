@@ -44,7 +44,7 @@ pub(crate) fn log_with(producer: &mut Producer, number: u64, status: u16) {
         site: b"",
     };
     let mut draft = Draft::default();
-    producer.draft(&request, &mut draft);
+    draft.keep(&request);
     producer.log(&draft, &response);
 }
 

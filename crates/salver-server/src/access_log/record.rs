@@ -1,4 +1,4 @@
-//! The record of one request, which is counted, and becomes a line of the access log, when it is dropped.
+//! The record of one request, which is counted when it is dropped, and becomes a line of the access log.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -9,14 +9,11 @@ use salver_access_log::{
 use salver_admin::metrics::{Ended, Version};
 use salver_assets::{Content, Method, Piece, ResponsePlan};
 
-use super::{SPARE, SharedLog, bytes};
+use super::{Lines, SharedLog, bytes};
 use crate::access_log::asked::{Asked, SaidByProxy};
 
 /// The status of a request whose client went away before there was an answer; other servers log it as well.
 const CLIENT_GONE: u16 = 499;
-
-/// The bytes of memory that a record keeps for another request.
-const KEPT: usize = 4 * 1024;
 
 /// The bytes of a connection that its socket has taken.
 pub(crate) struct Sent(pub(super) u64);
@@ -56,6 +53,8 @@ pub(super) struct Record {
     sent: u64,
     /// The place of the last bytes of content in what the connection sends: where they begin and end.
     place: (u64, u64),
+    /// The time that the answer took, when it has ended.
+    duration: Duration,
     /// What a line tells besides, if there is a log.
     line: Option<Line>,
 }
@@ -75,12 +74,12 @@ impl Record {
     }
 
     /// The memory that it keeps for another request, in bytes.
-    fn kept(&self) -> usize {
+    pub(super) fn kept(&self) -> usize {
         self.line.as_ref().map_or(0, |line| line.draft.capacity())
     }
 }
 
-/// The record of a request. When it is dropped the request is counted, and its line is logged.
+/// The record of a request. When it is dropped the request is counted, and its line is made before the loop waits.
 pub(crate) struct LogRecord {
     log: Rc<SharedLog>,
     /// There until it is dropped.
@@ -104,6 +103,7 @@ impl LogRecord {
                 spare.length = 0;
                 spare.sent = 0;
                 spare.place = (0, 0);
+                spare.duration = Duration::ZERO;
                 if let Some(line) = &mut spare.line {
                     line.draft.clear();
                     line.coding = "";
@@ -118,6 +118,7 @@ impl LogRecord {
                 length: 0,
                 sent: 0,
                 place: (0, 0),
+                duration: Duration::ZERO,
                 line: of_loop.lines.as_ref().map(|_| Line::default()),
             }),
         };
@@ -152,7 +153,7 @@ impl LogRecord {
             referer: asked.noted.referer.unwrap_or_default(),
             user_agent: asked.noted.user_agent.unwrap_or_default(),
         };
-        lines.producer.borrow_mut().draft(&request, &mut line.draft);
+        line.draft.keep(&request);
         self.log.hold(line.draft.len());
     }
 
@@ -216,7 +217,7 @@ impl LogRecord {
         }
     }
 
-    fn count(&self, record: &Record, duration: Duration) {
+    fn count(&self, record: &Record) {
         let begun = &record.begun;
         if let Some(metrics) = &self.log.log.metrics {
             metrics.end(&Ended {
@@ -229,47 +230,47 @@ impl LogRecord {
                 },
                 method: begun.method,
                 status: record.status,
-                duration,
+                duration: record.duration,
                 request_bytes: begun.content,
                 response_bytes: record.sent,
             });
         }
     }
-
-    fn log(&self, record: &Record, duration: Duration) {
-        let (Some(lines), Some(line)) = (&self.log.log.lines, &record.line) else {
-            return;
-        };
-        let status = match record.status {
-            0 => CLIENT_GONE,
-            status => status,
-        };
-        let site = lines.site_name(record.site);
-        let response = LoggedResponse {
-            status,
-            sent: record.sent,
-            duration,
-            coding: line.coding,
-            cache: line.cache,
-            site: site.as_bytes(),
-        };
-        lines.producer.borrow().log(&line.draft, &response);
-    }
 }
 
 impl Drop for LogRecord {
     fn drop(&mut self) {
-        let Some(record) = self.record.take() else {
+        let Some(mut record) = self.record.take() else {
             return;
         };
-        let duration = Instant::now().saturating_duration_since(record.begun.at);
-        self.count(&record, duration);
-        self.log(&record, duration);
+        record.duration = Instant::now().saturating_duration_since(record.begun.at);
+        self.count(&record);
         self.log.release(record.memory());
-        let mut spare = self.log.log.spare.borrow_mut();
-        if spare.len() < SPARE && record.kept() <= KEPT {
-            spare.push(record);
+        match record.line {
+            Some(_) => self.log.log.end(record),
+            None => self.log.log.reuse(record),
         }
+    }
+}
+
+impl Lines {
+    /// Logs a request whose answer has ended.
+    pub(super) fn log(&self, record: &Record) {
+        let Some(line) = &record.line else { return };
+        let status = match record.status {
+            0 => CLIENT_GONE,
+            status => status,
+        };
+        let site = self.site_name(record.site);
+        let response = LoggedResponse {
+            status,
+            sent: record.sent,
+            duration: record.duration,
+            coding: line.coding,
+            cache: line.cache,
+            site: site.as_bytes(),
+        };
+        self.producer.borrow_mut().log(&line.draft, &response);
     }
 }
 

@@ -131,7 +131,7 @@ impl ConnectionLog {
                 referer: field(REFERER),
                 user_agent: field(USER_AGENT),
             };
-            end.producer.draft(&request, &mut draft);
+            draft.keep(&request);
         });
         LogRecord {
             log: Arc::clone(&self.log),

@@ -47,7 +47,7 @@ impl Fixture {
                 referer: b"",
                 user_agent: b"",
             };
-            self.producer.draft(request, &mut draft);
+            draft.keep(request);
             self.producer.log(
                 &draft,
                 &LoggedResponse {

@@ -24,6 +24,7 @@ mod opening;
 mod privileges;
 mod read_at;
 mod residency;
+mod resource_limits;
 #[cfg(unix)]
 mod socket;
 mod thread_waits;
@@ -49,6 +50,7 @@ pub use opening::{OpenedFile, Resolver, Symlinks};
 pub use privileges::{ProcessUser, forbid_new_privileges};
 pub use read_at::{has_blocks, read_at, read_exact_at};
 pub use residency::{Residency, read_resident, residency};
+pub use resource_limits::{ResourceLimits, resource_limits};
 #[cfg(unix)]
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};
 pub use thread_waits::thread_waits;

@@ -159,6 +159,10 @@ fn few_files_open_others() {
                 "metadata/windows.rs",
                 "what a path names, to ask for its metadata",
             ),
+            (
+                "resource_limits.rs",
+                "limits of this process, beneath /proc and /sys",
+            ),
             ("unix_socket.rs", "if a socket was left behind"),
         ],
     );

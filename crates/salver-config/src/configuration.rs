@@ -8,6 +8,7 @@ use crate::fault::{Fault, Place};
 use crate::file::File;
 use crate::kind::Shape;
 use crate::layers::Layers;
+use crate::machine::Machine;
 use crate::resolver::{Met, Resolver};
 use crate::row::Scope;
 use crate::server::Server;
@@ -23,6 +24,8 @@ pub struct Configuration {
     pub server: Server,
     /// Those of each site; one at least.
     pub sites: Vec<Site>,
+    /// The machine that defaults have followed.
+    pub machine: Machine,
     /// What was read, in order: of the server, then of each site.
     pub(crate) met: Vec<Vec<Met>>,
 }
@@ -89,6 +92,7 @@ impl Configuration {
             return Ok(Configuration {
                 server,
                 sites,
+                machine: layers.machine,
                 met: all_met,
             });
         }
@@ -154,7 +158,7 @@ fn of_one_site(sites: &[Site], met: &[Vec<Met>]) -> Vec<Fault> {
             met.origin,
             sites.len()
         ))),
-        Origin::File(_) | Origin::Default => None,
+        Origin::File(_) | Origin::Machine { .. } | Origin::Default => None,
     };
     said.filter_map(fault).collect()
 }

@@ -76,13 +76,19 @@ fn with_value(entry: &'static Entry) -> Arg {
     if entry.form == Form::List {
         flag = flag.action(ArgAction::Append).value_delimiter(',');
     }
+    // One that follows the machine is said in the words of `otherwise`.
+    let default = if row.otherwise.is_empty() {
+        row.default
+    } else {
+        ""
+    };
     if let Shape::SwitchOr(_) = entry.shape {
         let missing = flag.num_args(0..=1).require_equals(true);
         flag = missing.default_missing_value("true");
-    } else if entry.form == Form::List && !row.default.is_empty() {
-        flag = flag.default_values(row.default.split(','));
-    } else if !row.default.is_empty() {
-        flag = flag.default_value(row.default);
+    } else if entry.form == Form::List && !default.is_empty() {
+        flag = flag.default_values(default.split(','));
+    } else if !default.is_empty() {
+        flag = flag.default_value(default);
     }
     long(flag, entry, row.help, row.flag)
 }

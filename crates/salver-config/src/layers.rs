@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::file::File;
+use crate::machine::Machine;
 use crate::typed::Typed;
 
 /// Where settings are said, by falling precedence.
@@ -13,4 +14,6 @@ pub struct Layers<'a> {
     pub environment: &'a Environment,
     /// The configuration file, if there is one.
     pub file: Option<&'a File>,
+    /// The machine, which some defaults follow.
+    pub machine: Machine,
 }

@@ -205,6 +205,7 @@ mod tests {
     use crate::environment::Environment;
     use crate::kind::{TEXT, whole};
     use crate::layers::Layers;
+    use crate::machine::Machine;
     use crate::resolver::Resolver;
     use crate::row::{ROW, Row};
     use crate::typed::Typed;
@@ -216,6 +217,7 @@ mod tests {
             typed: &Typed::default(),
             environment: &environment,
             file: None,
+            machine: Machine::default(),
         };
         let row = Row {
             key: "admin.pin",

@@ -39,6 +39,10 @@ spa = true
   A variable that is empty is as if it were not set.
 - A setting of a site stands in its `[[site]]`; at the top of the file it holds for each site that says nothing. A
   file without `[[site]]` is about one site, for all hosts.
+- Some defaults follow the machine, as it is when the server starts: workers are as many as cores, or begun cores of a CPU
+  quota; memory is a share of what the machine has, or of what the cgroup of the process allows, which is how
+  containers and service managers limit it. What is said wins, whatever the machine; `salver check --print` shows
+  which value was chosen and why.
 - A switch has two flags, `--x` and `--no-x`, and two variables.
 - `docs/salver.schema.json` tells editors the same; many take `#:schema PATH` in the first line of a file.
 ";
@@ -119,11 +123,11 @@ fn flag(entry: &Entry) -> String {
 fn default(entry: &Entry) -> String {
     match (entry.row.default, entry.row.otherwise) {
         ("", "") => String::new(),
-        ("", otherwise) => otherwise.to_owned(),
-        (all, _) if entry.form == Form::List => {
+        (all, "") if entry.form == Form::List => {
             all.split(',').map(code).collect::<Vec<_>>().join(", ")
         }
-        (default, _) => code(default),
+        (default, "") => code(default),
+        (_, otherwise) => otherwise.to_owned(),
     }
 }
 

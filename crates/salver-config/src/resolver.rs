@@ -7,6 +7,7 @@ use crate::document::{Node, Table, tables};
 use crate::fault::{Fault, Place};
 use crate::kind::{Kind, SWITCH, Shape};
 use crate::layers::Layers;
+use crate::machine::DerivedDefault;
 use crate::os_text;
 use crate::row::{Check, Entry, Form, Row, Scope, variable};
 use crate::setting::{Origin, Setting};
@@ -115,14 +116,7 @@ impl<'a> Resolver<'a> {
             .typed(&row)
             .or_else(|| self.said_by_environment(&row, &shape, form))
             .or_else(|| self.said_by_file(&row, &shape, form))
-            .unwrap_or_else(|| Said {
-                values: match (row.default, form) {
-                    ("", _) => Vec::new(),
-                    (all, Form::List) => split(OsStr::new(all)),
-                    (one, _) => vec![Written::new(one)],
-                },
-                origin: Origin::Default,
-            });
+            .unwrap_or_else(|| self.default_of(&row, form));
         let mut values = Vec::new();
         for written in &said.values {
             match read(&shape, &written.text) {
@@ -137,6 +131,24 @@ impl<'a> Resolver<'a> {
         let check: Check = Arc::new(move |text: &OsStr| read(&shape, text).map(drop));
         self.meet(row, shape, form, check, texts.collect(), &said.origin);
         (values, said.origin)
+    }
+
+    /// What holds if nobody says anything.
+    fn default_of(&self, row: &Row, form: Form) -> Said {
+        if let Some(DerivedDefault { value, reason }) = self.layers.machine.default_of(row) {
+            return Said {
+                values: vec![Written::new(value)],
+                origin: Origin::Machine { reason },
+            };
+        }
+        Said {
+            values: match (row.default, form) {
+                ("", _) => Vec::new(),
+                (all, Form::List) => split(OsStr::new(all)),
+                (one, _) => vec![Written::new(one)],
+            },
+            origin: Origin::Default,
+        }
     }
 
     fn meet(
@@ -281,7 +293,9 @@ impl<'a> Resolver<'a> {
             Origin::CommandLine { flag } => {
                 Fault::new(format!("{flag} {}: {wrong}", shown.escape_debug()))
             }
-            Origin::Default => Fault::new(format!("{}: {wrong}", row.name())),
+            Origin::Machine { .. } | Origin::Default => {
+                Fault::new(format!("{}: {wrong}", row.name()))
+            }
         }
     }
 }

@@ -24,7 +24,9 @@ pub struct Row {
     pub value: &'static str,
     /// The default as a flag would say it, lists with commas. Empty: none.
     pub default: &'static str,
-    /// What holds if nobody says anything and there is no default, for people: `one per core`.
+    /// What of the machine the default follows.
+    pub follows: Follows,
+    /// What holds if nobody says anything, for people, where there is no default or it follows the machine: `one per core`.
     pub otherwise: &'static str,
     /// What it is, in a line without a full stop.
     pub help: &'static str,
@@ -44,6 +46,28 @@ pub struct Row {
     pub is_left_out: bool,
 }
 
+/// What a default follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// Nothing: it is the same everywhere.
+    Nothing,
+    /// The cores that may be used, begun ones counted.
+    Cores,
+    /// The CPU quota, of which it is half in percent of a core; never more than [`Row::default`].
+    CpuQuota,
+    /// The memory, of which it is a share; never more than [`Row::default`].
+    Memory(Share),
+}
+
+/// A share of the memory. All shares together leave a quarter: for the program itself, the kernel's buffers, what runs beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// One part in two.
+    Half,
+    /// One part in four.
+    Quarter,
+}
+
 /// A row without anything, to write others by.
 pub const ROW: Row = Row {
     key: "",
@@ -52,6 +76,7 @@ pub const ROW: Row = Row {
     is_positional: false,
     value: "",
     default: "",
+    follows: Follows::Nothing,
     otherwise: "",
     help: "",
     negated: "",

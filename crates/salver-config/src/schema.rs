@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::file::SITE;
 use crate::kind::Shape;
-use crate::row::{Entry, Form, Scope};
+use crate::row::{Entry, Follows, Form, Scope};
 use crate::table::table;
 
 /// Text with a variable in it, which may be anything once that is put in.
@@ -88,6 +88,10 @@ fn default(entry: &Entry) -> Option<Json> {
         (Shape::Switch | Shape::SwitchOr(_), _) => json!(text == "true"),
         _ => json!(text),
     };
+    if entry.row.follows != Follows::Nothing {
+        // It is another one on each machine.
+        return None;
+    }
     match (entry.row.default, &entry.shape, entry.form) {
         ("", _, _) => None,
         (all, Shape::Names(_), _) | (all, _, Form::List) => {

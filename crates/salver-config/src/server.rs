@@ -8,8 +8,9 @@ use crate::headings::{
     ADMIN, CACHE, LIMITS, LISTENING, LOG, PROCESS, PROXIES, RUNNING, TLS, VERSION,
 };
 use crate::kind::{PATH, SIZE, TEXT, TIME, TIME_LIMIT, choice, whole};
+use crate::machine::MOST_WORKERS;
 use crate::resolver::Resolver;
-use crate::row::{ROW, Row};
+use crate::row::{Follows, ROW, Row, Share};
 use crate::sandbox::Sandbox;
 use crate::setting::Setting;
 use crate::values::{ForwardedField, LogFormat};
@@ -156,7 +157,10 @@ impl Server {
                 key: "cache.size",
                 flag: "cache-size",
                 default: "256MiB",
+                follows: Follows::Memory(Share::Half),
+                otherwise: "256MiB, or half of the memory if that is less",
                 help: "Memory for cached files, their heads and bookkeeping",
+                more: "The memory is the machine's, or what the cgroup of the process allows: the limit of a container, say.",
                 ..CACHE
             }),
             cache_max_file: from.optional(SIZE, Row {
@@ -210,6 +214,8 @@ impl Server {
                 flag: "compress-cpu",
                 value: "PERCENT",
                 default: "50",
+                follows: Follows::CpuQuota,
+                otherwise: "50, or half of a CPU quota if that is less",
                 help: "How much of a core --compress may take, in percent; 200 is two cores",
                 is_left_out: !cfg!(feature = "compress"),
                 ..CACHE
@@ -252,8 +258,11 @@ impl Server {
                 key: "limits.connection-memory",
                 flag: "connection-memory",
                 default: "512MiB",
+                follows: Follows::Memory(Share::Quarter),
+                otherwise: "512MiB, or a quarter of the memory if that is less",
                 help: "Memory for what connections hold: themselves, answers that are not taken yet, what is read \
                        ahead for them. It is shared fairly; the cache is not part of it",
+                more: "The memory is the machine's, or what the cgroup of the process allows: the limit of a container, say.",
                 ..LIMITS
             }),
             idle_timeout: from.one(TIME_LIMIT, Row {
@@ -438,10 +447,11 @@ impl Server {
                 help: "Write the number of the process to this file, and to FILE.status what came of each reload",
                 ..PROCESS
             }),
-            workers: from.optional(whole(1, 1024), Row {
+            workers: from.optional(whole(1, MOST_WORKERS), Row {
                 key: "workers",
                 flag: "workers",
-                otherwise: "one per core",
+                follows: Follows::Cores,
+                otherwise: "one per core, begun cores of a CPU quota counted",
                 help: "Threads that serve",
                 ..RUNNING
             }),

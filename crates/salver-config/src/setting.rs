@@ -21,6 +21,11 @@ pub enum Origin {
     },
     /// A configuration file.
     File(Place),
+    /// The table of settings, for this machine.
+    Machine {
+        /// Why it is this value, for people: `half of this machine's 512MiB`.
+        reason: String,
+    },
     /// The table of settings.
     Default,
 }
@@ -31,6 +36,7 @@ impl fmt::Display for Origin {
             Origin::CommandLine { flag } => f.write_str(flag),
             Origin::Environment { variable } => f.write_str(variable),
             Origin::File(place) => place.fmt(f),
+            Origin::Machine { reason } => write!(f, "default, {reason}"),
             Origin::Default => f.write_str("default"),
         }
     }
@@ -52,7 +58,7 @@ impl<T> Setting<T> {
 
     /// True if somebody has said it.
     pub fn is_said(&self) -> bool {
-        self.origin != Origin::Default
+        !matches!(self.origin, Origin::Machine { .. } | Origin::Default)
     }
 
     /// The setting as messages name it, in the words of whoever has said it: `--port`, `SALVER_PORT`, or
@@ -62,7 +68,7 @@ impl<T> Setting<T> {
             Origin::CommandLine { flag } => flag.clone(),
             Origin::Environment { variable } => variable.clone(),
             Origin::File(place) => format!("{} ({place})", self.row.key),
-            Origin::Default => self.row.name(),
+            Origin::Machine { .. } | Origin::Default => self.row.name(),
         }
     }
 }

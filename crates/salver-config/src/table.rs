@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use crate::environment::Environment;
 use crate::layers::Layers;
+use crate::machine::Machine;
 use crate::resolver::Resolver;
 use crate::row::{Entry, Scope};
 use crate::server::Server;
@@ -18,6 +19,7 @@ pub fn table() -> &'static [Entry] {
             typed: &typed,
             environment: &environment,
             file: None,
+            machine: Machine::default(),
         };
         let mut from = Resolver::new(&layers, Scope::Server, Vec::new());
         Server::read(&mut from);

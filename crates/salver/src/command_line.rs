@@ -134,7 +134,7 @@ fn check_values(arguments: &[OsString], command: &clap::Command) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
-    use salver_config::Environment;
+    use salver_config::{Environment, Machine};
 
     use crate::flags::Command;
 
@@ -152,7 +152,9 @@ mod tests {
         fn check(arguments: &[&str], path: &str) {
             match read(arguments).unwrap().command {
                 Command::Serve(flags) => {
-                    let found = flags.configuration(&Environment::default()).unwrap();
+                    let environment = Environment::default();
+                    let found = flags.configuration(&environment, Machine::default());
+                    let found = found.unwrap();
                     assert_eq!(*found.sites[0].root, Path::new(path), "{arguments:?}");
                 }
                 other => panic!("{other:?}"),

@@ -27,6 +27,7 @@ mod listing_template;
 #[cfg_attr(not(feature = "live-reload"), path = "live_reload/absent.rs")]
 mod live_reload;
 pub mod log;
+mod machine;
 mod page_variables;
 #[cfg(not(target_os = "linux"))]
 mod portable;

@@ -16,7 +16,7 @@ use crate::admin::{Current, RunningAdmin};
 use crate::failure::Failure;
 use crate::live_reload::LiveReload;
 use crate::previous;
-use crate::process::handover::Successor;
+use crate::process::handover::{Inheritance, Successor};
 use crate::process::pid_file::PidFile;
 use crate::process::sandbox::Sandbox;
 use crate::process::service_manager::ServiceManager;
@@ -110,7 +110,9 @@ impl Running {
     }
 
     fn change(&mut self) -> Result<String, Failure> {
-        let configuration = self.flags.configuration(&self.environment);
+        // Limits that have changed since the start need another process: a sandbox hides them from this one.
+        let machine = self.configuration.machine;
+        let configuration = self.flags.configuration(&self.environment, machine);
         let configuration = configuration.map_err(first)?;
         let changed = configuration.changed_from(&self.configuration);
         if let Some(key) = changed.iter().find(|key| is_of(&OF_THE_PROCESS, key)) {
@@ -211,12 +213,13 @@ impl Running {
             sockets.unix.extend(more.unix);
         }
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-        let (program, workers) = (self.program.clone(), self.settings.server.workers);
-        let sandbox = self.sandbox.clone();
-        Ok(move || {
-            let inherited = (workers, sandbox.as_ref());
-            Successor::start(&program, &arguments, &sockets, inherited)
-        })
+        let program = self.program.clone();
+        let inheritance = Inheritance {
+            workers: self.settings.server.workers,
+            machine: self.configuration.machine,
+            sandbox: self.sandbox.clone(),
+        };
+        Ok(move || Successor::start(&program, &arguments, &sockets, &inheritance))
     }
 
     /// Ends what the server has written to; returns what became of the lines of its log.

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use salver_config::{Configuration, Environment, Fault, File, Layers, Typed};
+use salver_config::{Configuration, Environment, Fault, File, Layers, Machine, Typed};
 
 use crate::failure::Failure;
 
@@ -43,12 +43,16 @@ impl FromArgMatches for ServeFlags {
 }
 
 impl ServeFlags {
-    /// What is configured all in all; reads the file if one is named.
+    /// What is configured all in all on a machine; reads the file if one is named.
     ///
     /// # Errors
     /// Everything that is wrong with it; one failure at least.
-    pub fn configuration(&self, environment: &Environment) -> Result<Configuration, Vec<Failure>> {
-        configuration(&self.typed, environment)
+    pub fn configuration(
+        &self,
+        environment: &Environment,
+        machine: Machine,
+    ) -> Result<Configuration, Vec<Failure>> {
+        configuration(&self.typed, environment, machine)
     }
 }
 
@@ -56,11 +60,13 @@ impl ServeFlags {
 pub(crate) fn configuration(
     typed: &Typed,
     environment: &Environment,
+    machine: Machine,
 ) -> Result<Configuration, Vec<Failure>> {
     let layers = Layers {
         typed,
         environment,
         file: None,
+        machine,
     };
     let found = Configuration::resolve(&layers).map_err(misused)?;
     let Some(path) = &*found.server.config else {

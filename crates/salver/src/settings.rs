@@ -3,7 +3,6 @@
 
 use salver_assets::Engine;
 use salver_assets::strategy::{self, Transport};
-use salver_bench::environment::Environment;
 use salver_config::{Configuration, Server};
 use salver_server::Sites;
 
@@ -180,12 +179,11 @@ impl Settings {
             }
             return;
         };
-        let memory = Environment::now([]).memory_bytes;
-        if let Some(memory) = memory.filter(|memory| *server.cache_size > *memory) {
+        let memory = configuration.machine.memory();
+        if let Some(memory) = memory.filter(|memory| *server.cache_size > memory.bytes()) {
             self.warnings.push(format!(
-                "{size_name} is more than the memory of this machine, {}: when it is used up, the \
-                 system ends the server",
-                size(memory)
+                "{size_name} is more than the memory that there is, {memory}: when it is used up, the \
+                 system ends the server"
             ));
         }
         let most = cached.engine.keep_up_to();
@@ -258,7 +256,8 @@ mod tests {
             panic!("another command")
         };
         let nothing = salver_config::Environment::default();
-        Settings::new(&flags.configuration(&nothing).unwrap()).unwrap()
+        let configuration = flags.configuration(&nothing, salver_config::Machine::default());
+        Settings::new(&configuration.unwrap()).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use salver_config::{Configuration, Environment, Fault, File, Layers, Typed, arguments};
+use salver_config::{Configuration, Environment, Fault, File, Layers, Machine, Typed, arguments};
 
 /// Where relative paths of files begin.
 pub(crate) const DIRECTORY: &str = "/etc/salver";
@@ -32,8 +32,18 @@ pub(crate) fn file(text: &str, environment: &Environment) -> Result<File, Vec<Fa
     )
 }
 
-/// The configuration from all three, or what is wrong, a line each.
+/// The configuration from all three, or what is wrong, a line each; nothing is known of the machine.
 pub(crate) fn resolve(
+    words: &[&str],
+    variables: &[(&str, &str)],
+    text: Option<&str>,
+) -> Result<Configuration, String> {
+    resolve_on(Machine::default(), words, variables, text)
+}
+
+/// The same on a machine.
+pub(crate) fn resolve_on(
+    machine: Machine,
     words: &[&str],
     variables: &[(&str, &str)],
     text: Option<&str>,
@@ -53,6 +63,7 @@ pub(crate) fn resolve(
         typed: &typed(words).unwrap(),
         environment: &environment,
         file: file.as_ref(),
+        machine,
     };
     Configuration::resolve(&layers).map_err(said)
 }

@@ -142,6 +142,7 @@ proptest::proptest! {
                 typed: &salver_config::Typed::default(),
                 environment: &environment,
                 file: Some(&file),
+                machine: salver_config::Machine::default(),
             };
             match salver_config::Configuration::resolve(&layers) {
                 // What is right can be printed and read again.

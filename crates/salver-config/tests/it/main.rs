@@ -10,4 +10,5 @@ mod changes;
 mod common;
 mod files;
 mod generated;
+mod machine;
 mod precedence;

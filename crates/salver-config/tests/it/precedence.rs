@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{resolve, typed};
 use salver_config::values::{HostPattern, Mount, Spa, Symlinks};
-use salver_config::{Form, Origin, Scope, table};
+use salver_config::{Follows, Form, Origin, Scope, table};
 
 #[test]
 fn every_default_is_a_value_and_every_row_is_whole() {
@@ -29,6 +29,12 @@ fn every_default_is_a_value_and_every_row_is_whole() {
             assert!(!row.default.is_empty(), "{name}");
         }
         assert_eq!(!row.negated.is_empty(), row.default == "true", "{name}");
+        // What follows the machine is said in words.
+        if row.follows != Follows::Nothing {
+            assert!(!row.otherwise.is_empty(), "{name}");
+        } else {
+            assert!(row.default.is_empty() || row.otherwise.is_empty(), "{name}");
+        }
         assert!(!row.is_of_one_site || entry.scope == Scope::Site, "{name}");
         // What stands in a file once is said by one row, but for mounts, which have two flags.
         assert!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use salver_admin::Token;
-use salver_config::{Environment, Typed};
+use salver_config::{Environment, Machine, Typed};
 
 use super::admin_settings;
 use crate::failure::Failure;
@@ -83,7 +83,7 @@ impl AdminClient {
     /// # Errors
     /// They name none, or something wrong.
     pub(crate) fn new(flags: &AdminFlags, environment: &Environment) -> Result<Self, Failure> {
-        let configuration = configuration(&flags.typed, environment);
+        let configuration = configuration(&flags.typed, environment, Machine::default());
         let configuration = configuration.map_err(|failures| {
             let mut failures = failures.into_iter();
             let nothing = || Failure::Failed("the configuration cannot be read".to_owned());

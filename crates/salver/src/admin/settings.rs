@@ -187,7 +187,7 @@ pub(crate) fn token_in(path: &Path, name: &str) -> Result<Token, Failure> {
 mod tests {
     use super::*;
     use crate::flags::{Cli, Command};
-    use salver_config::Environment;
+    use salver_config::{Environment, Machine};
 
     fn settings(
         arguments: &[&str],
@@ -200,7 +200,9 @@ mod tests {
         let variables = variables
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
-        let configuration = flags.configuration(&Environment::of(variables)).unwrap();
+        let environment = Environment::of(variables);
+        let configuration = flags.configuration(&environment, Machine::default());
+        let configuration = configuration.unwrap();
         admin_settings(&configuration.server).map_err(|failure| failure.to_string())
     }
 

@@ -9,6 +9,7 @@ use salver_config::{Configuration, Environment};
 
 use crate::failure::Failure;
 use crate::log::say;
+use crate::machine;
 use crate::rules::rules;
 use crate::serve_flags::ServeFlags;
 use crate::settings::Settings;
@@ -36,7 +37,7 @@ pub fn run(flags: &CheckFlags, environment: &Environment) -> Result<(), Failure>
     for remark in environment.unknown() {
         say(&format!("note: {remark}"));
     }
-    let configuration = flags.serve.configuration(environment);
+    let configuration = flags.serve.configuration(environment, machine::look());
     let (mut faults, mut count) = (Vec::new(), 0);
     match configuration {
         Err(wrong) => faults = wrong,

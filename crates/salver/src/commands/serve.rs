@@ -30,7 +30,7 @@ use crate::signal::Order;
 use crate::site_settings::SiteSettings;
 use crate::statistics::print_statistics;
 use crate::working_on_site::{open_browser, watch};
-use crate::{log, signal};
+use crate::{log, machine, signal};
 
 /// What the main thread waits for.
 enum Event {
@@ -109,7 +109,12 @@ fn start_up(
         Some(_) => InheritedSockets::default(),
     };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("salver"));
-    let configuration = flags.configuration(environment).map_err(first)?;
+    // In its sandbox a new program sees nothing of the machine.
+    let confined = given.as_ref().filter(|given| given.sandbox.is_some());
+    let machine = confined.and_then(|given| given.machine);
+    let machine = machine.unwrap_or_else(machine::look);
+    let configuration = flags.configuration(environment, machine);
+    let configuration = configuration.map_err(first)?;
     // From here on nothing is said but through the log, which holds up neither start nor end.
     log::prepare(*configuration.server.quiet);
     for remark in environment.unknown() {
@@ -134,7 +139,9 @@ fn start_up(
             (from_manager, adopted, None)
         }
         Some(given) => {
-            if let (None, Some(workers)) = (*configuration.server.workers, given.workers) {
+            if let Some(workers) = given.workers
+                && !configuration.server.workers.is_said()
+            {
                 settings.server.workers = workers;
             }
             // What is not listened on any more is no fault here.

@@ -19,14 +19,16 @@ use crate::settings::Settings;
 use crate::site_settings::SiteSettings;
 use crate::statistics::print_statistics;
 use crate::working_on_site::{open_browser, watch};
-use crate::{log, signal};
+use crate::{log, machine, signal};
 
 /// Serves until a signal, and then until the answers under way are finished.
 ///
 /// # Errors
 /// Why it could not start, or what ended it.
 pub fn run(flags: &ServeFlags, environment: &Environment) -> Result<(), Failure> {
-    let configuration = flags.configuration(environment).map_err(first)?;
+    let configuration = flags
+        .configuration(environment, machine::look())
+        .map_err(first)?;
     log::prepare(*configuration.server.quiet);
     for remark in environment.unknown() {
         tracing::warn!("{remark}");

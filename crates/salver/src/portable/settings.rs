@@ -34,7 +34,7 @@ pub struct Settings {
     pub(crate) proxies: Proxies,
     /// Bounds of connections.
     pub(crate) limits: Limits,
-    /// Threads; `None`: one for each core.
+    /// Threads; `None`: nobody knows how many cores there are.
     pub workers: Option<usize>,
     /// What a person should know although nothing is wrong, one line each.
     pub warnings: Vec<String>,

@@ -4,7 +4,7 @@
 //! the process that serves                      the new program
 //!   starts it, with a socket as its standard input ──►
 //!   listener ADDRESS, datagrams ADDRESS, unix PATH, each with its descriptor,
-//!   workers N, sandbox, readable PATH, writable PATH, end ──►  binds the rest, prepares
+//!   workers N, machine …, sandbox, readable PATH, writable PATH, end ──►  binds the rest, prepares
 //!                                              ◄── ready                   or ◄── failed REASON, or it ends
 //!   go ──►                                     accepts already; is the one that counts now
 //!   drains TCP and QUIC
@@ -29,6 +29,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
+use salver_config::Machine;
 use salver_server::{InheritedSockets, ServerSockets};
 
 use super::sandbox::Sandbox;
@@ -101,6 +102,41 @@ impl Link {
     }
 }
 
+/// What a new program is given beside sockets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inheritance {
+    pub(crate) workers: usize,
+    /// The machine, of which it sees nothing in the sandbox.
+    pub(crate) machine: Machine,
+    /// The sandbox that it is in, too.
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+/// The machine in a message: its numbers in order, `-` for one that nobody knows.
+fn words(machine: &Machine) -> String {
+    let Machine {
+        cores,
+        cpu_quota,
+        physical_memory,
+        memory_limit,
+    } = *machine;
+    let all = [cores, cpu_quota, physical_memory, memory_limit];
+    let words = all.map(|number| number.map_or_else(|| "-".to_owned(), |known| known.to_string()));
+    words.join(" ")
+}
+
+/// The machine of a message.
+fn machine(words: &str) -> Machine {
+    let mut numbers = words.split(' ').map(|word| word.parse().ok());
+    let mut next = || numbers.next().flatten();
+    Machine {
+        cores: next(),
+        cpu_quota: next(),
+        physical_memory: next(),
+        memory_limit: next(),
+    }
+}
+
 /// A new program that is ready to take over.
 pub(crate) struct Successor {
     child: Child,
@@ -122,7 +158,7 @@ impl Successor {
         program: &Path,
         arguments: &[OsString],
         sockets: &ServerSockets,
-        (workers, sandbox): (usize, Option<&Sandbox>),
+        inheritance: &Inheritance,
     ) -> Result<Self, String> {
         let not_started = |error: io::Error| format!("{program:?} cannot be started: {error}");
         let pair = socketpair(
@@ -145,7 +181,7 @@ impl Successor {
             link: Link(own),
         };
         let result = successor
-            .give(sockets, workers, sandbox)
+            .give(sockets, inheritance)
             .map_err(|error| format!("the new program takes no sockets: {error}"))
             .and_then(|()| successor.wait());
         match result {
@@ -163,12 +199,7 @@ impl Successor {
         }
     }
 
-    fn give(
-        &self,
-        sockets: &ServerSockets,
-        workers: usize,
-        sandbox: Option<&Sandbox>,
-    ) -> io::Result<()> {
+    fn give(&self, sockets: &ServerSockets, inheritance: &Inheritance) -> io::Result<()> {
         for (address, listener) in &sockets.listeners {
             let text = format!("listener {address}");
             self.link.send(&text, Some(listener.as_fd()))?;
@@ -182,8 +213,11 @@ impl Successor {
             self.link
                 .send(&format!("unix {path}"), Some(listener.as_fd()))?;
         }
+        let workers = inheritance.workers;
         self.link.send(&format!("workers {workers}"), None)?;
-        if let Some(sandbox) = sandbox {
+        let machine = words(&inheritance.machine);
+        self.link.send(&format!("machine {machine}"), None)?;
+        if let Some(sandbox) = &inheritance.sandbox {
             self.link.send("sandbox", None)?;
             for (word, paths) in [("readable", &sandbox.read), ("writable", &sandbox.write)] {
                 for path in paths.iter().filter_map(|path| path.to_str()) {
@@ -231,10 +265,12 @@ impl Successor {
 /// The process before this one, which serves until this one is ready.
 pub(crate) struct Predecessor(Link);
 
-/// What the process before gives: its sockets, its number of workers, and its sandbox, in which this process is, too.
+/// What the process before gives: its sockets, its number of workers, the machine as it has seen it, and its sandbox, in
+/// which this process is, too.
 pub(crate) struct Given {
     pub(crate) sockets: InheritedSockets,
     pub(crate) workers: Option<usize>,
+    pub(crate) machine: Option<Machine>,
     pub(crate) sandbox: Option<Sandbox>,
 }
 
@@ -263,6 +299,7 @@ impl Predecessor {
         let mut given = Given {
             sockets: InheritedSockets::default(),
             workers: None,
+            machine: None,
             sandbox: None,
         };
         given.sockets.await_datagrams();
@@ -287,6 +324,7 @@ impl Predecessor {
                     given.sockets.add_unix(rest.into(), socket.into());
                 }
                 ("workers", _, _) => given.workers = rest.parse().ok(),
+                ("machine", _, _) => given.machine = Some(machine(rest)),
                 ("sandbox", _, _) => given.sandbox = Some(Sandbox::default()),
                 ("readable", _, _) => {
                     let sandbox = given.sandbox.get_or_insert_default();
@@ -357,11 +395,32 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_is_told_in_a_message() {
+        let check = |told: Machine, text: &str| {
+            assert_eq!(words(&told), text);
+            assert_eq!(machine(text), told);
+        };
+        check(Machine::default(), "- - - -");
+        let container = Machine {
+            cores: Some(2),
+            cpu_quota: None,
+            physical_memory: Some(8 << 30),
+            memory_limit: Some(u64::MAX),
+        };
+        check(container, "2 - 8589934592 18446744073709551615");
+        for odd in ["", "x", "- -", "1 2 3 4 5", "-1 1.5 18446744073709551616 -"] {
+            let told = machine(odd);
+            assert_eq!(machine(&words(&told)), told, "{odd:?}");
+        }
+    }
+
+    #[test]
     fn a_program_that_does_not_take_over_is_said() {
         let start = |program: &str, arguments: &[&str]| {
             let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
             let sockets = ServerSockets::default();
-            Successor::start(Path::new(program), &arguments, &sockets, (1, None)).unwrap_err()
+            let inheritance = Inheritance::default();
+            Successor::start(Path::new(program), &arguments, &sockets, &inheritance).unwrap_err()
         };
         let why = start("/no/such/program", &[]);
         assert!(why.contains("/no/such/program"), "{why}");

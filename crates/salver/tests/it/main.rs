@@ -30,6 +30,7 @@ mod bench_outcome;
 mod bench_transport;
 mod bench_ui;
 mod boundaries;
+mod cgroup;
 mod cli;
 mod compress;
 mod configuration;
@@ -47,6 +48,7 @@ mod hash_password;
 mod help;
 mod import;
 mod listing;
+mod machine;
 #[cfg(feature = "compress")]
 mod made_codings;
 mod page_variables;

@@ -3,7 +3,7 @@
 use crate::common::{Running, run, salver, site, stop};
 use clap::ArgAction;
 use salver::flags::{Cli, Command, command};
-use salver_config::Environment;
+use salver_config::{Environment, Machine};
 
 /// Values of every kind that a flag takes; the first that it takes and that changes something is used.
 const VALUES: [&str; 17] = [
@@ -36,7 +36,7 @@ fn meant(arguments: &[String], variables: &[(&str, &str)]) -> Result<String, Str
     let Command::Serve(flags) = cli.map_err(|unread| format!("{unread:?}"))?.command else {
         panic!("another command");
     };
-    let configuration = flags.configuration(&Environment::of(of));
+    let configuration = flags.configuration(&Environment::of(of), Machine::default());
     configuration
         .map(|configuration| format!("{configuration:?}"))
         .map_err(|failures| format!("{failures:?}"))

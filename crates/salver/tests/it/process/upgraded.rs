@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 #[cfg(feature = "http3")]
 use super::http3_get;
 use super::{Configured, Kept, PID_FILE, http2_get, wait_for_end};
+use crate::cgroup::{Cgroup, Limits};
 use crate::common::{certify, run};
 
 fn end(pid: i32) {
@@ -88,6 +89,38 @@ fn the_admin_socket_goes_over_and_stays_where_one_does_not_start() {
     assert_eq!((&*state(), identity()), ("ready\n", socket));
     end(new);
     assert!(!path.exists());
+}
+
+#[test]
+fn a_limit_of_memory_that_the_sandbox_hides_holds_for_the_new_program_and_a_reload() {
+    let limits = Limits {
+        memory: 128 << 20,
+        percent: 400,
+    };
+    let Some(group) = Cgroup::new("limits after an upgrade", limits) else {
+        return;
+    };
+    let text =
+        format!("drain = \"1s\"\n{PID_FILE}sandbox = \"on\"\n[admin]\nsocket = \"admin.sock\"\n");
+    let mut configured = Configured::start_with(&text, |command| *command = group.within(command));
+    let path = configured.path("admin.sock");
+    let cache = || {
+        let (_, status, said) =
+            run(&["status", "--json", "--admin-socket", path.to_str().unwrap()]);
+        let status: serde_json::Value = serde_json::from_str(&status).expect(&said);
+        status["cache"]["most_bytes"].as_u64()
+    };
+    let (half, old) = (Some(64 << 20), configured.wait_for_pid(None));
+    assert_eq!(cache(), half);
+    let (code, said) = configured.tell("upgrade");
+    assert_eq!(code, 0, "{said}");
+    let new = configured.wait_for_pid(Some(old));
+    wait_for_end(old);
+    assert_eq!(cache(), half);
+    let (code, said) = configured.tell("reload");
+    assert!(code == 0 && said.contains("nothing is another"), "{said}");
+    assert_eq!(cache(), half);
+    end(new);
 }
 
 #[cfg(feature = "http3")]

@@ -92,7 +92,7 @@ func newRoot(path string, user int64) (*Root, error) {
 		return nil, err
 	}
 	root := &Root{path: path, user: user}
-	for _, one := range []string{"/dev", "/proc"} {
+	for _, one := range []string{"/dev", "/proc", "/sys"} {
 		if err := root.mountAt(one, one, false); err != nil {
 			return nil, err
 		}

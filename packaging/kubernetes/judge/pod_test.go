@@ -109,7 +109,7 @@ func TestWhatThePodsStartServesAndEndsWithinTheGracePeriod(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				run(t, must(decode(text))(t), image, path, folder, false)
+				run(t, must(decode(text))(t), image, path, folder, Way{})
 			})
 		})
 	}
@@ -122,7 +122,7 @@ func TestAClientThatTakesNothingIsCutWhenTheDrainIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, must(decode(text))(t), image, path, folder, true)
+		run(t, must(decode(text))(t), image, path, folder, Way{isStalled: true})
 	})
 }
 
@@ -134,13 +134,14 @@ type Pod struct {
 	server  *core.Container
 	env     map[string]string
 	objects *Objects
+	Way
 	// hasEnded is true once the server is gone.
 	hasEnded atomic.Bool
 }
 
-func run(t *testing.T, objects *Objects, image *Image, path, folder string, isStalled bool) {
+func run(t *testing.T, objects *Objects, image *Image, path, folder string, way Way) {
 	spec := &objects.Deployments[0].Spec.Template.Spec
-	pod := &Pod{t: t, image: image, server: &spec.Containers[0], objects: objects}
+	pod := &Pod{t: t, image: image, server: &spec.Containers[0], objects: objects, Way: way}
 	user := *spec.SecurityContext.RunAsUser
 	try := func(err error) {
 		t.Helper()
@@ -238,10 +239,31 @@ func run(t *testing.T, objects *Objects, image *Image, path, folder string, isSt
 	}
 	mounts(pod.root, pod.server)
 	words := slices.Concat(image.Entrypoint, pod.server.Args)
-	process := pod.root.command(words, image.WorkDir, pod.env)
+	env := maps.Clone(pod.env)
+	if way.isByHand {
+		for _, name := range byLimits {
+			delete(env, name)
+		}
+	}
+	process := pod.root.command(words, image.WorkDir, env)
 	var said bytes.Buffer
 	process.Stderr = &said
-	try(process.Start())
+	limits := pod.server.Resources.Limits
+	group, err := newCgroup(limits.Memory().Value(), limits.Cpu().MilliValue())
+	switch {
+	case err == nil:
+		t.Cleanup(group.remove)
+		try(group.within(process.Start))
+		t.Logf("in a cgroup of %s and %s cores", limits.Memory(), limits.Cpu())
+	case os.Getenv("SALVER_TESTS_SKIP_NOTHING") != "":
+		t.Fatalf("no cgroup can be had: %v", err)
+	case way.isByHand:
+		t.Logf("SKIPPED, so not shown: what Salver takes of limits: no cgroup can be had: %v", err)
+		return
+	default:
+		t.Logf("in no cgroup: %v", err)
+		try(process.Start())
+	}
 	ended := make(chan error, 1)
 	go func() {
 		err := process.Wait()
@@ -293,7 +315,7 @@ func run(t *testing.T, objects *Objects, image *Image, path, folder string, isSt
 		if err := pod.probe(pod.server.LivenessProbe); err != nil {
 			t.Errorf("while it ends it is alive: %v", err)
 		}
-		if !isStalled {
+		if !way.isStalled {
 			length, err := io.Copy(io.Discard, download.Body)
 			if err != nil || length+1 != bigLength {
 				t.Errorf("the answer under way ended after %d bytes: %v", length, err)
@@ -310,69 +332,17 @@ func run(t *testing.T, objects *Objects, image *Image, path, folder string, isSt
 	case <-time.After(grace):
 		t.Errorf("it has not ended %v after SIGTERM", grace)
 	}
-	if drain := must(time.ParseDuration(pod.env["SALVER_DRAIN"]))(t); isStalled && time.Since(before) < drain {
+	if drain := must(time.ParseDuration(pod.env["SALVER_DRAIN"]))(t); way.isStalled && time.Since(before) < drain {
 		t.Errorf("it has ended %v after SIGTERM, before the drain of %v was over", time.Since(before), drain)
 	}
 	t.Logf("%q: served, and ended %.1f s after SIGTERM, of %v", words, time.Since(before).Seconds(), grace)
-	if text := said.String(); !isStalled && strings.Contains(text, "WARN") || strings.Contains(text, "not obeyed") {
+	if text := said.String(); !way.isStalled && strings.Contains(text, "WARN") || strings.Contains(text, "not obeyed") {
 		t.Errorf("the server warned:\n%s", &said)
 	}
 	if sidecar != nil {
 		try(sidecar.Process.Signal(syscall.SIGTERM))
 		if err := sidecar.Wait(); err != nil {
 			t.Errorf("the sidecar ended with %v", err)
-		}
-	}
-}
-
-// metrics has the server tell the limits that it was given, and every metric that an autoscaler wants.
-func (pod *Pod) metrics() {
-	t := pod.t
-	port, shown := pod.env["SALVER_METRICS"], ""
-	if address := pod.env["SALVER_ADMIN"]; address != "" {
-		port, shown = address[strings.LastIndex(address, ":")+1:], token
-	}
-	url := "http://127.0.0.1:" + port + "/metrics"
-	status, text, err := get(url, shown)
-	if err != nil || status != 200 {
-		t.Fatalf("metrics: %d %v", status, err)
-	}
-	if shown != "" {
-		if status, _, err := get(url, ""); err != nil || status != 401 {
-			t.Errorf("metrics without a token: %d %v", status, err)
-		}
-	}
-	number := func(name string) string {
-		found := regexp.MustCompile(`(?m)^` + name + ` ([0-9.e+]+)$`).FindStringSubmatch(text)
-		if found == nil {
-			return "none"
-		}
-		return found[1]
-	}
-	for name, variable := range map[string]string{
-		"salver_cache_limit_bytes": "SALVER_CACHE_SIZE", "salver_connection_memory_limit_bytes": "SALVER_CONNECTION_MEMORY",
-		"salver_connections_limit": "SALVER_MAX_CONNECTIONS",
-	} {
-		wanted := must(size(pod.env[variable]))(t)
-		if found := number(name); found != fmt.Sprint(wanted) {
-			t.Errorf("%s is %s, %s is %s", name, found, variable, pod.env[variable])
-		}
-	}
-	loops := strings.Count(text, "\nsalver_loop_lag_recent_seconds{")
-	if fmt.Sprint(loops) != pod.env["SALVER_WORKERS"] {
-		t.Errorf("%d loops, of %s", loops, pod.env["SALVER_WORKERS"])
-	}
-	t.Logf("%d workers, a cache of %s, %s for connections", loops, pod.env["SALVER_CACHE_SIZE"], pod.env["SALVER_CONNECTION_MEMORY"])
-	for _, one := range pod.objects.Autoscalers {
-		for _, metric := range one.Spec.Metrics {
-			if metric.Pods == nil {
-				continue
-			}
-			if name := metric.Pods.Metric.Name; !regexp.MustCompile(`(?m)^` + name + `[ {]`).MatchString(text) {
-				t.Errorf("%s: there is no metric %s", one.Name, name)
-			} else {
-				t.Logf("the metric %s is there", name)
-			}
 		}
 	}
 }

@@ -451,7 +451,7 @@ impl Server {
                 key: "workers",
                 flag: "workers",
                 follows: Follows::Cores,
-                otherwise: "one per core, begun cores of a CPU quota counted",
+                otherwise: "one per core, or per begun core of a CPU quota",
                 help: "Threads that serve",
                 ..RUNNING
             }),

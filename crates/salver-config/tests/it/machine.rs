@@ -57,7 +57,7 @@ fn defaults_are_those_of_the_machine_and_say_so() {
     check(
         Machine::default(),
         &[
-            "# workers: one per core, begun cores of a CPU quota counted",
+            "# workers: one per core, or per begun core of a CPU quota",
             "size = \"256MiB\" # default",
             "connection-memory = \"512MiB\" # default",
             "compress-cpu = 50 # default",

@@ -70,6 +70,15 @@ impl Cgroup {
         Ok(())
     }
 
+    /// Sets another limit of memory, for processes that are there and for those that come.
+    pub(crate) fn limit_memory(&self, bytes: u64) {
+        let names = ["memory.limit_in_bytes", "memory.max"];
+        let folders = self.folders.iter();
+        let mut files = folders.flat_map(|of| names.map(|name| of.join(name)));
+        let file = files.find(|file| file.exists()).unwrap();
+        fs::write(file, bytes.to_string()).unwrap();
+    }
+
     /// The command within this group.
     pub(crate) fn within(&self, command: &Command) -> Command {
         let mut entering = Command::new("sh");

@@ -112,6 +112,10 @@ fn a_limit_of_memory_that_the_sandbox_hides_holds_for_the_new_program_and_a_relo
     };
     let (half, old) = (Some(64 << 20), configured.wait_for_pid(None));
     assert_eq!(cache(), half);
+    // Who looked again would find another one.
+    group.limit_memory(256 << 20);
+    let (code, said) = configured.tell("reload");
+    assert!(code == 0 && said.contains("nothing is another"), "{said}");
     let (code, said) = configured.tell("upgrade");
     assert_eq!(code, 0, "{said}");
     let new = configured.wait_for_pid(Some(old));

@@ -3,8 +3,8 @@
 //! # Where to begin
 //!
 //! [`LogWriter::start`] starts the one thread that writes, [`LogWriter::open`] opens a log with its
-//! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Producer::draft`] takes a
-//! [`LoggedRequest`], [`Producer::log`] its [`LoggedResponse`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
+//! [`Settings`], and [`AccessLog::producer`] gives each loop its own end of it. [`Draft::keep`] takes a
+//! [`LoggedRequest`], [`Producer::log`] that and its [`LoggedResponse`]. A signal leads to [`LogWriter::reopen`], the end of the program to [`LogWriter::stop`].
 //!
 //! Each loop has its [`RequestIds`]; [`TraceParent`] reads and writes `traceparent`.
 #![forbid(unsafe_code)]

@@ -355,22 +355,23 @@ pub(crate) fn bytes(length: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use salver_access_log::{Destination, LogWriter, Settings};
+    use salver_access_log::{AccessLog, Destination, LogWriter, Settings};
     use salver_admin::metrics::{Metrics, Version};
     use salver_assets::Method;
+
+    /// The log of a loop that has lines alone.
+    pub(super) fn loop_log(log: &AccessLog) -> Rc<LoopLog> {
+        let producer = Some(log.producer());
+        let made = LoopLog::new(producer, &Arc::default(), None, Proxies::default());
+        made.unwrap().unwrap()
+    }
 
     #[test]
     fn records_are_counted_until_they_are_logged() {
         let writer = LogWriter::start(|_| {}).unwrap();
         let settings = Settings::new(Destination::File("/dev/null".into()));
         let log = writer.open(&settings).unwrap();
-        let of_loop = LoopLog::new(
-            Some(log.producer()),
-            &Arc::default(),
-            None,
-            Proxies::default(),
-        );
-        let of_loop = of_loop.unwrap().unwrap();
+        let of_loop = loop_log(&log);
         let address = IpAddr::from([192, 0, 2, 1]);
         let connection = ConnectionLog::new(Some(&of_loop), address).unwrap();
         let line = RequestLine {

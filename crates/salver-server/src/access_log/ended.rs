@@ -69,25 +69,19 @@ impl Drop for LoopLog {
 mod tests {
     use super::*;
     use std::net::IpAddr;
-    use std::sync::Arc;
     use std::time::Duration;
 
     use salver_access_log::{Destination, LogWriter, Protocol, Settings};
 
     use crate::access_log::ConnectionLog;
-    use crate::settings::Proxies;
+    use crate::access_log::tests::loop_log;
 
     #[test]
     fn lines_are_made_before_the_loop_waits_and_when_many_wait() {
         let writer = LogWriter::start(|_| {}).unwrap();
         let settings = Settings::new(Destination::File("/dev/null".into()));
         let log = writer.open(&settings).unwrap();
-        let of_loop = || {
-            let producer = Some(log.producer());
-            let made = LoopLog::new(producer, &Arc::default(), None, Proxies::default());
-            made.unwrap().unwrap()
-        };
-        let logs = [of_loop(), of_loop()];
+        let logs = [loop_log(&log), loop_log(&log)];
         let end = |at: usize, count: usize| {
             let address = IpAddr::from([192, 0, 2, 1]);
             let connection = ConnectionLog::new(Some(&logs[at]), address).unwrap();

@@ -70,10 +70,11 @@ impl RequestLog {
         })
     }
 
-    fn with(&self, end: usize, work: impl FnOnce(&mut End)) {
-        if let Some(end) = self.ends.get(end) {
-            work(&mut end.lock().unwrap_or_else(PoisonError::into_inner));
-        }
+    fn with<T>(&self, end: usize, work: impl FnOnce(&mut End) -> T) -> Option<T> {
+        let end = self.ends.get(end)?;
+        Some(work(
+            &mut end.lock().unwrap_or_else(PoisonError::into_inner),
+        ))
     }
 }
 
@@ -116,22 +117,20 @@ impl ConnectionLog {
             false => SaidByProxy::default(),
         };
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.log.with(self.end, |end| {
-            let request = LoggedRequest {
-                client: said.client.as_ref().unwrap_or(&self.client),
-                user: b"",
-                host: authority(head),
-                method: head.method.as_str().as_bytes(),
-                path: head.uri.path().as_bytes(),
-                query: head.uri.query().map(str::as_bytes),
-                protocol: protocol(head.version),
-                started: since_1970.unwrap_or_default(),
-                request_id: said.id.unwrap_or_else(|| end.ids.next_id()),
-                trace: TraceParent::parse(field(TRACEPARENT)),
-                referer: field(REFERER),
-                user_agent: field(USER_AGENT),
-            };
-            draft.keep(&request);
+        let next_id = || self.log.with(self.end, |end| end.ids.next_id());
+        draft.keep(&LoggedRequest {
+            client: said.client.as_ref().unwrap_or(&self.client),
+            user: b"",
+            host: authority(head),
+            method: head.method.as_str().as_bytes(),
+            path: head.uri.path().as_bytes(),
+            query: head.uri.query().map(str::as_bytes),
+            protocol: protocol(head.version),
+            started: since_1970.unwrap_or_default(),
+            request_id: said.id.or_else(next_id).unwrap_or_default(),
+            trace: TraceParent::parse(field(TRACEPARENT)),
+            referer: field(REFERER),
+            user_agent: field(USER_AGENT),
         });
         LogRecord {
             log: Arc::clone(&self.log),

@@ -206,7 +206,7 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
             if start < end {
                 // Even if the socket takes everything at once others have their turn.
                 tokio::task::yield_now().await;
-                self.shared.turns.wait(self.seat.client).await;
+                self.shared.turns.wait_for_window(self.seat.client).await;
             }
         }
         Ok(())
@@ -256,6 +256,8 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
                     self.flush().await?;
                     let loader = &self.shared.common.loader;
                     loader.prefetch(content, window.clone()).await?;
+                    // Several may have come at the same moment.
+                    self.shared.turns.wait_for_window(self.seat.client).await;
                     at_hand = match residency(&self.shared.common, content, &window) {
                         Residency::Resident => Residency::Resident,
                         Residency::Cold | Residency::Unknown => Residency::Unknown,

@@ -4,7 +4,8 @@
 //! connections may have one to do at the same moment. On a loop that is not crowded all go on at once. Where work has
 //! gone on for a while and the loop has not polled its sockets meanwhile, further work waits, and clients have turns
 //! one after the other, however many connections each of them has. So an ordinary client waits for a turn of each
-//! other client, not for one of each connection, and work that costs little waits for none.
+//! other client, not for one of each connection, and work that costs little waits for none. Windows of files, each of
+//! which takes as long as ten answers from memory, wait sooner: such an answer may come between them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,6 +22,9 @@ use crate::seats::ClientKey;
 /// The time for which all connections go on at once, before the loop polls its sockets again.
 const AT_ONCE: Duration = Duration::from_millis(4);
 
+/// The time for which windows of files leave at once: hardly longer than one of them takes.
+const WINDOWS_AT_ONCE: Duration = Duration::from_micros(50);
+
 /// The number of turns that are taken at once in any case: so few connections need not wait.
 const FEW: usize = 16;
 
@@ -29,7 +33,7 @@ const LOOKS_EACH: usize = 4;
 
 /// The time that turns given together take, about: an ordinary client may come right after them. Some cost a hundred
 /// times as much as others, so those that have not begun by then come first next time.
-const TOGETHER: Duration = Duration::from_millis(2);
+const TOGETHER: Duration = Duration::from_micros(200);
 
 /// The most turns that are given together.
 const MOST_TOGETHER: usize = 64;
@@ -76,6 +80,15 @@ struct Waiting {
 #[derive(Default)]
 pub(crate) struct LoopTurn(Option<Rc<Waiting>>);
 
+/// What a turn is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// A handshake, or requests.
+    Requests,
+    /// A further window of a file.
+    Window,
+}
+
 impl Turns {
     pub(crate) fn new() -> Rc<Self> {
         Rc::new(Turns(RefCell::new(TurnState {
@@ -91,19 +104,37 @@ impl Turns {
 
     /// Waits for the turn of a client's connection.
     pub(crate) async fn wait(self: &Rc<Self>, client: ClientKey) {
+        self.wait_for(Work::Requests, client).await;
+    }
+
+    /// Waits for the turn in which a client's connection may send a window of a file.
+    pub(crate) async fn wait_for_window(self: &Rc<Self>, client: ClientKey) {
+        self.wait_for(Work::Window, client).await;
+    }
+
+    async fn wait_for(self: &Rc<Self>, work: Work, client: ClientKey) {
         let mut turn = LoopTurn::default();
-        poll_fn(|context| turn.poll(self, client, context)).await;
+        poll_fn(|context| turn.poll_for(work, self, client, context)).await;
     }
 
     /// Asks for a turn; `None` if it has come already.
-    fn ask(self: &Rc<Self>, client: ClientKey, context: &Context<'_>) -> Option<Rc<Waiting>> {
+    fn ask(
+        self: &Rc<Self>,
+        work: Work,
+        client: ClientKey,
+        context: &Context<'_>,
+    ) -> Option<Rc<Waiting>> {
         let state = &mut *self.0.borrow_mut();
         if !state.are_given {
             if HAS_WAITED.replace(false) {
                 (state.heard, state.taken) = (Instant::now(), 0);
             }
             let is_sure = state.taken < FEW || !state.taken.is_multiple_of(LOOKS_EACH);
-            if is_sure || state.heard.elapsed() < AT_ONCE {
+            let is_at_once = match work {
+                Work::Requests => is_sure || state.heard.elapsed() < AT_ONCE,
+                Work::Window => state.heard.elapsed() < WINDOWS_AT_ONCE,
+            };
+            if is_at_once {
                 state.taken += 1;
                 return None;
             }
@@ -166,8 +197,18 @@ impl LoopTurn {
         client: ClientKey,
         context: &Context<'_>,
     ) -> Poll<()> {
+        self.poll_for(Work::Requests, turns, client, context)
+    }
+
+    fn poll_for(
+        &mut self,
+        work: Work,
+        turns: &Rc<Turns>,
+        client: ClientKey,
+        context: &Context<'_>,
+    ) -> Poll<()> {
         match &self.0 {
-            None => self.0 = turns.ask(client, context),
+            None => self.0 = turns.ask(work, client, context),
             Some(waiting) if waiting.has_come.get() && !turns.put_off(waiting) => self.0 = None,
             Some(waiting) => waiting.waker.borrow_mut().clone_from(context.waker()),
         }
@@ -266,6 +307,41 @@ mod tests {
                     since.set(since.get() + usize::from(number >= 1000));
                 }));
             }
+            let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
+            let other = spawn_local(async move {
+                loop {
+                    longest.set(longest.get().max(seen.take()));
+                    yield_now().await;
+                }
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+            other.abort();
+        });
+        assert!((1..=4).contains(&most.get()), "{} at a time", most.get());
+    }
+
+    #[test]
+    fn windows_that_are_ready_at_the_same_moment_leave_a_few_at_a_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_unpark(note_wait)
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        let (since, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        runtime.block_on(async {
+            let turns = Turns::new();
+            let send = |since: &Rc<Cell<usize>>| {
+                let (turns, since) = (Rc::clone(&turns), Rc::clone(since));
+                async move {
+                    turns.wait_for_window(client(1)).await;
+                    let until = Instant::now() + Duration::from_micros(100);
+                    while Instant::now() < until {}
+                    since.set(since.get() + 1);
+                }
+            };
+            let tasks: Vec<_> = (0..100).map(|_| spawn_local(send(&since))).collect();
             let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
             let other = spawn_local(async move {
                 loop {

@@ -49,7 +49,7 @@ pub use opening::{OpenedFile, Resolver, Symlinks};
 #[cfg(target_os = "linux")]
 pub use privileges::{ProcessUser, forbid_new_privileges};
 pub use read_at::{has_blocks, read_at, read_exact_at};
-pub use residency::{Residency, read_resident, residency};
+pub use residency::{Residency, is_cached, read_resident, residency};
 pub use resource_limits::{ResourceLimits, resource_limits};
 #[cfg(unix)]
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};

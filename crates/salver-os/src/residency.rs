@@ -37,12 +37,15 @@ const PROBE_PRESENT_EVERY: usize = 64 * 1024;
 /// 16 KiB 8 us, each page 30 us; `mincore(2)`, which is exact but gives wrong answers to others than
 /// the owner, 6 us with a mapping that is kept, 10 us with one that is not.
 ///
+/// A probe begins to read where a page is missing or marked for reading ahead, and waits if the disk's queue is full:
+/// see [`is_cached`].
+///
 /// Elsewhere, and on file systems that cannot tell, everything is cold.
 pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     if range.is_empty() {
         return Residency::Resident;
     }
-    let apart = match has_all_pages(file, range) {
+    let apart = match is_cached(file, range) {
         Some(false) => return Residency::Cold,
         Some(true) => PROBE_PRESENT_EVERY,
         None => PROBE_EVERY,
@@ -57,10 +60,15 @@ pub fn residency(file: &File, range: &Range<u64>) -> Residency {
     }
 }
 
-/// True if no page is missing, of those that are still being read neither; `None` if the kernel does not
-/// tell.
+/// The presence of every page of a range in the page cache, those that are still being read included; `None` if the
+/// kernel does not tell.
+///
+/// Unlike [`residency()`] it touches no page. Whoever touches one that the kernel has marked has it read ahead, and
+/// waits for room in the disk's queue, even if it must not wait for the page (`RWF_NOWAIT`, `sendfile`). The mark is
+/// no further from the end of what is present than the kernel reads ahead: a range that is followed by as much has
+/// none.
 #[cfg(target_os = "linux")]
-fn has_all_pages(file: &File, range: &Range<u64>) -> Option<bool> {
+pub fn is_cached(file: &File, range: &Range<u64>) -> Option<bool> {
     use std::os::fd::AsRawFd;
 
     /// The number of the call on every architecture that got its numbers after 2019.
@@ -112,8 +120,9 @@ fn page_size() -> Option<u64> {
     u64::try_from(size).ok().filter(|&size| size > 0)
 }
 
+/// `None`: only Linux tells without touching a page.
 #[cfg(not(target_os = "linux"))]
-fn has_all_pages(_file: &File, _range: &Range<u64>) -> Option<bool> {
+pub fn is_cached(_file: &File, _range: &Range<u64>) -> Option<bool> {
     None
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -32,6 +33,8 @@ pub(crate) struct Loader(Arc<Pool>);
 struct Pool {
     queue: Mutex<JobQueue>,
     work: Condvar,
+    /// The number of jobs that are being performed, for who asks often.
+    performed: AtomicUsize,
 }
 
 /// The key of a disk: jobs of one disk wait for it together.
@@ -76,6 +79,7 @@ impl Loader {
         Loader(Arc::new(Pool {
             queue: Mutex::new(JobQueue::new(threads, queue, mounts > 1, at_work)),
             work: Condvar::new(),
+            performed: AtomicUsize::new(0),
         }))
     }
 
@@ -83,6 +87,11 @@ impl Loader {
     pub(crate) fn occupancy(&self) -> (usize, usize, usize) {
         let queue = self.0.lock_queue();
         (queue.threads, queue.busy(), queue.waiting_loads())
+    }
+
+    /// True if several jobs are being performed, so that the queue of a disk may be full.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.performed.load(Ordering::Relaxed) > 1
     }
 
     /// Sets other limits. What runs and waits is performed; threads beyond the new limit stay, and have nothing to do.
@@ -231,7 +240,9 @@ impl Pool {
             let disk = job.disk();
             // A job that panics fails alone: what it held tells its waiters when it is dropped.
             let waits = thread_waits();
+            self.performed.fetch_add(1, Ordering::Relaxed);
             let again = catch_unwind(AssertUnwindSafe(|| job.perform()));
+            self.performed.fetch_sub(1, Ordering::Relaxed);
             // Where the system does not tell, it may have.
             let has_waited = waits.is_none() || waits != thread_waits();
             queue = self.lock_queue();

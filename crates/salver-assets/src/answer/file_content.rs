@@ -237,6 +237,16 @@ impl FileContent {
         }
     }
 
+    /// True if touching a window of the page cache begins no reading of the disk, as far as can be told: it is there, and
+    /// so is what the kernel would read ahead. Whoever begins to read waits where the disk's queue is full.
+    pub fn is_read_ahead(&self, window: &Range<u64>) -> bool {
+        /// As far as kernels are usually told to read ahead at most, in bytes.
+        const READ_AHEAD: u64 = 1024 * 1024;
+        let end = window.end.saturating_add(READ_AHEAD);
+        let ahead = window.start..end.min(self.identity.length);
+        self.transfer.anonymous.is_some() || salver_os::is_cached(&self.file, &ahead) == Some(true)
+    }
+
     /// Reads a window from the page cache; `None` if some of it is not there, or no longer. Never
     /// waits for a disk.
     ///

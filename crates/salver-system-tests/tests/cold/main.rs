@@ -165,8 +165,9 @@ fn answers_while_the_disk_does_not(case: Case) -> Option<bool> {
     let mut client = Client::new(server.address);
     disk.hold(true);
     if case.disk == Kind::Local {
-        // From now on their pages are in the page cache; what belongs into them is not.
-        for (_, name, ..) in &readers {
+        // From now on pages of some, as many as its queue has room for, are in the page cache; what belongs into them
+        // is not.
+        for (_, name, ..) in readers.iter().take(4) {
             disk.advise(name, Advice::WillNeed);
         }
         until("the disk is asked", || disk.work().waiting > 0);
@@ -238,7 +239,28 @@ fn what_is_in_memory_is_answered_while_a_local_disk_is_not_whoever_owns_it() {
     }
 }
 
-/// What the two tests above are worth: without the check the loop waits. Not each time: what a busy kernel has read
+/// Whoever touches a page that the kernel has marked has it read ahead, and waits for room in the queue of the disk.
+#[test]
+fn what_is_in_memory_is_answered_while_the_queue_of_a_local_disk_is_full() {
+    for user in [User::Ours, User::Owner, User::Neither] {
+        let case = local(Hot::Elsewhere, Cold::Streams, user);
+        let Some(disk) = disk_of(case) else {
+            return;
+        };
+        let site = Site::with(&[("hot", b"hot")]);
+        let server = serve(&disk, &site, case);
+        let mut client = Client::new(server.address);
+        let readers = ColdReaders::start(CLIENTS, &disk, server.address, "/slow", case.cold);
+        disk.hold(true);
+        let ask = move || (0..1000).for_each(|_| assert!(client.get("/hot").content == b"hot"));
+        let asked = std::thread::spawn(ask).join();
+        disk.hold(false);
+        readers.end();
+        assert!(asked.is_ok(), "{case}");
+    }
+}
+
+/// What the first two tests above are worth: without the check the loop waits. Not each time: what a busy kernel has read
 /// meanwhile, or not yet begun to read, does not hold it up.
 #[test]
 fn nothing_is_answered_while_a_disk_is_not_if_nobody_asks_what_is_resident() {

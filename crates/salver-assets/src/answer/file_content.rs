@@ -244,7 +244,9 @@ impl FileContent {
         const READ_AHEAD: u64 = 1024 * 1024;
         let end = window.end.saturating_add(READ_AHEAD);
         let ahead = window.start..end.min(self.identity.length);
-        self.transfer.anonymous.is_some() || salver_os::is_cached(&self.file, &ahead) == Some(true)
+        // Of what is not local nothing is touched in any case.
+        let begins_none = self.transfer.anonymous.is_some() || !self.local;
+        begins_none || salver_os::is_cached(&self.file, &ahead) == Some(true)
     }
 
     /// Reads a window from the page cache; `None` if some of it is not there, or no longer. Never

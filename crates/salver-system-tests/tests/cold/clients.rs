@@ -52,9 +52,7 @@ impl Steady {
 
     /// Asks every `interval` for `duration`; how long each answer took, the quickest first.
     pub(crate) fn measure(&mut self, interval: Duration, duration: Duration) -> Vec<Duration> {
-        // What is measured is the server: the others of this machine come after this thread, and
-        // timers are exact. Where that is not allowed the figures are worse, not better.
-        first_on_its_core(true);
+        // What is measured is the server, so timers are exact: see `come_first`, too.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut samples = Vec::new();
         let mut next = Instant::now();
@@ -79,7 +77,6 @@ impl Steady {
             };
             self.receive(patience, &mut samples);
         }
-        first_on_its_core(false);
         samples.sort_unstable();
         samples
     }
@@ -143,13 +140,14 @@ impl Steady {
     }
 }
 
-/// Has the clients, the disk and all others of this core wait whenever this thread has something to do, or have their
-/// usual turns again. What they do within the kernel is done before all the same: they do little at a time.
-fn first_on_its_core(is_first: bool) {
-    let class = if is_first { "--fifo" } else { "--other" };
-    let priority = if is_first { "1" } else { "0" };
+/// Has all others of its core wait whenever this thread has something to do, those that it starts included. What they do
+/// within the kernel is done before all the same: they do little at a time. Where that is not allowed the figures are
+/// worse, not better.
+///
+/// Called before there is a slow disk: a process that is started closes the files of this one, and waits for the disk.
+pub(crate) fn come_first() {
     let thread = rustix::thread::gettid().to_string();
-    let arguments = [class, "--pid", priority, &thread];
+    let arguments = ["--fifo", "--reset-on-fork", "--pid", "1", &thread];
     let _ = std::process::Command::new("chrt").args(arguments).output();
 }
 
@@ -247,7 +245,7 @@ impl Drop for ColdReaders {
 impl Common {
     fn read(&self) {
         let mut client = Client::new(self.address);
-        // No more at a time than others may well wait for: see `first_on_its_core`.
+        // No more at a time than others may well wait for: see `come_first`.
         let mut buffer = vec![0; 16 * 1024];
         let mut first = true;
         while !self.ends.load(Ordering::Relaxed) {

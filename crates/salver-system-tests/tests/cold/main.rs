@@ -30,7 +30,7 @@ use case::{
     Case, DATA, EVERYTHING, Hot, METADATA, UNASKED, UNCACHED, User, disk_of, local, remote, say,
     serve,
 };
-use clients::{Cold, ColdReaders, Steady, next};
+use clients::{Cold, ColdReaders, Steady, come_first, next};
 use common::client::{Client, get, request};
 use common::{PATIENCE, Site, until};
 use cores::{Cores, KernelCores, use_cores};
@@ -91,6 +91,7 @@ fn settle(disk: &SlowDisk) {
 fn measured(case: Case, effort: Effort) -> Option<Figures> {
     let cores = Cores::divide();
     use_cores(&cores.others);
+    come_first();
     let _kernel = (case.disk == Kind::Local).then(|| KernelCores::take(&cores.others));
     let disk = disk_of(case)?;
     let whole = content();

@@ -89,7 +89,7 @@ impl Loader {
         (queue.threads, queue.busy(), queue.waiting_loads())
     }
 
-    /// True if several jobs are being performed, so that the queue of a disk may be full.
+    /// True if several jobs are being performed: they may have filled the queue of a disk.
     pub(crate) fn is_busy(&self) -> bool {
         self.0.performed.load(Ordering::Relaxed) > 1
     }

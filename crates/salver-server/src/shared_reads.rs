@@ -107,7 +107,7 @@ impl SharedReads {
                     // A block that is in the page cache need not be kept. Of a mount that keeps nothing nothing is
                     // kept here, either.
                     let keep = file.situation.keep_up_to > 0
-                        && file.residency(&block) != Residency::Resident;
+                        && file.residency(&block, false) != Residency::Resident;
                     leader.end(&result, keep);
                     return result;
                 }

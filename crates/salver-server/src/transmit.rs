@@ -258,7 +258,7 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
                     loader.prefetch(content, window.clone()).await?;
                     // Several may have come at the same moment.
                     self.shared.turns.wait_for_window(self.seat.client).await;
-                    at_hand = match content.residency(&window) {
+                    at_hand = match content.residency(&window, false) {
                         Residency::Resident => Residency::Resident,
                         Residency::Cold | Residency::Unknown => Residency::Unknown,
                     };
@@ -378,14 +378,11 @@ impl<'a, S: ByteStream> Transmission<'a, S> {
     }
 }
 
-/// The residency of a window, as far as it is known without waiting. While disks are at work their queues may be full:
-/// then whatever could have to be read counts as cold, so that a thread that may wait looks for it.
+/// The residency of a window, as far as it is known without waiting.
 fn residency(common: &ServerContext, content: &FileContent, window: &Range<u64>) -> Residency {
-    if !common.settings.check_residency {
-        Residency::Resident
-    } else if common.loader.is_busy() && !content.is_read_ahead(window) {
-        Residency::Cold
+    if common.settings.check_residency {
+        content.residency(window, common.loader.is_busy())
     } else {
-        content.residency(window)
+        Residency::Resident
     }
 }

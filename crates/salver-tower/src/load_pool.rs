@@ -151,6 +151,11 @@ impl ContentReads {
 }
 
 impl Disk for ContentReads {
+    fn is_busy(&self) -> bool {
+        let ContentReads(share) = self;
+        share.is_busy()
+    }
+
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
         let ContentReads(share) = *self;
         let file = file.clone();

@@ -215,13 +215,17 @@ impl FileContent {
         })
     }
 
-    /// The residency of a window, as far as it can be told without waiting.
-    pub fn residency(&self, window: &Range<u64>) -> Residency {
+    /// The residency of a window, as far as it can be told without waiting. Where disks are busy their queues may be
+    /// full: then what could have to be read counts as cold, so that a thread that may wait looks for it.
+    pub fn residency(&self, window: &Range<u64>, disks_are_busy: bool) -> Residency {
         if self.transfer.anonymous.is_some() {
             return Residency::Resident;
         }
         if !self.local {
             return Residency::Unknown;
+        }
+        if disks_are_busy && !self.is_read_ahead(window) {
+            return Residency::Cold;
         }
         let recent = &self.transfer.recent;
         let now = recent.now();
@@ -239,14 +243,12 @@ impl FileContent {
 
     /// True if touching a window of the page cache begins no reading of the disk, as far as can be told: it is there, and
     /// so is what the kernel would read ahead. Whoever begins to read waits where the disk's queue is full.
-    pub fn is_read_ahead(&self, window: &Range<u64>) -> bool {
+    fn is_read_ahead(&self, window: &Range<u64>) -> bool {
         /// As far as kernels are usually told to read ahead at most, in bytes.
         const READ_AHEAD: u64 = 1024 * 1024;
         let end = window.end.saturating_add(READ_AHEAD);
         let ahead = window.start..end.min(self.identity.length);
-        // Of what is not local nothing is touched in any case.
-        let begins_none = self.transfer.anonymous.is_some() || !self.local;
-        begins_none || salver_os::is_cached(&self.file, &ahead) == Some(true)
+        salver_os::is_cached(&self.file, &ahead) == Some(true)
     }
 
     /// Reads a window from the page cache; `None` if some of it is not there, or no longer. Never

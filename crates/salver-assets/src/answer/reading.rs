@@ -28,8 +28,11 @@ pub type Read = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send + Sync>>;
 pub trait Disk {
     /// The residency of a window, as far as it can be told without waiting.
     fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
-        file.residency(window)
+        file.residency(window, self.is_busy())
     }
+
+    /// True if disks are at work for others, so that their queues may be full.
+    fn is_busy(&self) -> bool;
 
     /// Reads a window, or as much of its beginning as there is room for - at least a byte -, where
     /// it may wait, by [`FileContent::read`]. Returns how much it will be, in bytes.

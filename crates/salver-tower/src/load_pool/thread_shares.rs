@@ -66,6 +66,11 @@ impl ThreadShare {
         self.budget.hold().take(self)
     }
 
+    /// True if several threads of the process are held up.
+    pub(crate) fn is_busy(self) -> bool {
+        self.budget.hold().taken.values().sum::<usize>() > 1
+    }
+
     /// A thread, as soon as there is one. Who no longer waits takes none.
     pub(crate) async fn acquire(self) -> Option<ThreadPermit> {
         let (place, receiver) = {

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
+
+use salver_semantics::ContentCoding;
 
 use crate::sync::Lock;
 
@@ -76,6 +78,8 @@ pub(crate) struct LogThrottle {
     /// True if nothing is held back.
     says_each: AtomicBool,
     said: Lock<HashSet<u64>>,
+    /// The codings, each a bit, of which a sibling was logged that this build does not decode.
+    undecoded: AtomicU8,
     /// Links that may not be followed.
     pub(crate) refused: LogLimit,
     /// Directories that have gone.
@@ -104,6 +108,7 @@ impl Default for LogThrottle {
             hasher: foldhash::fast::RandomState::default(),
             says_each: AtomicBool::new(false),
             said: Lock::default(),
+            undecoded: AtomicU8::new(0),
             refused: LogLimit::at_most(PATHS),
             gone: LogLimit::at_most(FILES),
             forbidden: LogLimit::at_most(PATHS),
@@ -140,6 +145,17 @@ impl LogThrottle {
         }
     }
 
+    /// True if a sibling in this coding was logged that this build does not decode.
+    pub(crate) fn has_undecoded(&self, coding: ContentCoding) -> bool {
+        self.undecoded.load(Ordering::Relaxed) & bit_of(coding) != 0
+    }
+
+    /// True if a sibling in this coding, which this build does not decode, is to be logged now: for the first time.
+    pub(crate) fn first_undecoded(&self, coding: ContentCoding) -> bool {
+        let bit = bit_of(coding);
+        self.undecoded.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
     /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too many. A
     /// thing that is not logged may be another time.
     pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
@@ -155,6 +171,15 @@ impl LogThrottle {
             said.clear();
         }
         said.insert(hash)
+    }
+}
+
+fn bit_of(coding: ContentCoding) -> u8 {
+    match coding {
+        ContentCoding::Identity => 1,
+        ContentCoding::Brotli => 2,
+        ContentCoding::Zstd => 4,
+        ContentCoding::Gzip => 8,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use salver_semantics::ContentCoding;
@@ -71,6 +71,10 @@ impl Default for LogLimit {
     }
 }
 
+/// The looks for siblings that this build does not decode. Where so many found none there are none, as a rule, and who
+/// has none does not pay for a line of the log for ever.
+const LOOKS_FOR_UNDECODED: u32 = 3000;
+
 /// The throttle of an engine's log: each thing once, and of each kind a few in a minute.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
@@ -80,6 +84,8 @@ pub(crate) struct LogThrottle {
     said: Lock<HashSet<u64>>,
     /// The codings, each a bit, of which a sibling was logged that this build does not decode.
     undecoded: AtomicU8,
+    /// The looks that are left for such siblings.
+    looks_for_undecoded: AtomicU32,
     /// Links that may not be followed.
     pub(crate) refused: LogLimit,
     /// Directories that have gone.
@@ -109,6 +115,7 @@ impl Default for LogThrottle {
             says_each: AtomicBool::new(false),
             said: Lock::default(),
             undecoded: AtomicU8::new(0),
+            looks_for_undecoded: AtomicU32::new(LOOKS_FOR_UNDECODED),
             refused: LogLimit::at_most(PATHS),
             gone: LogLimit::at_most(FILES),
             forbidden: LogLimit::at_most(PATHS),
@@ -145,9 +152,14 @@ impl LogThrottle {
         }
     }
 
-    /// True if a sibling in this coding was logged that this build does not decode.
-    pub(crate) fn has_undecoded(&self, coding: ContentCoding) -> bool {
-        self.undecoded.load(Ordering::Relaxed) & bit_of(coding) != 0
+    /// True if a sibling in this coding, which this build does not decode, is worth a look: none was logged yet, and not
+    /// all looks were in vain.
+    pub(crate) fn looks_for_undecoded(&self, coding: ContentCoding) -> bool {
+        let is_known = self.undecoded.load(Ordering::Relaxed) & bit_of(coding) != 0;
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let next = |left: u32| left.checked_sub(1);
+        let left = &self.looks_for_undecoded;
+        !is_known && left.fetch_update(set, get, next).is_ok()
     }
 
     /// True if a sibling in this coding, which this build does not decode, is to be logged now: for the first time.
@@ -174,6 +186,7 @@ impl LogThrottle {
     }
 }
 
+/// The bit of a coding in [`LogThrottle::undecoded`].
 fn bit_of(coding: ContentCoding) -> u8 {
     match coding {
         ContentCoding::Identity => 1,
@@ -230,6 +243,16 @@ mod tests {
         let each = LogThrottle::of(true);
         assert!((0..10).all(|_| each.first(&kind, minute, ("a", 1))));
         assert_eq!(each.limit(4), "");
+    }
+
+    #[test]
+    fn who_has_no_sibling_pays_for_no_look_in_the_end() {
+        let said = LogThrottle::default();
+        let looks = |coding| said.looks_for_undecoded(coding);
+        assert!(looks(ContentCoding::Brotli) && said.first_undecoded(ContentCoding::Brotli));
+        assert!(!looks(ContentCoding::Brotli) && !said.first_undecoded(ContentCoding::Brotli));
+        let gzip = (0..2 * LOOKS_FOR_UNDECODED).filter(|_| looks(ContentCoding::Gzip));
+        assert_eq!(gzip.count(), 2999);
     }
 
     #[test]

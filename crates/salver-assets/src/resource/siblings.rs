@@ -190,7 +190,7 @@ impl<'a> Siblings<'a> {
             let metadata = self.view.stat(path, self.patience());
             metadata.is_ok_and(|metadata| metadata.kind == Kind::File)
         };
-        if !log.has_undecoded(coding) && is_there() && log.first_undecoded(coding) {
+        if log.looks_for_undecoded(coding) && is_there() && log.first_undecoded(coding) {
             say_undecoded(self.shared, path, coding);
         }
     }

@@ -120,7 +120,11 @@ fn a_sibling_that_cannot_be_decoded_is_told_of() {
         let log = &engine.shared.pool.log;
         for other in ContentCoding::CODED {
             let is_told = other == coding && !DECODED.contains(&coding);
-            assert_eq!(log.has_undecoded(other), is_told, "{coding:?}: {other:?}");
+            assert_eq!(
+                log.looks_for_undecoded(other),
+                !is_told,
+                "{coding:?}: {other:?}"
+            );
             assert_eq!(
                 log.first_undecoded(other),
                 !is_told,

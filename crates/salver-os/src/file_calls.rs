@@ -29,7 +29,7 @@ pub(crate) type Stat = libc::stat64;
 #[cfg(not(target_os = "linux"))]
 pub(crate) type Stat = libc::stat;
 
-/// Beyond 2 GiB, too, where that has to be said; 0 where it is said by libc.
+/// The flag for files of more than 2 GiB, where it has to be said; 0 where libc says it.
 #[cfg(target_os = "linux")]
 const LARGE: c_int = libc::O_LARGEFILE;
 #[cfg(not(target_os = "linux"))]

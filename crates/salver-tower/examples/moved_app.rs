@@ -1,5 +1,5 @@
-//! `cargo run -p salver-tower --features brotli,gzip --example moved_app -- DIR [PORT]`: a single-page application and its API with state, as it
-//! is after it has left `ServeDir`:
+//! `cargo run -p salver-tower --features brotli,gzip --example moved_app -- DIR [PORT]`: a single-page application and its
+//! API with state, as it is after it has left `ServeDir`:
 //!
 //! | it had | it has |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! `cargo run -p salver-tower --features brotli,gzip --example moved_docs -- DIR [PORT]`: a site of many pages with a search, layers around it, as
-//! it is after it has left `ServeDir`:
+//! `cargo run -p salver-tower --features brotli,gzip --example moved_docs -- DIR [PORT]`: a site of many pages with a
+//! search, layers around it, as it is after it has left `ServeDir`:
 //!
 //! | it had | it has |
 //! | --- | --- |

@@ -5,12 +5,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use libc::{c_int, c_long, c_uint};
+use libc::{c_int, c_long, c_uint, c_ulong};
 
 use super::{At, c_path, checked, error, number};
 
-/// Beyond 2 GiB, too: the flag by its number, which libc has as 0 where it says it by itself, and `openat2` takes no
-/// flag for granted. `None` where the number is not known: then there is no `openat2`.
+/// The flag for files of more than 2 GiB, by its number: libc has 0 for it where it says it by itself, and `openat2`
+/// takes no flag for granted. `None` where the number is not known: then there is no `openat2`.
 const LARGE: Option<c_int> = if cfg!(any(
     target_arch = "x86",
     target_arch = "x86_64",
@@ -77,7 +77,7 @@ pub(crate) fn open_resolved(
     opened(result)
 }
 
-/// What is known of an open file without asking a file server (`statx(2)`).
+/// The metadata of an open file that are known without asking a file server (`statx(2)`).
 pub(crate) fn statx(file: BorrowedFd<'_>, mask: c_uint) -> io::Result<libc::statx> {
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
     let mut known = MaybeUninit::<libc::statx>::zeroed();
@@ -126,6 +126,8 @@ pub(crate) fn read_without_waiting(
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
     };
+    // As long as the kernel takes it: what a shorter number leaves of the register is anything.
+    let slices: c_ulong = 1;
     let (low, high) = halves(offset);
     // SAFETY: the pointer is to one slice, and that to as many live bytes as the call may write; the descriptor is
     // open while it is borrowed.
@@ -134,7 +136,7 @@ pub(crate) fn read_without_waiting(
             libc::SYS_preadv2,
             file.as_raw_fd(),
             &raw const slice,
-            1,
+            slices,
             low,
             high,
             libc::RWF_NOWAIT,

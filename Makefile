@@ -24,8 +24,8 @@ DEPLOYS ?= 50
 # Passed on to bench/run.py: make bench BENCH='--quick'
 BENCH ?=
 
-# What `make test` uses beyond Rust: the program, and the Debian package that has it.
-TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strace
+# What `make test` uses beyond Rust: the program or file, and the Debian package that has it.
+TOOLS := cc:build-essential python3:python3 curl:curl brotli:brotli strace:strace /etc/mime.types:media-types
 # What the tests of the page use; node 20.11 or newer.
 UI_TOOLS := node:nodejs npm:npm chromium:chromium openssl:openssl
 # What `make test-all` uses besides.
@@ -78,11 +78,11 @@ test: test-deps ## What a change waits for: formatting and tests
 test-all: deps test ## All that can be tested: besides, lints, a browser, other clients, every interleaving, a moment of fuzzing
 	@scripts/steps.py "$(MAKE)" $(MORE_STEPS)
 
-# Installs the packages of a list of PROGRAM:PACKAGE whose program is not there, or names them.
+# Installs the packages of a list of PROGRAM:PACKAGE whose program, or file, is not there, or names them.
 define need
 	@missing=; \
 	for tool in $(1); do \
-		command -v "$${tool%%:*}" > /dev/null || missing="$$missing $${tool##*:}"; \
+		command -v "$${tool%%:*}" > /dev/null || test -e "$${tool%%:*}" || missing="$$missing $${tool##*:}"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \

@@ -1,8 +1,8 @@
 """Says what salver-assets and salver-tower add to a program that has axum, and what each feature adds to
 salver-server and to salver-tower: dependencies and compile time.
 
-Fresh crates that depend on tokio and axum alone, and on one library more, or on one of our libraries with
-none of its features, and with some, are built from nothing, each into an empty folder; their order turns
+Fresh crates that depend on tokio and axum alone, as axum is by default, and on one library more, or on one of our
+libraries with none of its features, and with some, are built from nothing, each into an empty folder; their order turns
 from round to round. Dependencies are the packages that Cargo compiles, those for macros and build scripts
 too (`cargo tree`). Seconds are those of the whole `cargo build`, and mean something on a quiet machine only;
 what a library or a feature adds to the first crate of its table is taken within a round.
@@ -35,12 +35,14 @@ LIBRARIES = {
 # The features of the one library that a crate depends on.
 FEATURES = {
     "salver-tower": {
-        "salver-tower alone": (),
+        "salver-tower alone, the default": (),
         "`brotli`": ("brotli",),
-        "`zstd`": ("zstd",),
         "`gzip`": ("gzip",),
+        "`brotli`, `gzip`": ("brotli", "gzip"),
+        "`zstd`": ("zstd",),
         "`compress`": ("compress",),
-        "all, the default": ("default",),
+        "`listing`": ("listing",),
+        "all": ("brotli", "compress", "gzip", "listing", "zstd"),
     },
     "salver-server": {
         "salver-server alone": (),
@@ -56,12 +58,17 @@ STUDIES = {"libraries": ("debug", "release"), **{library: ("debug",) for library
 
 
 def required(name):
-    """The line of a Cargo.toml that asks for a dependency, as bench/embedders or this workspace does."""
+    """The line of a Cargo.toml that asks for a dependency: of this workspace, of the version that bench/embedders has.
+    axum has the features that it has by default there, too, as in a program of somebody's own."""
     own = machine.TOP / "crates" / name
     if own.is_dir():
         return f'{name} = {{ path = "{own}" }}'
     programs = (libraries.PROGRAMS / "Cargo.toml").read_text(encoding="utf-8")
-    return re.search(rf"^{name} = .*$", programs, re.MULTILINE).group()
+    line = re.search(rf"^{name} = .*$", programs, re.MULTILINE).group()
+    if name != "axum":
+        return line
+    version = re.search(r'"([0-9.]+)"', line).group(1)
+    return f'axum = "{version}"'
 
 
 def featured(name, features):

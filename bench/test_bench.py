@@ -316,6 +316,11 @@ class Counts(unittest.TestCase):
             self.assertEqual(next(iter(crates.values())), ())
         self.assertIn("default-features = false, features = [\"tls\"] }", cost.featured("salver-server", ("tls",)))
 
+    def test_axum_is_what_it_is_by_default(self):
+        self.assertRegex(cost.required("axum"), r'^axum = "[0-9.]+"$')
+        self.assertIn("features", cost.required("tokio"))
+        self.assertRegex(cost.required("salver-tower"), r'^salver-tower = \{ path = "[^"]+" \}$')
+
     def test_every_round_has_every_crate_and_begins_with_another(self):
         orders = [cost.order(list("abcd"), number) for number in range(4)]
         for one in orders:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the crates whose features can be left out compile without a warning however these are combined, and
-that salver-assets passes its own tests without any.
+that those in which something stands in for what is left out pass their own tests without any; and that salver-tower
+adds no other packages to a program with axum than it did.
 
 A feature brings others with it, so that some combinations are one: each is checked once. Combined are the features that
 a crate's own code reads. With those that it only passes on its code is the same in every combination: each is checked
@@ -24,15 +25,27 @@ PARTS = {"basic-auth", "http3", "self-signed", "tls"}
 EXTRAS = {"compress", "listing-template", "live-reload"}
 # Which features of a crate are combined, which are checked alone, and which are left out throughout.
 CRATES = {
+    "salver-os": ({"server"}, set(), set()),
+    "salver-rules": ({"globs", "import", "toml"}, set(), set()),
     "salver-coding": (CODINGS | {"dictionary", "encode", "zopfli"}, set(), set()),
-    "salver-assets": ({"compress"}, CODINGS | {"listing-template"}, set()),
-    "salver-tower": (set(), CODINGS | {"compress"}, set()),
+    "salver-assets": ({"coding", "compress", "listing"}, CODINGS | {"listing-template", "rule-globs", "rule-import", "rule-toml"}, set()),
+    "salver-tower": ({"compress", "listing"}, CODINGS, set()),
     "salver-server": (PARTS, set(), CODINGS | {"compress"}),
     "salver-config": (PARTS - {"basic-auth"}, set(), CODINGS | EXTRAS),
     "salver": (PARTS, set(), CODINGS | EXTRAS),
 }
 # Crates that the program gives these features on to.
 WITH_THE_PROGRAM = {"salver-server", "salver-config"}
+# Crates whose own tests pass without any feature.
+TESTED_WITHOUT = ("salver-os", "salver-rules", "salver-assets")
+# The packages that salver-tower adds to a program with axum, without a feature of its own: README and docs/library.md
+# say how many.
+ADDED = {
+    "equivalent", "foldhash", "papaya", "seize", "xxhash-rust",
+    *("salver-" + name for name in ("assets", "coalesce", "os", "rules", "semantics", "tower")),
+}
+# What axum has by default, and not with the features that it has in this workspace.
+OF_AXUM = {"once_cell", "tracing", "tracing-core"}
 # How code reads a feature, and where the tests of a file begin: what they read is no part of the library.
 READ = re.compile(r'\bfeature = "([^"]+)"')
 TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:pub\(crate\) )?mod tests \{", re.MULTILINE)
@@ -71,8 +84,21 @@ def run(*command):
     return done.returncode == 0 and "warning:" not in done.stderr
 
 
+def packages(crate):
+    """The names of the packages that are compiled for a crate with its default features, its own included."""
+    command = [CARGO, "tree", "--locked", "-p", crate, "--edges", "normal,build", "--prefix", "none", "--no-dedupe",
+               "--format", "{p}"]
+    tree = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {line.split()[0] for line in tree.splitlines() if line}
+
+
 def main():
     wrong = []
+    added = packages("salver-tower") - packages("axum") - OF_AXUM
+    if added != ADDED:
+        more, fewer = sorted(added - ADDED), sorted(ADDED - added)
+        wrong.append(f"salver-tower adds {more} to axum and no longer {fewer}: leave them out, or say in this script and in "
+                     "the documents how many it adds")
     for crate, (combined, alone, left_out) in CRATES.items():
         features = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())["features"]
         # One without default features has each for somebody else.
@@ -91,10 +117,11 @@ def main():
                        "--features", ",".join(chosen)):
                 wrong.append(name)
             print(flush=True)
-    print("salver-assets with no feature, its tests:", end="", flush=True)
-    if not run("test", "--locked", "--quiet", "-p", "salver-assets", "--lib", "--no-default-features"):
-        wrong.append("the tests of salver-assets with no feature")
-    print(flush=True)
+    for crate in TESTED_WITHOUT:
+        print(f"{crate} with no feature, its tests:", end="", flush=True)
+        if not run("test", "--locked", "--quiet", "-p", crate, "--lib", "--no-default-features"):
+            wrong.append(f"the tests of {crate} with no feature")
+        print(flush=True)
     for line in wrong:
         print(f"features: {line}", file=sys.stderr)
     return 1 if wrong else 0

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use salver_coding::CompressibleTypes;
 use salver_os::Symlinks;
 use salver_rules::RuleSet;
+use salver_semantics::CompressibleTypes;
 use salver_semantics::coding::ContentCoding;
 
 use salver_semantics::RequestPath;
@@ -119,6 +119,7 @@ impl Mount {
     /// Answers a directory of this tree that has no index by a listing of what it holds. Default: it is not found.
     /// Names that begin with a dot and [files of rules](Self::with_conventions) are listed only where they are served,
     /// links only where they may be followed.
+    #[cfg(feature = "listing")]
     pub fn with_listing(mut self, listing: Listing) -> Self {
         self.listing = Some(listing);
         self

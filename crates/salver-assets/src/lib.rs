@@ -30,7 +30,9 @@ mod engine;
 mod entry_answers;
 mod error;
 mod events;
+#[cfg_attr(not(feature = "listing"), path = "listing/absent.rs")]
 mod listing;
+#[cfg_attr(not(feature = "listing"), path = "listing_answers/absent.rs")]
 mod listing_answers;
 mod log;
 mod negotiate;
@@ -59,6 +61,7 @@ pub use drive::EngineReply;
 pub use engine::{Engine, Now, Step};
 pub use error::{LoadError, StorageError};
 pub use events::{Event, Observer, ResourceKind};
+#[cfg(feature = "listing")]
 pub use listing::Listing;
 pub use log::LogLimit;
 pub use path::is_hidden;
@@ -69,14 +72,14 @@ pub use resource::check_table::SiblingCheck;
 pub use resource::head::{Field, OwnField, Protocol, RenderedHeads};
 pub use resource::load::{Load, Outcome, RetryLater, RunAgain, WouldWait};
 
-pub use salver_coding::{CompressibleTypes, TypeRange};
+#[cfg(feature = "listing")]
 pub use salver_listing::{Template, TemplateError};
 pub use salver_os::{Resolver, Symlinks};
 pub use salver_rules as rules;
 pub use salver_semantics::{
-    Authority, CacheState, CacheStatus, ClientKey, ContentCoding, Destination, DictionaryCoding,
-    HostTable, HttpDate, MISDIRECTED, Method, PathError, RequestFields, RequestPath, encode_path,
-    https_location, target_of,
+    Authority, CacheState, CacheStatus, ClientKey, CompressibleTypes, ContentCoding, Destination,
+    DictionaryCoding, HostTable, HttpDate, MISDIRECTED, Method, PathError, RequestFields,
+    RequestPath, TypeRange, encode_path, https_location, target_of,
 };
 pub use source::directory::DirectorySource;
 pub use source::embedded::{EmbeddedDirectory, EmbeddedFile, EmbeddedSource};

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+
+use salver_semantics::ContentCoding;
 
 use crate::sync::Lock;
 
@@ -69,6 +71,10 @@ impl Default for LogLimit {
     }
 }
 
+/// The looks for siblings that this build does not decode. Where so many found none there are none, as a rule, and who
+/// has none does not pay for a line of the log for ever.
+const LOOKS_FOR_UNDECODED: u32 = 3000;
+
 /// The throttle of an engine's log: each thing once, and of each kind a few in a minute.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
@@ -76,6 +82,10 @@ pub(crate) struct LogThrottle {
     /// True if nothing is held back.
     says_each: AtomicBool,
     said: Lock<HashSet<u64>>,
+    /// The codings, each a bit, of which a sibling was logged that this build does not decode.
+    undecoded: AtomicU8,
+    /// The looks that are left for such siblings.
+    looks_for_undecoded: AtomicU32,
     /// Links that may not be followed.
     pub(crate) refused: LogLimit,
     /// Directories that have gone.
@@ -104,6 +114,8 @@ impl Default for LogThrottle {
             hasher: foldhash::fast::RandomState::default(),
             says_each: AtomicBool::new(false),
             said: Lock::default(),
+            undecoded: AtomicU8::new(0),
+            looks_for_undecoded: AtomicU32::new(LOOKS_FOR_UNDECODED),
             refused: LogLimit::at_most(PATHS),
             gone: LogLimit::at_most(FILES),
             forbidden: LogLimit::at_most(PATHS),
@@ -140,6 +152,22 @@ impl LogThrottle {
         }
     }
 
+    /// True if a sibling in this coding, which this build does not decode, is worth a look: none was logged yet, and not
+    /// all looks were in vain.
+    pub(crate) fn looks_for_undecoded(&self, coding: ContentCoding) -> bool {
+        let is_known = self.undecoded.load(Ordering::Relaxed) & bit_of(coding) != 0;
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let next = |left: u32| left.checked_sub(1);
+        let left = &self.looks_for_undecoded;
+        !is_known && left.fetch_update(set, get, next).is_ok()
+    }
+
+    /// True if a sibling in this coding, which this build does not decode, is to be logged now: for the first time.
+    pub(crate) fn first_undecoded(&self, coding: ContentCoding) -> bool {
+        let bit = bit_of(coding);
+        self.undecoded.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
     /// True if `thing`, of this kind, is to be logged now: for the first time, and not as one of too many. A
     /// thing that is not logged may be another time.
     pub(crate) fn first(&self, kind: &LogLimit, now: Duration, thing: impl Hash) -> bool {
@@ -155,6 +183,16 @@ impl LogThrottle {
             said.clear();
         }
         said.insert(hash)
+    }
+}
+
+/// The bit of a coding in [`LogThrottle::undecoded`].
+fn bit_of(coding: ContentCoding) -> u8 {
+    match coding {
+        ContentCoding::Identity => 1,
+        ContentCoding::Brotli => 2,
+        ContentCoding::Zstd => 4,
+        ContentCoding::Gzip => 8,
     }
 }
 
@@ -205,6 +243,16 @@ mod tests {
         let each = LogThrottle::of(true);
         assert!((0..10).all(|_| each.first(&kind, minute, ("a", 1))));
         assert_eq!(each.limit(4), "");
+    }
+
+    #[test]
+    fn who_has_no_sibling_pays_for_no_look_in_the_end() {
+        let said = LogThrottle::default();
+        let looks = |coding| said.looks_for_undecoded(coding);
+        assert!(looks(ContentCoding::Brotli) && said.first_undecoded(ContentCoding::Brotli));
+        assert!(!looks(ContentCoding::Brotli) && !said.first_undecoded(ContentCoding::Brotli));
+        let gzip = (0..2 * LOOKS_FOR_UNDECODED).filter(|_| looks(ContentCoding::Gzip));
+        assert_eq!(gzip.count(), 2999);
     }
 
     #[test]

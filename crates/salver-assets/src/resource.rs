@@ -11,6 +11,10 @@ mod dictionary_asks;
 mod dictionary_build;
 mod dictionary_place;
 pub(crate) mod dictionary_use;
+#[cfg_attr(
+    not(feature = "listing"),
+    path = "resource/directory_listing/absent.rs"
+)]
 pub(crate) mod directory_listing;
 pub(crate) mod engine_pool;
 pub(crate) mod engine_state;
@@ -19,6 +23,7 @@ mod handles;
 pub(crate) mod head;
 pub(crate) mod in_flight;
 mod known_versions;
+#[cfg_attr(not(feature = "listing"), path = "resource/listed_page/absent.rs")]
 pub(crate) mod listed_page;
 pub(crate) mod load;
 pub(crate) mod locate;

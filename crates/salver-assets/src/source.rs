@@ -1,6 +1,8 @@
 //! Sources of files: the interface between the engine and any storage.
 
 pub mod conformance;
+#[cfg_attr(not(feature = "coding"), path = "source/decoders/absent.rs")]
+mod decoders;
 pub(crate) mod digest;
 pub(crate) mod directory;
 mod directory_log;

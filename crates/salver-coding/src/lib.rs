@@ -8,7 +8,6 @@
 //! A cache of codings has `METHOD` in its keys, and asks `peak_memory` before it begins.
 #![deny(unsafe_code)]
 
-mod compressible;
 mod decode;
 #[cfg(feature = "dictionary")]
 mod dictionary;
@@ -22,7 +21,6 @@ mod promise;
 mod sample;
 mod worth;
 
-pub use compressible::{Compressibility, CompressibleTypes, TypeRange};
 pub use decode::{DECODED, decode, decode_with, decodes_to};
 #[cfg(feature = "dictionary")]
 pub use dictionary::{
@@ -35,7 +33,9 @@ pub use effort::Effort;
 pub use encode::{EncodeError, METHOD, encode, peak_memory};
 #[cfg(feature = "encode")]
 pub use promise::{SHORT, is_promising};
-pub use salver_semantics::{ContentCoding, DictionaryCoding, content_type};
+pub use salver_semantics::{
+    Compressibility, CompressibleTypes, ContentCoding, DictionaryCoding, TypeRange, content_type,
+};
 #[cfg(feature = "encode")]
 pub use sample::looks_compressed;
 pub use worth::is_worth_it;

@@ -2,25 +2,25 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::io::Errno;
+use crate::file_calls::{is, memfd, seal};
 
 /// A file with this content and without a name, which nobody can change any more.
 ///
 /// # Errors
 /// What `memfd_create(2)`, `write(2)` or `fcntl(2)` gives: too many open files, say.
 pub fn anonymous_file(content: &[u8]) -> io::Result<File> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let descriptor = match memfd_create("salver", flags | MemfdFlags::NOEXEC_SEAL) {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    let descriptor = match memfd(c"salver", flags | libc::MFD_NOEXEC_SEAL) {
         // Kernels before 6.3 do not know that it is to hold no program.
-        Err(Errno::INVAL) => memfd_create("salver", flags)?,
+        Err(error) if is(&error, libc::EINVAL) => memfd(c"salver", flags)?,
         made => made?,
     };
     let mut file = File::from(descriptor);
     file.write_all(content)?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals)?;
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    seal(file.as_fd(), seals)?;
     Ok(file)
 }
 

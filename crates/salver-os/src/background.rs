@@ -14,7 +14,7 @@ const LEAST: i32 = 19;
 /// way, and this does nothing.
 pub fn run_behind_others() {
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(NICENESS);
+    give_way(NICENESS);
 }
 
 /// Has the calling thread run only when no other wants the core; such a thread is pushed aside at once by one that
@@ -23,7 +23,7 @@ pub fn run_when_idle() {
     #[cfg(target_os = "linux")]
     {
         // It is the share if the next call is refused, and harmless if not.
-        let _ = rustix::process::nice(LEAST);
+        give_way(LEAST);
         // The system's own structure: the priority, which has to be 0. musl's function refuses whatever it is asked.
         let priority: libc::c_int = 0;
         // SAFETY: the pointer is valid for the call, which keeps nothing of it; 0 is the calling thread.
@@ -32,6 +32,21 @@ pub fn run_when_idle() {
             libc::syscall(number, 0, libc::SCHED_IDLE, &raw const priority)
         };
     }
+}
+
+/// Raises the niceness of the calling thread, which on Linux is its own, by so much.
+#[cfg(target_os = "linux")]
+fn give_way(by: libc::c_int) -> libc::c_int {
+    // SAFETY: the call takes a number and touches no memory.
+    unsafe { libc::nice(by) }
+}
+
+/// The number of the calling thread (`gettid(2)`, which libc has for newer systems alone).
+#[cfg(target_os = "linux")]
+fn number_of_this_thread() -> libc::pid_t {
+    // SAFETY: the call takes nothing and cannot fail.
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    libc::pid_t::try_from(number).unwrap_or(0)
 }
 
 /// The time that the calling thread has spent on a core. Where the system does not tell, the time since its first call
@@ -66,7 +81,7 @@ impl ThreadClock {
         const KIND: libc::clockid_t = 4 | 2;
         ThreadClock {
             #[cfg(target_os = "linux")]
-            number: !rustix::thread::gettid().as_raw_nonzero().get() << 3 | KIND,
+            number: !number_of_this_thread() << 3 | KIND,
         }
     }
 
@@ -124,7 +139,7 @@ mod tests {
         assert_eq!(idle.join().unwrap(), libc::SCHED_IDLE.into());
         let behind = std::thread::spawn(move || {
             run_behind_others();
-            (policy(), rustix::process::nice(0).unwrap())
+            (policy(), give_way(0))
         });
         let (policy, nice) = behind.join().unwrap();
         assert_eq!(policy, libc::SCHED_OTHER.into());

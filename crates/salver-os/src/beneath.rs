@@ -5,18 +5,19 @@
 //! it, the same rules are kept by walking component by component with `O_NOFOLLOW`.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use libc::c_int;
 
+#[cfg(target_os = "linux")]
+use crate::file_calls::open_resolved;
+use crate::file_calls::{At, each_name, error, is, open_at, read_link_at, stat_at};
 use crate::locality::is_local;
 use crate::opening::{OpenedFile, Resolver, Symlinks};
 use crate::{Kind, Metadata, Patience};
@@ -33,15 +34,12 @@ pub struct Directory {
 
 /// A handle that names a directory without the right to list it, where the system has such.
 #[cfg(target_os = "linux")]
-const TRAVERSE: OFlags = OFlags::PATH;
+const TRAVERSE: c_int = libc::O_PATH;
 #[cfg(not(target_os = "linux"))]
-const TRAVERSE: OFlags = OFlags::RDONLY;
+const TRAVERSE: c_int = libc::O_RDONLY;
 
 /// `O_NONBLOCK`: a FIFO that is swapped in after the check is opened without a writer.
-const READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
+const READ: c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
 
 /// The most links that a walk follows, as many as Linux does (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
@@ -72,10 +70,10 @@ impl Openat2 {
     /// to `fanotify(7)`, a FUSE file system), which says nothing of others, and one such file must not have
     /// all of them walked to for as long as the process lives: a walk may always wait. So then the call is
     /// asked about what needs no permission: `probe` returns what that gave.
-    fn lacks(&self, error: &io::Error, probe: impl FnOnce() -> Option<Errno>) -> bool {
-        let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
-        let lacks = is(Errno::NOSYS)
-            || (is(Errno::PERM) && matches!(probe(), Some(Errno::PERM | Errno::NOSYS)));
+    fn lacks(&self, error: &io::Error, probe: impl FnOnce() -> Option<io::Error>) -> bool {
+        let lacks = is(error, libc::ENOSYS)
+            || is(error, libc::EPERM)
+                && probe().is_some_and(|why| is(&why, libc::EPERM) || is(&why, libc::ENOSYS));
         if lacks {
             self.lacks.store(true, Ordering::Relaxed);
         }
@@ -95,9 +93,9 @@ impl Directory {
         resolver: Resolver,
         patience: Patience,
     ) -> io::Result<Self> {
-        let flags = TRAVERSE | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = TRAVERSE | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let handle = unconfined(
-            rustix::fs::CWD,
+            None,
             path.as_os_str().as_bytes(),
             flags,
             resolver,
@@ -140,12 +138,12 @@ impl Directory {
         }
         #[cfg(target_os = "linux")]
         {
-            Metadata::of(self.open_at(path, OFlags::PATH | OFlags::CLOEXEC, patience)?)
+            Metadata::of(self.open_at(path, libc::O_PATH | libc::O_CLOEXEC, patience)?)
         }
         #[cfg(not(target_os = "linux"))]
         {
             refuse_to_wait(patience)?;
-            let stat = rustix::fs::statat(&self.handle, or_dot(path), AtFlags::empty())?;
+            let stat = stat_at(Some(self.handle.as_fd()), or_dot(path), 0)?;
             Ok(Metadata::from_stat(&stat))
         }
     }
@@ -186,27 +184,22 @@ impl Directory {
     /// # Errors
     /// As [`stat`](Self::stat).
     pub fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let handle = self.open_at(path, flags, Patience::MayWait)?;
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(handle)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
+        each_name(handle, |name| {
+            let goes_on = names.len() < most;
+            if goes_on && name != b"." && name != b".." {
+                names.push(name.to_vec());
             }
-            if names.len() == most {
-                break;
-            }
-            names.push(name.to_vec());
-        }
+            goes_on
+        })?;
         Ok(names)
     }
 
     /// True if `error` says that a link led where it may not (EXDEV, ELOOP).
     pub fn escapes(error: &io::Error) -> bool {
-        let code = error.raw_os_error();
-        code == Some(Errno::XDEV.raw_os_error()) || code == Some(Errno::LOOP.raw_os_error())
+        is(error, libc::EXDEV) || is(error, libc::ELOOP)
     }
 
     /// Refuses callers that must not wait where the file system is not local: a server may have to be asked.
@@ -227,20 +220,33 @@ impl Directory {
         self.symlinks != Symlinks::Any && (self.resolver == Resolver::Walk || lacks_openat2)
     }
 
-    fn open_at(&self, path: &[u8], flags: OFlags, patience: Patience) -> io::Result<OwnedFd> {
+    fn open_at(&self, path: &[u8], flags: c_int, patience: Patience) -> io::Result<OwnedFd> {
         let (root, resolver) = (self.handle.as_fd(), self.resolver);
         if self.symlinks == Symlinks::Any {
-            return unconfined(root, path, flags, resolver, MountCrossing::One, patience);
+            return unconfined(
+                Some(root),
+                path,
+                flags,
+                resolver,
+                MountCrossing::One,
+                patience,
+            );
         }
         #[cfg(target_os = "linux")]
         if !self.walks() {
-            use rustix::fs::ResolveFlags;
             let links = match self.symlinks {
-                Symlinks::None => ResolveFlags::NO_SYMLINKS,
-                Symlinks::Beneath | Symlinks::Any => ResolveFlags::NO_MAGICLINKS,
+                Symlinks::None => libc::RESOLVE_NO_SYMLINKS,
+                Symlinks::Beneath | Symlinks::Any => libc::RESOLVE_NO_MAGICLINKS,
             };
-            let confinement = ResolveFlags::BENEATH | links;
-            match resolve(root, path, flags, confinement, MountCrossing::One, patience) {
+            let confinement = libc::RESOLVE_BENEATH | links;
+            match resolve(
+                Some(root),
+                path,
+                flags,
+                confinement,
+                MountCrossing::One,
+                patience,
+            ) {
                 Err(error) if lacks_openat2(&error) => {}
                 result => return result,
             }
@@ -256,8 +262,7 @@ impl Directory {
             WalkEnd::Entry { parent, name, .. } => (parent, name),
         };
         let parent = parent.as_ref().map_or(root, AsFd::as_fd);
-        let (name, flags) = (OsStr::from_bytes(&name), flags | OFlags::NOFOLLOW);
-        Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
+        open_at(Some(parent), &name, flags | libc::O_NOFOLLOW)
     }
 
     /// Follows `path` one component at a time; no step follows a link by itself, so whatever is
@@ -270,33 +275,29 @@ impl Directory {
         while let Some(name) = rest.pop_front() {
             if name == b".." {
                 if stack.pop().is_none() {
-                    return Err(Errno::XDEV.into());
+                    return Err(error(libc::EXDEV));
                 }
                 continue;
             }
-            let here = stack.last().map_or(self.handle.as_fd(), AsFd::as_fd);
-            let stat =
-                rustix::fs::statat(here, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW)?;
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Symlink => {
+            let here = Some(stack.last().map_or(self.handle.as_fd(), AsFd::as_fd));
+            let stat = stat_at(here, &name, libc::AT_SYMLINK_NOFOLLOW)?;
+            match stat.st_mode & libc::S_IFMT {
+                libc::S_IFLNK => {
                     links += 1;
                     if self.symlinks == Symlinks::None || links > MAX_LINKS {
-                        return Err(Errno::LOOP.into());
+                        return Err(error(libc::ELOOP));
                     }
-                    let target =
-                        rustix::fs::readlinkat(here, OsStr::from_bytes(&name), Vec::new())?;
-                    let target = target.as_bytes();
+                    let target = read_link_at(here, &name)?;
                     if target.starts_with(b"/") {
-                        return Err(Errno::XDEV.into());
+                        return Err(error(libc::EXDEV));
                     }
-                    for component in components(target).rev() {
+                    for component in components(&target).rev() {
                         rest.push_front(component);
                     }
                 }
-                FileType::Directory => {
-                    let flags = TRAVERSE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    let next =
-                        rustix::fs::openat(here, OsStr::from_bytes(&name), flags, Mode::empty())?;
+                libc::S_IFDIR => {
+                    let flags = TRAVERSE | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+                    let next = open_at(here, &name, flags)?;
                     stack.push(next);
                 }
                 _ if rest.is_empty() => {
@@ -307,7 +308,7 @@ impl Directory {
                         metadata,
                     });
                 }
-                _ => return Err(Errno::NOTDIR.into()),
+                _ => return Err(error(libc::ENOTDIR)),
             }
         }
         match stack.pop() {
@@ -342,8 +343,8 @@ fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = Vec<u8>> {
         .map(<[u8]>::to_vec)
 }
 
-fn or_dot(path: &[u8]) -> &OsStr {
-    OsStr::from_bytes(if path.is_empty() { b"." } else { path })
+fn or_dot(path: &[u8]) -> &[u8] {
+    if path.is_empty() { b"." } else { path }
 }
 
 fn not_a_file() -> io::Error {
@@ -353,15 +354,15 @@ fn not_a_file() -> io::Error {
 fn refuse_to_wait(patience: Patience) -> io::Result<()> {
     match patience {
         Patience::MayWait => Ok(()),
-        Patience::MustNotWait => Err(Errno::AGAIN.into()),
+        Patience::MustNotWait => Err(error(libc::EAGAIN)),
     }
 }
 
 /// Opens without confinement: the way to a root, and everything under [`Symlinks::Any`].
 fn unconfined(
-    at: BorrowedFd<'_>,
+    at: At<'_>,
     path: &[u8],
-    flags: OFlags,
+    flags: c_int,
     resolver: Resolver,
     mounts: MountCrossing,
     patience: Patience,
@@ -371,7 +372,7 @@ fn unconfined(
         && resolver == Resolver::Kernel
         && !OPENAT2.is_known_to_lack()
     {
-        let anywhere = rustix::fs::ResolveFlags::empty();
+        let anywhere = 0;
         match resolve(at, path, flags, anywhere, mounts, patience) {
             Err(error) if lacks_openat2(&error) => {}
             result => return result,
@@ -379,35 +380,34 @@ fn unconfined(
     }
     let _ = (resolver, mounts);
     refuse_to_wait(patience)?;
-    Ok(rustix::fs::openat(at, or_dot(path), flags, Mode::empty())?)
+    open_at(at, or_dot(path), flags)
 }
 
 #[cfg(target_os = "linux")]
 fn resolve(
-    at: BorrowedFd<'_>,
+    at: At<'_>,
     path: &[u8],
-    flags: OFlags,
-    confinement: rustix::fs::ResolveFlags,
+    flags: c_int,
+    confinement: u64,
     mounts: MountCrossing,
     patience: Patience,
 ) -> io::Result<OwnedFd> {
-    use rustix::fs::{ResolveFlags, openat2};
     if patience == Patience::MustNotWait {
-        let mut resolve = confinement | ResolveFlags::CACHED;
+        let mut resolve = confinement | libc::RESOLVE_CACHED;
         if mounts == MountCrossing::One {
-            resolve |= ResolveFlags::NO_XDEV;
+            resolve |= libc::RESOLVE_NO_XDEV;
         }
-        return match openat2(at, or_dot(path), flags, Mode::empty(), resolve) {
+        return match open_resolved(at, or_dot(path), flags, resolve) {
             // A mount point or a link that leads outside: whoever may wait finds out which.
-            Err(Errno::XDEV) => Err(Errno::AGAIN.into()),
-            result => Ok(result?),
+            Err(why) if is(&why, libc::EXDEV) => Err(error(libc::EAGAIN)),
+            result => result,
         };
     }
     let mut left = RACE_RETRIES;
     loop {
-        match openat2(at, or_dot(path), flags, Mode::empty(), confinement) {
-            Err(Errno::AGAIN | Errno::INTR) if left > 0 => left -= 1,
-            result => return Ok(result?),
+        match open_resolved(at, or_dot(path), flags, confinement) {
+            Err(why) if left > 0 && (is(&why, libc::EAGAIN) || is(&why, libc::EINTR)) => left -= 1,
+            result => return result,
         }
     }
 }
@@ -415,10 +415,9 @@ fn resolve(
 #[cfg(target_os = "linux")]
 fn lacks_openat2(error: &io::Error) -> bool {
     OPENAT2.lacks(error, || {
-        use rustix::fs::{CWD, ResolveFlags, openat2};
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let flags = libc::O_PATH | libc::O_CLOEXEC;
         // From the caches alone: any other answer than these two comes from the call.
-        openat2(CWD, "/", flags, Mode::empty(), ResolveFlags::CACHED).err()
+        open_resolved(None, b"/", flags, libc::RESOLVE_CACHED).err()
     })
 }
 

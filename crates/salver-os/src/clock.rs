@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// The time of the clock with this number; `None` if there is none, or before its beginning. By libc, not by rustix: that
-/// looks for the kernel's own functions, and does not find them under valgrind.
+/// The time of the clock with this number; `None` if there is none, or before its beginning.
 pub(crate) fn time_of(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = libc::timespec {
         tv_sec: 0,

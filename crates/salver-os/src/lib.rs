@@ -2,9 +2,9 @@
 //!
 //! # Where to begin
 //!
-//! [`Directory`] opens files so that no link leads out; [`residency()`] asks the page cache;
-//! [`send_file`] sends without a copy; [`listen`] makes a listening socket. [`Patience`] says whether a
-//! call may wait. Errors are those of the system, as [`std::io::Error`].
+//! [`Directory`] opens files so that no link leads out; [`residency()`] asks the page cache. [`Patience`] says whether a
+//! call may wait. With the feature `server` `send_file` sends without a copy, and `listen` makes a listening socket.
+//! Errors are those of the system, as [`std::io::Error`].
 
 #[cfg(target_os = "linux")]
 mod anonymous_file;
@@ -13,24 +13,27 @@ mod background;
 mod beneath;
 #[cfg(target_os = "linux")]
 mod clock;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
+mod file_calls;
+#[cfg(all(target_os = "linux", feature = "server"))]
 mod given_sockets;
 #[cfg(unix)]
 mod locality;
 mod memory;
 mod metadata;
 mod opening;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "server"))]
 mod privileges;
 mod read_at;
 mod residency;
+#[cfg(feature = "server")]
 mod resource_limits;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 mod socket;
 mod thread_waits;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 mod transfer;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 mod unix_socket;
 #[cfg(any(windows, test))]
 mod windows;
@@ -41,22 +44,23 @@ pub use anonymous_file::anonymous_file;
 pub use background::{ThreadClock, run_behind_others, run_when_idle, thread_time};
 #[cfg(unix)]
 pub use beneath::Directory;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "server"))]
 pub use given_sockets::{GivenSockets, take_given_sockets};
 pub use memory::use_small_pages;
 pub use metadata::{Attributes, Identity, Kind, Metadata, Timestamp};
 pub use opening::{OpenedFile, Resolver, Symlinks};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "server"))]
 pub use privileges::{ProcessUser, forbid_new_privileges};
 pub use read_at::{has_blocks, read_at, read_exact_at};
 pub use residency::{Residency, is_cached, read_resident, residency};
+#[cfg(feature = "server")]
 pub use resource_limits::{ResourceLimits, resource_limits};
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 pub use socket::{Families, bind_datagrams, listen, raise_descriptor_limit, send_at_once};
 pub use thread_waits::thread_waits;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 pub use transfer::{acknowledged, send_file, send_more};
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 pub use unix_socket::{is_abandoned, listen_unix};
 #[cfg(windows)]
 pub use windows::beneath::Directory;

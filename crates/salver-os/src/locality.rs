@@ -35,13 +35,11 @@ mod linux {
     use std::os::fd::BorrowedFd;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use rustix::fs::{AtFlags, StatxFlags, fstatfs, statx};
-    use rustix::io::Errno;
-
     use crate::Patience;
+    use crate::file_calls::{error, file_system_type, statx};
 
     /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no later mount gets again.
-    const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+    const UNIQUE_MOUNT: u32 = 0x4000;
 
     /// The types, by `statfs(2)`, of file systems that read a device of this machine, or its memory.
     const LOCAL: [u64; 20] = [
@@ -80,15 +78,9 @@ mod linux {
             return Ok(true);
         }
         if patience == Patience::MustNotWait {
-            return Err(Errno::AGAIN.into());
+            return Err(error(libc::EAGAIN));
         }
-        #[allow(
-            clippy::cast_sign_loss,
-            clippy::unnecessary_cast,
-            reason = "the type of this field differs between platforms; magic numbers have 32 bits"
-        )]
-        let magic = fstatfs(handle)?.f_type as u64 & 0xFFFF_FFFF;
-        let local = LOCAL.contains(&magic);
+        let local = LOCAL.contains(&file_system_type(handle)?);
         if let Some(slot) = slot.filter(|_| local) {
             slot.store(mount, Ordering::Relaxed);
         }
@@ -97,16 +89,17 @@ mod linux {
 
     /// The number of the mount; 0 if the kernel does not tell. Asks nobody outside of the kernel.
     fn mount_of(handle: BorrowedFd<'_>) -> io::Result<u64> {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let known = match statx(handle, "", flags, UNIQUE_MOUNT) {
+        let known = match statx(handle, UNIQUE_MOUNT) {
             Ok(known) => known,
-            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => return Ok(0),
-            Err(error) => return Err(error.into()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOSYS | libc::EPERM | libc::EINVAL) => return Ok(0),
+                _ => return Err(error),
+            },
         };
-        Ok(match StatxFlags::from_bits_retain(known.stx_mask) {
-            mask if mask.contains(UNIQUE_MOUNT) => known.stx_mnt_id,
+        Ok(match known.stx_mask & UNIQUE_MOUNT {
             // Before Linux 6.8 a number may come back after an unmount: none is better.
-            _ => 0,
+            0 => 0,
+            _ => known.stx_mnt_id,
         })
     }
 

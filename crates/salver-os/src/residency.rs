@@ -1,7 +1,7 @@
 //! The residency of byte ranges in the page cache: whether reading them waits for a disk.
 
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::ops::Range;
 
 /// The residency of a range, told without reading it.
@@ -111,8 +111,7 @@ pub fn is_cached(file: &File, range: &Range<u64>) -> Option<bool> {
     (result == 0).then_some(answer.cached >= pages)
 }
 
-/// The page size from libc, which was told by the kernel at the start: rustix looks for it in memory that it
-/// should not touch under valgrind.
+/// The page size from libc, which was told by the kernel at the start.
 #[cfg(target_os = "linux")]
 fn page_size() -> Option<u64> {
     // SAFETY: the call takes no pointer and answers from what libc knows.
@@ -133,16 +132,18 @@ pub fn is_cached(_file: &File, _range: &Range<u64>) -> Option<bool> {
 pub fn read_resident(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
     {
-        use rustix::io::{Errno, ReadWriteFlags, preadv2};
-        let mut slices = [IoSliceMut::new(buffer)];
-        match preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(Errno::AGAIN.into()),
-            result => Ok(result?),
-        }
+        use std::os::fd::AsFd;
+        let read = crate::file_calls::read_without_waiting(file.as_fd(), buffer, offset);
+        read.map_err(|error| match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINTR) => {
+                io::Error::from_raw_os_error(libc::EAGAIN)
+            }
+            _ => error,
+        })
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (file, IoSliceMut::new(buffer), offset);
+        let _ = (file, buffer, offset);
         Err(io::ErrorKind::WouldBlock.into())
     }
 }

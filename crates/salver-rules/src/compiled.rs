@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use globset::Glob;
 use salver_semantics::ContentCoding;
 
 use crate::cors::Cors;
 use crate::fault::{Fault, quoted};
 use crate::field_change::{FieldOperation, check_name};
+use crate::globs::{Glob, glob};
 use crate::limits::MOST_ACTIONS;
-use crate::path_index::glob;
 use crate::pattern::Pattern;
 use crate::request::RequestCondition;
 use crate::rule::{Action, BasicAuth, Disposition, PathCondition, Rule};

@@ -5,10 +5,8 @@
 
 use std::collections::HashMap;
 
-use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
-
-use crate::fault::{Fault, quoted};
-use crate::limits::LONGEST_TEXT;
+use crate::fault::Fault;
+use crate::globs::{Glob, Globs, GlobsBuilder};
 use crate::pattern::Pattern;
 
 /// Rules by the paths that they may match; a rule is its position.
@@ -18,7 +16,7 @@ pub(crate) struct PathIndex {
     exact: Table,
     /// Patterns in which case does not count, by lower case.
     folded: Table,
-    globs: GlobSet,
+    globs: Globs,
     /// The rules of the globs, in their order.
     glob_rules: Vec<usize>,
 }
@@ -39,16 +37,8 @@ impl PathIndex {
         if !self.folded.is_empty() {
             self.folded.find(&path.to_ascii_lowercase(), &mut found);
         }
-        if !self.globs.is_empty() {
-            let mut matched = Vec::new();
-            self.globs
-                .matches_candidate_into(&Candidate::from_bytes(path), &mut matched);
-            found.extend(
-                matched
-                    .into_iter()
-                    .filter_map(|glob| self.glob_rules.get(glob)),
-            );
-        }
+        let globs = self.globs.matches(path).into_iter();
+        found.extend(globs.filter_map(|glob| self.glob_rules.get(glob)));
         found.sort_unstable();
         found
     }
@@ -108,7 +98,7 @@ fn without_slash(path: &[u8]) -> &[u8] {
 #[derive(Debug, Default)]
 pub(crate) struct PathIndexBuilder {
     index: PathIndex,
-    globs: Option<GlobSetBuilder>,
+    globs: GlobsBuilder,
 }
 
 impl PathIndexBuilder {
@@ -126,51 +116,21 @@ impl PathIndexBuilder {
         table.insert(pattern, fold, rule);
     }
 
-    pub(crate) fn glob(&mut self, glob: globset::Glob, rule: usize) {
-        self.globs.get_or_insert_with(GlobSetBuilder::new).add(glob);
+    pub(crate) fn glob(&mut self, glob: &Glob, rule: usize) {
+        self.globs.add(glob);
         self.index.glob_rules.push(rule);
     }
 
     pub(crate) fn build(mut self) -> Result<PathIndex, Fault> {
-        if let Some(globs) = self.globs {
-            self.index.globs = globs.build().map_err(|error| {
-                Fault::new(
-                    format!("the globs cannot be compiled: {error}"),
-                    "use fewer or shorter ones",
-                )
-            })?;
-        }
+        self.index.globs = self.globs.build()?;
         Ok(self.index)
     }
 }
 
-/// A glob for decoded paths. Without a slash at its start it matches at any depth.
-pub(crate) fn glob(text: &str) -> Result<globset::Glob, Fault> {
-    if text.len() > LONGEST_TEXT || text.is_empty() {
-        let what = format!("the glob {} is empty or too long", quoted(text));
-        return Err(Fault::new(
-            what,
-            format!("{LONGEST_TEXT} bytes are the most"),
-        ));
-    }
-    let whole = if text.starts_with('/') {
-        text.to_owned()
-    } else {
-        format!("**/{text}")
-    };
-    let glob = GlobBuilder::new(&whole)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .build();
-    glob.map_err(|error| {
-        let what = format!("{} is not a glob: {}", quoted(text), error.kind());
-        Fault::new(what, "write as in /assets/**, *.html or /img/*.{png,jpg}")
-    })
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "globs"))]
 mod tests {
     use super::*;
+    use crate::globs::glob;
     use crate::pattern::Dialect;
 
     #[test]
@@ -188,7 +148,7 @@ mod tests {
             &Pattern::path("/Docs/*", Dialect::HeaderSegments).unwrap(),
             3_000,
         );
-        builder.glob(glob("/section7/**").unwrap(), 3_001);
+        builder.glob(&glob("/section7/**").unwrap(), 3_001);
         builder.any(3_002);
         let index = builder.build().unwrap();
         let check = |path: &str, expected: &[usize]| {
@@ -203,31 +163,5 @@ mod tests {
         check("/section7/x", &[7, 3_001, 3_002]);
         check("/docs/a", &[3_000, 3_002]);
         check(&"/a".repeat(4_000), &[3_002]);
-    }
-
-    #[test]
-    fn globs() {
-        let check = |text: &str, path: &str, expected: bool| {
-            let glob = glob(text).unwrap().compile_matcher();
-            let found = glob.is_match_candidate(&Candidate::from_bytes(path.as_bytes()));
-            assert_eq!(found, expected, "{text} {path}");
-        };
-        check("/assets/**", "/assets/a/b.js", true);
-        check("/assets/**", "/assets/", true);
-        check("/assets/**", "/assets", false);
-        check("/assets/**", "/x/assets/a", false);
-        check("/docs/*.html", "/docs/a.html", true);
-        check("/docs/*.html", "/docs/a/b.html", false);
-        check("*.html", "/a.html", true);
-        check("*.html", "/a/b.html", true);
-        check("*.html", "/a.htmlx", false);
-        check("/**", "/", true);
-        check("**", "/a/b", true);
-        check("/img/*.{png,jpg}", "/img/a.jpg", true);
-        check("/a[0-9]?", "/a1x", true);
-        check("/\\*", "/*", true);
-        for wrong in ["", "/a[", "/{a"] {
-            assert!(glob(wrong).is_err(), "{wrong}");
-        }
     }
 }

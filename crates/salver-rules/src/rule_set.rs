@@ -35,7 +35,7 @@ impl RuleSet {
             let rule = CompiledRule::compile(rule)?;
             match &rule.path {
                 CompiledPath::Any => index.any(position),
-                CompiledPath::Glob(glob) => index.glob(glob.clone(), position),
+                CompiledPath::Glob(glob) => index.glob(glob, position),
                 CompiledPath::Pattern(pattern) => index.pattern(pattern, position),
             }
             compiled.push(rule);

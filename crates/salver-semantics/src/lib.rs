@@ -26,6 +26,7 @@ pub mod validator;
 
 mod civil_time;
 mod client_key;
+mod compressible;
 mod fingerprint;
 mod flood_guard;
 mod host_table;
@@ -50,6 +51,7 @@ pub use cache_status::{CacheState, CacheStatus};
 pub use civil_time::CivilTime;
 pub use client_key::ClientKey;
 pub use coding::{AcceptEncoding, ContentCoding};
+pub use compressible::{Compressibility, CompressibleTypes, TypeRange};
 pub use date::HttpDate;
 pub use dictionary::DictionaryCoding;
 pub use field::Weight;

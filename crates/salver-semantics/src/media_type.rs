@@ -1,10 +1,18 @@
 //! Media types by file name (RFC 9110 section 8.3).
 
+use std::cmp::Ordering;
+
 /// The type that is sent where nothing better is known.
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The longest extension in any table.
-const LONGEST_EXTENSION: usize = 24;
+const LONGEST_EXTENSION: usize = 32;
+
+/// The media types that Debian's `/etc/mime.types` (of the package media-types, in the public domain) has for extensions,
+/// which are those of IANA and some that are in use: a line of both for each, in the order of the extensions' bytes.
+/// A type of text has its charset, and is `text/plain` where nobody registered it (`text/x-…`): browsers show that.
+/// `tests/it/media_types.rs` compares all with that file, and writes it anew.
+const COMMON: &str = include_str!("media_types.txt");
 
 /// The Content-Type for a file of this name, by its last extension, in any case.
 ///
@@ -29,7 +37,10 @@ pub fn content_type(file_name: &[u8]) -> &'static str {
 /// (`/users/jo@example.com`) don't count.
 pub fn has_known_extension(file_name: &[u8]) -> bool {
     with_extension(file_name, |extension| {
-        let domain = matches!(extension, "com" | "es" | "fm" | "in" | "me" | "org" | "pl");
+        let domain = matches!(
+            extension,
+            "cl" | "com" | "es" | "fm" | "in" | "info" | "ly" | "me" | "org" | "pl" | "pt" | "si"
+        );
         (!domain && media_type(extension).is_some()).then_some(())
     })
     .is_some()
@@ -51,87 +62,114 @@ fn with_extension<T>(file_name: &[u8], look_up: impl Fn(&str) -> Option<T>) -> O
     look_up(std::str::from_utf8(lower).ok()?)
 }
 
-/// The media type of an extension in lower case: our own choice first, then the common table.
+/// The media type of an extension in lower case: our own choice, or that of the common table.
 fn media_type(extension: &str) -> Option<&'static str> {
-    own(extension).or_else(|| {
-        let guess = mime_guess::from_ext(extension).first_raw()?;
-        Some(with_charset(guess))
-    })
+    own(extension).or_else(|| common(extension))
 }
 
-/// The types for which the common table has nothing, or something outdated or unregistered.
+/// The type in the common table, by halves. What is looked at begins and ends with a line.
+fn common(extension: &str) -> Option<&'static str> {
+    let mut lines = COMMON;
+    loop {
+        let half = lines.as_bytes().get(..lines.len() / 2)?;
+        let middle = half.iter().rposition(|&byte| byte == b'\n');
+        let (before, rest) = lines.split_at_checked(middle.map_or(0, |end| end + 1))?;
+        let (line, after) = rest.split_once('\n')?;
+        let (known, media_type) = line.split_once(' ')?;
+        lines = match extension.cmp(known) {
+            Ordering::Less => before,
+            Ordering::Equal => return Some(media_type),
+            Ordering::Greater => after,
+        };
+    }
+}
+
+/// Our own choice, for the web and what it is made of, and for what the common table lacks or has otherwise: the types are
+/// those of an RFC, of IANA's registry or WHATWG's MIME Sniffing, or else what the maker of a format says.
 fn own(extension: &str) -> Option<&'static str> {
     Some(match extension {
         // The web (RFC 9239 for JavaScript).
-        "html" | "htm" => "text/html; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "js" | "mjs" | "cjs" => "text/javascript; charset=utf-8",
-        "json" | "map" => "application/json",
-        "webmanifest" => "application/manifest+json",
-        "wasm" => "application/wasm",
-        "svg" => "image/svg+xml",
-        "xml" | "xsd" | "xsl" | "xslt" => "application/xml",
+        "cjs" | "jsx" => "text/javascript; charset=utf-8",
+        "map" => "application/json",
+        "json5" => "application/json5",
         "ndjson" | "jsonl" => "application/x-ndjson",
         "topojson" => "application/geo+json",
-        // Text (RFC 7763 for Markdown, RFC 9512 for YAML).
-        "txt" | "tsx" | "mdx" | "vue" | "svelte" | "wat" => "text/plain; charset=utf-8",
-        "md" | "markdown" => "text/markdown; charset=utf-8",
-        "vcf" => "text/vcard; charset=utf-8",
+        "config" | "resx" | "rng" | "xsd" | "xsl" | "xslt" => "application/xml",
+        "gpx" => "application/gpx+xml",
+        "mathml" => "application/mathml+xml",
+        "metalink" => "application/metalink+xml",
+        "musicxml" => "application/vnd.recordare.musicxml+xml",
+        "ncx" => "application/x-dtbncx+xml",
+        "opml" => "text/x-opml; charset=utf-8",
+        "rss" => "application/rss+xml",
+        "xaml" => "application/xaml+xml",
+        // What some type of IANA's has, too, but which is Common Lisp, OpenCL or Rust where files are served.
+        "cl" => "text/plain; charset=utf-8",
+        "rs" => "text/x-rust; charset=utf-8",
+        // Text and sources, which browsers show if they are called nothing else.
+        "cfg" | "cnf" | "conf" | "ini" | "list" | "log" | "lst" | "nfo" | "reg" => {
+            "text/plain; charset=utf-8"
+        }
+        "asm" | "bas" | "cmd" | "cs" | "csproj" | "def" | "f" | "f77" | "f90" | "for" | "in"
+        | "inc" | "lua" | "mak" | "mk" | "s" | "sln" | "sol" | "vb" | "vbproj" | "vbs" => {
+            "text/plain; charset=utf-8"
+        }
+        "feature" | "hbs" | "jade" | "less" | "mdx" | "sass" | "scss" | "slim" | "styl"
+        | "stylus" | "svelte" | "tsx" | "vue" | "wat" => "text/plain; charset=utf-8",
+        "gemini" | "gmi" => "text/gemini; charset=utf-8",
+        // RFC 9512.
         "yaml" | "yml" => "application/yaml",
         "toml" => "application/toml",
-        "sql" => "application/sql",
-        // Fonts (RFC 8081).
-        "woff" => "font/woff",
-        "woff2" => "font/woff2",
-        "otf" => "font/otf",
-        "ttf" => "font/ttf",
-        // Images, sound and moving images.
-        "avif" => "image/avif",
-        "webp" => "image/webp",
-        "m3u8" => "application/vnd.apple.mpegurl",
-        "ts" | "m2ts" | "mts" => "video/mp2t",
-        "usdz" => "model/vnd.usdz+zip",
+        // Images.
+        "avifs" => "image/avif",
+        "cur" | "ico" => "image/x-icon",
+        "dib" => "image/bmp",
+        "dng" => "image/x-adobe-dng",
+        "tga" => "image/x-tga",
+        // Sound and moving images (RFC 3839 and 4393 for those of telephones, RFC 4337 for MPEG-4).
+        "3gp" | "3gpp" => "video/3gpp",
+        "3g2" | "3gp2" => "video/3gpp2",
+        "aif" | "aifc" | "aiff" => "audio/aiff",
+        "caf" => "audio/x-caf",
+        "f4v" => "video/x-f4v",
+        "kar" | "mid" | "midi" | "rmi" => "audio/midi",
+        "m2a" | "m3a" | "mp2a" => "audio/mpeg",
+        "m4b" | "m4p" | "m4r" | "mp4a" => "audio/mp4",
+        "mk3d" => "video/x-matroska",
+        "mka" => "audio/x-matroska",
+        "mp4v" => "video/mp4",
+        "wav" | "wave" => "audio/wav",
+        "weba" => "audio/webm",
+        "ts" | "m2t" | "m2ts" | "mts" => "video/mp2t",
+        // Documents, keys and what some program opens.
+        "accdb" => "application/msaccess",
+        "application" => "application/x-ms-application",
+        "asc" => "application/pgp-signature",
+        "azw" => "application/vnd.amazon.ebook",
+        "crx" => "application/x-chrome-extension",
+        "der" => "application/x-x509-ca-cert",
+        "manifest" => "application/x-ms-manifest",
+        "mht" | "mhtml" => "message/rfc822",
+        "mobi" => "application/x-mobipocket-ebook",
+        "msg" => "application/vnd.ms-outlook",
+        "parquet" => "application/vnd.apache.parquet",
+        "pkpass" => "application/vnd.apple.pkpass",
+        "ris" => "application/x-research-info-systems",
         // Archives. An .svgz is gzip for whoever doesn't declare its coding, and nobody does here.
-        "gz" | "tgz" | "svgz" => "application/gzip",
-        "zst" => "application/zstd",
-        "br" | "whl" | "pbf" => UNKNOWN,
-        "deb" | "udeb" => "application/vnd.debian.binary-package",
+        "bz2" => "application/x-bzip2",
+        "ear" | "war" => "application/java-archive",
         "rpm" => "application/x-rpm",
+        "svgz" | "tgz" => "application/gzip",
+        "z" => "application/x-compress",
+        // What no browser is to interpret, whatever it was registered as: text, XML.
+        "3dm" | "a" | "distz" | "mpkg" | "pkg" => UNKNOWN,
+        "br" | "dat" | "dump" | "exe" | "img" | "ipa" | "iso" | "ova" | "pbf" | "run" | "so"
+        | "vdi" | "vhd" | "vmdk" | "whl" => UNKNOWN,
+        // Programs of other servers, which are none here: known as that, and so no route of an application.
+        "asa" | "asax" | "ascx" | "ashx" | "asmx" | "aspx" | "php" => UNKNOWN,
         _ => return None,
     })
 }
-
-/// The type with `charset=utf-8` if it is one of text.
-fn with_charset(media_type: &'static str) -> &'static str {
-    TEXT.iter()
-        .find(|(plain, _)| *plain == media_type)
-        .map_or(media_type, |(_, with_charset)| *with_charset)
-}
-
-macro_rules! with_charset {
-    ($($media_type:literal)*) => {
-        &[$(($media_type, concat!($media_type, "; charset=utf-8"))),*]
-    };
-}
-
-/// The text types of the common table, with their charset: a string that lives for ever can't be
-/// put together when it is asked for.
-const TEXT: &[(&str, &str)] = with_charset! {
-    "text/cache-manifest" "text/calendar" "text/coffeescript" "text/css" "text/csv" "text/dlm"
-    "text/gemini" "text/h323" "text/html" "text/iuls" "text/jade" "text/javascript" "text/less"
-    "text/markdown" "text/mathml" "text/n3" "text/plain" "text/prs.lines.tag" "text/richtext"
-    "text/scriptlet" "text/sgml" "text/shex" "text/slim" "text/stylus" "text/tab-separated-values"
-    "text/turtle" "text/uri-list" "text/vbscript" "text/vcard" "text/vnd.curl" "text/vnd.curl.dcurl"
-    "text/vnd.curl.mcurl" "text/vnd.curl.scurl" "text/vnd.dvb.subtitle" "text/vnd.fly"
-    "text/vnd.fmi.flexstor" "text/vnd.graphviz" "text/vnd.in3d.3dml" "text/vnd.in3d.spot"
-    "text/vnd.sun.j2me.app-descriptor" "text/vnd.wap.wml" "text/vnd.wap.wmlscript" "text/vtt"
-    "text/webviewhtml" "text/x-c" "text/x-component" "text/x-fortran" "text/x-gherkin"
-    "text/x-handlebars-template" "text/x-hdml" "text/x-html-insertion" "text/x-lua"
-    "text/x-markdown" "text/x-ms-contact" "text/x-ms-group" "text/x-ms-iqy" "text/x-ms-rqy"
-    "text/x-nfo" "text/x-opml" "text/x-pascal" "text/x-processing" "text/x-rust" "text/x-sass"
-    "text/x-scss" "text/x-setext" "text/x-sfv" "text/x-suse-ymp" "text/x-toml" "text/x-uuencode"
-    "text/x-vcard" "text/x-yaml" "text/xml"
-};
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +280,9 @@ mod tests {
 
     #[test]
     fn domains_are_no_assets() {
-        for domain in ["com", "org", "in", "me", "es", "fm", "pl"] {
+        for domain in [
+            "com", "org", "in", "me", "es", "fm", "pl", "cl", "info", "ly", "pt", "si",
+        ] {
             assert!(
                 !has_known_extension(format!("jo@example.{domain}").as_bytes()),
                 "{domain}"
@@ -253,7 +293,7 @@ mod tests {
         assert_eq!(content_type(b"configure.in"), "text/plain; charset=utf-8");
     }
 
-    /// No text type without its charset, whatever the common table will hold one day.
+    /// No text type without its charset.
     #[test]
     fn every_text_has_its_charset() {
         let letters = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -322,13 +362,41 @@ mod tests {
         assert!(known > 900, "{known}");
     }
 
+    /// What is looked up by halves is found, and nothing beside it.
+    #[test]
+    fn the_common_table_is_in_order() {
+        let mut before = "";
+        for line in COMMON.lines() {
+            let (extension, media_type) = line.split_once(' ').unwrap();
+            assert!(before < extension, "{before} {extension}");
+            assert_eq!(common(extension), Some(media_type), "{extension}");
+            for other in [format!("{extension}!"), format!("{extension} ")] {
+                assert_eq!(common(&other), None, "{other}");
+            }
+            assert_ne!(own(extension), Some(media_type), "{extension} is in both");
+            assert!(extension.len() <= LONGEST_EXTENSION, "{extension}");
+            assert!(!extension.bytes().any(|byte| byte.is_ascii_uppercase()));
+            before = extension;
+        }
+        for other in ["", "!", "~", "zzzz", "\n", " "] {
+            assert_eq!(common(other), None, "{other:?}");
+        }
+        assert!(COMMON.ends_with('\n'));
+        assert!(COMMON.lines().count() > 1500);
+    }
+
     #[test]
     fn types_are_well_formed() {
-        for (plain, with_charset) in TEXT {
-            assert_eq!(*with_charset, format!("{plain}; charset=utf-8"));
-            let (text, subtype) = plain.split_once('/').unwrap();
-            assert_eq!(text, "text");
-            assert!(crate::field::is_token(subtype.as_bytes()), "{plain}");
+        for line in COMMON.lines() {
+            let (_, media_type) = line.split_once(' ').unwrap();
+            let plain = media_type.strip_suffix("; charset=utf-8");
+            assert_eq!(plain.is_some(), media_type.starts_with("text/"), "{line}");
+            let (of, subtype) = plain.unwrap_or(media_type).split_once('/').unwrap();
+            let mut tokens = [of, subtype].into_iter();
+            assert!(
+                tokens.all(|token| crate::field::is_token(token.as_bytes())),
+                "{line}"
+            );
         }
     }
 }

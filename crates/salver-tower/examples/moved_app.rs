@@ -1,10 +1,10 @@
-//! `cargo run -p salver-tower --example moved_app -- DIR [PORT]`: a single-page application and its API with state, as it
-//! is after it has left `ServeDir`:
+//! `cargo run -p salver-tower --features brotli,gzip --example moved_app -- DIR [PORT]`: a single-page application and its
+//! API with state, as it is after it has left `ServeDir`:
 //!
 //! | it had | it has |
 //! | --- | --- |
 //! | `ServeDir::new(dir).fallback(ServeFile::new("index.html"))` | `Assets::builder(dir).spa("index.html")`: `/missing.js` is 404 now, and no page |
-//! | `.precompressed_br().precompressed_gzip()` | nothing: siblings are found |
+//! | `.precompressed_br().precompressed_gzip()` | the features `brotli` and `gzip` of salver-tower: siblings are found |
 //! | a layer that set `Cache-Control` on all that came from `/assets` | nothing: names with a fingerprint are `immutable`, all else is asked for again |
 
 mod common;

@@ -1,11 +1,11 @@
-//! `cargo run -p salver-tower --example moved_docs -- DIR [PORT]`: a site of many pages with a search, layers around it, as
-//! it is after it has left `ServeDir`:
+//! `cargo run -p salver-tower --features brotli,gzip --example moved_docs -- DIR [PORT]`: a site of many pages with a
+//! search, layers around it, as it is after it has left `ServeDir`:
 //!
 //! | it had | it has |
 //! | --- | --- |
 //! | `ServeDir::new(dir).html_as_default_extension(true)` | `.clean_urls(TrailingSlash::Auto)`: `/guide.html` leads to `/guide`, so that a page has one address |
 //! | `.not_found_service(ServeFile::new("404.html"))` | `.not_found("404.html")` |
-//! | `CompressionLayer` around everything | around what is made for each request alone: files have siblings, whose entity tags are their own |
+//! | `CompressionLayer` around everything | around what is made for each request alone: files have siblings (feature `gzip`), whose entity tags are their own |
 //! | `TraceLayer`, `TimeoutLayer` | the same, around both |
 
 mod common;

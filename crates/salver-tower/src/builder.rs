@@ -10,14 +10,14 @@ use salver_assets::rules::{Action, Fault, Rule, RuleSet};
 use salver_assets::source::lacks;
 use salver_assets::strategy::{Transport, cache_max_file};
 use salver_assets::{
-    CacheControl, CodingDirectory, CompressibleTypes, Config, ContentCoding, Engine, Listing,
-    Mount, Source, Symlinks, TrailingSlash,
+    CacheControl, Config, ContentCoding, Engine, Mount, Source, Symlinks, TrailingSlash,
 };
 
 use crate::assets::Assets;
 use crate::driver::Engines;
 use crate::error::Error;
 use crate::events::EventHub;
+use crate::listing::MountListing;
 
 /// The longest file that is read whole, in bytes, where a program does not say otherwise.
 const READ_UP_TO: u64 = 1 << 30;
@@ -59,10 +59,10 @@ impl Assets {
 #[derive(Clone, Debug)]
 pub struct Builder {
     root: Root,
-    config: Config,
+    pub(crate) config: Config,
     symlinks: Symlinks,
     fallback: Option<String>,
-    listing: Option<Listing>,
+    listing: MountListing,
     error_pages: Vec<(u16, String)>,
     clean_urls: Option<TrailingSlash>,
     read_up_to: u64,
@@ -86,7 +86,7 @@ impl Builder {
             },
             symlinks: Symlinks::default(),
             fallback: None,
-            listing: None,
+            listing: MountListing::default(),
             error_pages: Vec::new(),
             clean_urls: None,
             read_up_to: READ_UP_TO,
@@ -95,7 +95,7 @@ impl Builder {
     }
 
     /// Names that stand for a directory, the first that is there wins; none: directories are 404, with and without their
-    /// slash, unless they are [listed](Self::listing).
+    /// slash, unless they are listed.
     /// Default: `index.html`.
     #[must_use]
     pub fn index<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
@@ -155,55 +155,6 @@ impl Builder {
     #[must_use]
     pub fn precompressed(mut self, codings: impl IntoIterator<Item = ContentCoding>) -> Self {
         self.config.precompressed = codings.into_iter().collect();
-        self
-    }
-
-    /// Makes the codings br, zstd and gzip of files that get smaller and have no precompressed sibling: once for each
-    /// content, when a client would rather have one, on threads of the lowest priority that begin when there is work.
-    /// Answers never wait for them. They may take three eighths of [`cache_size`](Self::cache_size). Takes the feature
-    /// `compress`, without which this does nothing. Default: no coding is made.
-    #[must_use]
-    pub fn compress(mut self) -> Self {
-        self.config.compress = true;
-        self
-    }
-
-    /// Codes what has a former version that the client has against that (RFC 9842), where [codings are
-    /// made](Self::compress): files whose names carry a fingerprint, such as `app.3f9a1c2b.js`, tell clients to keep them
-    /// for that. Requests have to come from a secure context: see [`SecureTransport`](crate::SecureTransport). Former
-    /// versions take a sixteenth of [`cache_size`](Self::cache_size). Default: no.
-    #[must_use]
-    pub fn dictionaries(mut self) -> Self {
-        self.config.dictionaries = true;
-        self
-    }
-
-    /// The path of the file that pages are coded against, with [`dictionaries`](Self::dictionaries): pages name it, and
-    /// browsers load it once. Default: none.
-    #[must_use]
-    pub fn page_dictionary(mut self, path: &str) -> Self {
-        self.config.page_dictionary = Some(path.to_owned());
-        self
-    }
-
-    /// The media types of which [`compress`](Self::compress) makes codings. Default: those that get smaller.
-    #[must_use]
-    pub fn compress_types(mut self, types: CompressibleTypes) -> Self {
-        self.config.compress_types = types;
-        self
-    }
-
-    /// How much of a core [`compress`](Self::compress) may take, in percent. Default: 50.
-    #[must_use]
-    pub fn compress_cpu(mut self, percent: u32) -> Self {
-        self.config.compress_cpu = percent;
-        self
-    }
-
-    /// Keeps the codings that are made in a directory, for the next start. Default: they end with the program.
-    #[must_use]
-    pub fn keep_codings_in(mut self, directory: CodingDirectory) -> Self {
-        self.config.kept_codings = Some(Arc::new(directory));
         self
     }
 
@@ -304,10 +255,12 @@ impl Builder {
         self
     }
 
-    /// Lists what a directory without an index holds, as a page or, for who accepts that, as JSON. Default: it is 404.
+    /// Lists what a directory without an index holds, as a page or, for who accepts that, as JSON. Takes the feature
+    /// `listing`. Default: it is 404.
+    #[cfg(feature = "listing")]
     #[must_use]
-    pub fn listing(mut self, listing: Listing) -> Self {
-        self.listing = Some(listing);
+    pub fn listing(mut self, listing: salver_assets::Listing) -> Self {
+        self.listing = MountListing(Some(listing));
         self
     }
 
@@ -324,9 +277,7 @@ impl Builder {
         let events = Arc::new(EventHub::default());
         let with_mounts = |clean_urls: Option<TrailingSlash>| {
             let mounts = config.mounts.iter().cloned().map(|mut mount| {
-                if let Some(listing) = &listing {
-                    mount = mount.with_listing(listing.clone());
-                }
+                mount = listing.on(mount);
                 if let Some(trailing_slash) = clean_urls {
                     mount = mount.with_clean_urls(trailing_slash);
                 }

@@ -34,12 +34,16 @@
 mod assets;
 mod body;
 mod builder;
+#[cfg(feature = "compress")]
+mod compress;
 mod control;
 mod delayed_tasks;
 mod driver;
 mod error;
 mod events;
 mod fallback;
+#[cfg_attr(not(feature = "listing"), path = "listing/absent.rs")]
+mod listing;
 mod load_pool;
 mod planned;
 mod service;
@@ -53,9 +57,11 @@ pub use error::{Error, ReadError};
 pub use events::{Events, MissedEvents};
 pub use fallback::WithFallback;
 pub use planned::planned_response;
+#[cfg(feature = "listing")]
+pub use salver_assets::Listing;
 pub use salver_assets::source;
 pub use salver_assets::{
-    CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, Listing, LoadError,
+    CodingDirectory, CompressibleTypes, ContentCoding, EmbeddedSource, Event, LoadError,
     MemorySource, PathError, Patience, Prewarmed, ResourceKind, Source, Statistics, StorageError,
     Symlinks, TrailingSlash, TypeRange, View, embedded,
 };

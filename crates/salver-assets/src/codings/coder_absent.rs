@@ -1,7 +1,6 @@
 //! No encoder: a build without the feature `compress` makes no coding, so that nothing below is ever asked.
 
-use salver_coding::CompressibleTypes;
-use salver_semantics::{ContentCoding, DictionaryCoding};
+use salver_semantics::{CompressibleTypes, ContentCoding, DictionaryCoding};
 
 use crate::codings::key::MadeAs;
 

@@ -354,7 +354,7 @@ impl Load {
             return Err(Stop::WouldWait);
         }
         let resource = Resource::File(page.render(listing, &self.shared)?);
-        Ok(self.ready((resource, page.rules.clone()), began, None))
+        Ok(self.ready((resource, page.rules().clone()), began, None))
     }
 
     fn ready(

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use salver_listing::{
     CONTENT_SECURITY_POLICY, Format, PAGE_LENGTH, Page, TEMPLATE_CONTENT_SECURITY_POLICY, View,
 };
+use salver_semantics::{ContentCoding, NO_CACHE};
 
 use crate::error::Stop;
 use crate::listing::Listing;
@@ -18,8 +19,10 @@ use crate::resource::engine_state::EngineState;
 use crate::resource::entry::EntryRules;
 use crate::resource::head::{Field, Head};
 use crate::resource::locate::FoundFile;
-use crate::resource::representation::Representation;
+use crate::resource::representation::{Representation, TagBasis, entity_tag};
+use crate::resource::representation_coding::RepresentationCoding;
 use crate::resource::representations::Representations;
+use crate::source::{digest, in_memory, new_device};
 
 /// The name of the policy of a page.
 const POLICY: &str = "Content-Security-Policy";
@@ -33,7 +36,7 @@ pub(crate) struct ListedPage {
     format: Format,
     view: View,
     /// The rules for the directory, which hold for its pages.
-    pub(crate) rules: EntryRules,
+    rules: EntryRules,
 }
 
 impl ListedPage {
@@ -65,6 +68,11 @@ impl ListedPage {
         let own = format!("listing {:?} {digest:032x} {query}", self.format);
         let variant = [variant.unwrap_or_default(), b"\0", own.as_bytes()].concat();
         variant_key(path, &variant)
+    }
+
+    /// The rules for the directory.
+    pub(crate) fn rules(&self) -> &EntryRules {
+        &self.rules
     }
 
     /// The page as the one representation of the directory.
@@ -115,6 +123,49 @@ impl ListedPage {
             .map(|ruling| ruling.error_fields());
         let representations = Representations::new(found, list, false, false);
         Ok(representations.with_error_fields(error_fields.unwrap_or_default()))
+    }
+}
+
+impl Representation {
+    /// A representation that was made of the directory at `path`, with these fields besides those that all have.
+    fn made(
+        path: Vec<u8>,
+        content: CachedContent,
+        content_type: &'static str,
+        more: Vec<Field>,
+    ) -> Self {
+        let digest = digest::of_bytes(&content.bytes);
+        // Each is its own: no open file has it.
+        let identity = in_memory::file(new_device(), 0, content.bytes.len(), 0).identity;
+        let tag_basis = TagBasis::Digest(digest);
+        let coding = RepresentationCoding::from(ContentCoding::Identity);
+        let entity_tag = entity_tag(coding, &identity, tag_basis);
+        let no_cache = || ("Cache-Control", Bytes::from_static(NO_CACHE.as_bytes()));
+        let mut fields: Vec<Field> = vec![
+            ("Content-Type", Bytes::from_static(content_type.as_bytes())),
+            ("Content-Length", identity.length.to_string().into()),
+            ("ETag", entity_tag.clone()),
+            ("Accept-Ranges", Bytes::from_static(b"bytes")),
+            no_cache(),
+        ];
+        let vary = more.iter().filter(|(name, _)| *name == "Vary").cloned();
+        let mut not_modified = vec![("ETag", entity_tag.clone()), no_cache()];
+        not_modified.extend(vary);
+        fields.extend(more);
+        Representation {
+            coding,
+            path,
+            identity,
+            entity_tag,
+            tag_basis,
+            last_modified: None,
+            head: Head::new(fields),
+            not_modified: Head::new(not_modified),
+            dictionary_heads: None,
+            is_derived: false,
+            is_made: false,
+            content: Some(content),
+        }
     }
 }
 

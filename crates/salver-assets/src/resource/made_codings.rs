@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use salver_coding::CompressibleTypes;
-use salver_semantics::ContentCoding;
+use salver_semantics::{CompressibleTypes, ContentCoding};
 
 use crate::codings::coder::{self, MADE};
 use crate::codings::table::{MadeCoding, Verdict};

@@ -2,15 +2,15 @@
 //! that go with it, as one value.
 
 use bytes::Bytes;
-use salver_semantics::{ContentCoding, EntityTag, HttpDate, NO_CACHE, Validators, content_type};
+use salver_semantics::{EntityTag, HttpDate, Validators, content_type};
 
 use crate::path::file_name;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::head::{DictionaryHeads, Field, Head, HeadKind, vary_field};
 use crate::resource::representation_coding::RepresentationCoding;
-use crate::source::digest::{self, Digest};
+use crate::source::Identity;
+use crate::source::digest::Digest;
 use crate::source::growth::Sample;
-use crate::source::{Identity, in_memory, new_device};
 
 /// The basis of an entity tag, and so what the tag promises of the bytes that are sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,47 +114,6 @@ impl Representation {
             is_made: false,
             // Nothing is at hand already.
             content: (identity.length == 0).then(CachedContent::default),
-        }
-    }
-
-    /// A representation that was made of the directory at `path`, with these fields besides those that all have.
-    pub(crate) fn made(
-        path: Vec<u8>,
-        content: CachedContent,
-        content_type: &'static str,
-        more: Vec<Field>,
-    ) -> Self {
-        let digest = digest::of_bytes(&content.bytes);
-        // Each is its own: no open file has it.
-        let identity = in_memory::file(new_device(), 0, content.bytes.len(), 0).identity;
-        let tag_basis = TagBasis::Digest(digest);
-        let coding = RepresentationCoding::from(ContentCoding::Identity);
-        let entity_tag = entity_tag(coding, &identity, tag_basis);
-        let no_cache = || ("Cache-Control", Bytes::from_static(NO_CACHE.as_bytes()));
-        let mut fields: Vec<Field> = vec![
-            ("Content-Type", Bytes::from_static(content_type.as_bytes())),
-            ("Content-Length", identity.length.to_string().into()),
-            ("ETag", entity_tag.clone()),
-            ("Accept-Ranges", Bytes::from_static(b"bytes")),
-            no_cache(),
-        ];
-        let vary = more.iter().filter(|(name, _)| *name == "Vary").cloned();
-        let mut not_modified = vec![("ETag", entity_tag.clone()), no_cache()];
-        not_modified.extend(vary);
-        fields.extend(more);
-        Representation {
-            coding,
-            path,
-            identity,
-            entity_tag,
-            tag_basis,
-            last_modified: None,
-            head: Head::new(fields),
-            not_modified: Head::new(not_modified),
-            dictionary_heads: None,
-            is_derived: false,
-            is_made: false,
-            content: Some(content),
         }
     }
 
@@ -267,7 +226,11 @@ impl Representation {
 /// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
 /// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
 /// 8.8.1). Each coding has its own (section 8.8.3.3).
-fn entity_tag(coding: RepresentationCoding, identity: &Identity, tag_basis: TagBasis) -> Bytes {
+pub(crate) fn entity_tag(
+    coding: RepresentationCoding,
+    identity: &Identity,
+    tag_basis: TagBasis,
+) -> Bytes {
     let core = match tag_basis {
         TagBasis::Digest(digest) => format!("{digest:032x}"),
         TagBasis::Identity | TagBasis::WeakPrefix(_) => {
@@ -292,6 +255,8 @@ fn entity_tag(coding: RepresentationCoding, identity: &Identity, tag_basis: TagB
 
 #[cfg(test)]
 mod tests {
+    use salver_semantics::ContentCoding;
+
     use super::*;
     use crate::resource::head::vary;
     use crate::source::{Patience, Reader, Timestamp};

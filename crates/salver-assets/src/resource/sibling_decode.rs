@@ -61,6 +61,20 @@ pub(crate) fn say(shared: &EngineState, path: &[u8], what: impl std::hash::Hash,
     }
 }
 
+/// Logs that siblings in this coding are not used, for who builds the program.
+pub(crate) fn say_undecoded(shared: &EngineState, path: &[u8], coding: ContentCoding) {
+    let feature = match coding {
+        ContentCoding::Brotli => "brotli",
+        ContentCoding::Zstd => "zstd",
+        ContentCoding::Gzip | ContentCoding::Identity => "gzip",
+    };
+    let place = shared.place(path);
+    tracing::warn!(
+        "{place}: passed over, as all of its kind: it would have to be decoded first, and this program cannot; \
+         build it with the feature `{feature}` of salver-tower, salver-server or salver-assets"
+    );
+}
+
 /// A reader that fails once its second field returns false: the result is no longer wanted.
 pub(crate) struct WhileWanted<'a, R>(pub(crate) &'a mut R, pub(crate) &'a dyn Fn() -> bool);
 

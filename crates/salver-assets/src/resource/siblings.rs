@@ -23,7 +23,7 @@ use crate::resource::handles::Handles;
 use crate::resource::locate::FoundFile;
 use crate::resource::representations::Representations;
 use crate::resource::sibling_check::{self, Subject};
-use crate::resource::sibling_decode::{decode, is_worth_it, say};
+use crate::resource::sibling_decode::{decode, is_worth_it, say, say_undecoded};
 use crate::source::digest::{self, Decoded, Digest, Hashed};
 use crate::source::identity::may_change_unseen;
 use crate::source::snapshot::{ReadContext, steady};
@@ -151,6 +151,7 @@ impl<'a> Siblings<'a> {
         for &coding in &self.shared.config.precompressed {
             let path = file.path_of(coding);
             if !self.is_verifiable(&path, coding) {
+                self.tell_of_undecoded(&path, coding);
                 continue;
             }
             match self.view.stat(&path, patience) {
@@ -171,7 +172,7 @@ impl<'a> Siblings<'a> {
     }
 
     /// True if it can be found out what a sibling decodes to: this build decodes its coding, or its source
-    /// knows the result. Any other could never be sent, so that nobody need look for it.
+    /// knows the result. Any other could never be sent.
     fn is_verifiable(&self, path: &[u8], coding: ContentCoding) -> bool {
         let is_known = || {
             self.view
@@ -179,6 +180,19 @@ impl<'a> Siblings<'a> {
                 .is_some_and(|known| known.decoded.is_some())
         };
         digest::DECODED.contains(&coding) || is_known()
+    }
+
+    /// Tells the operator of the first sibling in a coding that this build does not decode. All of them are passed by,
+    /// and a site that is sent without them is merely slow.
+    fn tell_of_undecoded(&self, path: &[u8], coding: ContentCoding) {
+        let log = &self.shared.pool.log;
+        let is_there = || {
+            let metadata = self.view.stat(path, self.patience());
+            metadata.is_ok_and(|metadata| metadata.kind == Kind::File)
+        };
+        if log.looks_for_undecoded(coding) && is_there() && log.first_undecoded(coding) {
+            say_undecoded(self.shared, path, coding);
+        }
     }
 
     /// Awaits the looks that were begun.

@@ -6,15 +6,15 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use salver_coding::decode_with;
 use salver_os::Identity;
 use salver_semantics::coding::ContentCoding;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::source::decoders::{self, decode_with};
 use crate::sync::Lock;
 
 /// The content codings that this build decodes.
-pub const DECODED: &[ContentCoding] = salver_coding::DECODED;
+pub const DECODED: &[ContentCoding] = decoders::DECODED;
 
 /// A digest of content: XXH3, 128 bits, without a seed, so that replicas of one tree agree.
 pub type Digest = u128;

@@ -1,15 +1,17 @@
 //! Metadata as `fstat(2)` and `statx(2)` give them.
 
-use rustix::fs::{FileType, Stat};
+use std::os::unix::ffi::OsStrExt;
 
 use super::{Attributes, Identity, Kind, Metadata, Timestamp};
 use crate::Patience;
+use crate::file_calls::{self, Stat};
 
 impl Kind {
-    fn of(kind: FileType) -> Self {
-        match kind {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
+    /// By the bits of a mode.
+    fn of(mode: libc::mode_t) -> Self {
+        match mode & libc::S_IFMT {
+            libc::S_IFREG => Kind::File,
+            libc::S_IFDIR => Kind::Directory,
             _ => Kind::Other,
         }
     }
@@ -29,7 +31,7 @@ impl Metadata {
             nanoseconds: u32::try_from(nanoseconds).unwrap_or(0),
         };
         Metadata {
-            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: Kind::of(stat.st_mode),
             identity: Identity {
                 device: stat.st_dev as u64,
                 inode: stat.st_ino as u64,
@@ -65,10 +67,7 @@ impl Metadata {
     ) -> std::io::Result<(Self, Attributes)> {
         #[cfg(target_os = "linux")]
         if patience == Patience::MustNotWait {
-            use rustix::fs::{AtFlags, StatxFlags, statx};
-            use rustix::io::Errno;
-            let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-            match statx(&file, "", flags, StatxFlags::BASIC_STATS) {
+            match file_calls::statx(file.as_fd(), libc::STATX_BASIC_STATS) {
                 Ok(known) => {
                     let attributes = Attributes {
                         links: known.stx_nlink.into(),
@@ -79,12 +78,12 @@ impl Metadata {
                     return Ok((Self::from_statx(&known), attributes));
                 }
                 // Older than Linux 4.11, or a sandbox.
-                Err(Errno::NOSYS | Errno::PERM) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {}
+                Err(error) => return Err(error),
             }
         }
         let _ = patience;
-        let stat = rustix::fs::fstat(file)?;
+        let stat = file_calls::stat(file.as_fd())?;
         let attributes = Attributes {
             links: stat.st_nlink as u64,
             mode: stat.st_mode as u32,
@@ -99,19 +98,20 @@ impl Metadata {
     /// # Errors
     /// What `stat(2)` gives.
     pub fn at(path: &std::path::Path) -> std::io::Result<Self> {
-        Ok(Self::from_stat(&rustix::fs::stat(path)?))
+        let path = path.as_os_str().as_bytes();
+        Ok(Self::from_stat(&file_calls::stat_at(None, path, 0)?))
     }
 
     #[cfg(target_os = "linux")]
-    fn from_statx(known: &rustix::fs::Statx) -> Self {
-        let time = |at: &rustix::fs::StatxTimestamp| Timestamp {
+    fn from_statx(known: &libc::statx) -> Self {
+        let time = |at: &libc::statx_timestamp| Timestamp {
             seconds: at.tv_sec,
             nanoseconds: at.tv_nsec,
         };
         Metadata {
-            kind: Kind::of(FileType::from_raw_mode(known.stx_mode.into())),
+            kind: Kind::of(known.stx_mode.into()),
             identity: Identity {
-                device: rustix::fs::makedev(known.stx_dev_major, known.stx_dev_minor),
+                device: libc::makedev(known.stx_dev_major, known.stx_dev_minor),
                 inode: known.stx_ino,
                 length: known.stx_size,
                 modified: time(&known.stx_mtime),

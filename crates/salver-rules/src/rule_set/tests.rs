@@ -149,6 +149,7 @@ fn conditions_on_the_request() {
     assert_eq!(compiled.for_path(b"/store").unconditional().route(), None);
 }
 
+#[cfg(feature = "globs")]
 #[test]
 fn fields_by_path_are_ready_before_any_request() {
     let mut brotli = pattern("/*");

@@ -342,7 +342,7 @@ async fn the_table_says_what_both_do() {
     } else {
         assert!(
             document == expected,
-            "the table is another: SALVER_REWRITE=1 cargo test -p salver-tower --test it -- servedir writes it anew"
+            "the table is another: SALVER_REWRITE=1 cargo test --workspace --test it -- servedir writes it anew"
         );
     }
 }

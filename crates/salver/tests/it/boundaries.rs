@@ -135,6 +135,9 @@ fn few_files_open_others() {
         "fs :: symlink_metadata",
         "openat (",
         "openat2 (",
+        "SYS_openat2",
+        "open_at (",
+        "open_resolved (",
     ];
     let codings = "codings that are kept: files of its own, that nobody can ask for";
     only(
@@ -154,6 +157,8 @@ fn few_files_open_others() {
         &calls,
         &[
             ("beneath.rs", "from a path to a file"),
+            ("file_calls.rs", "the call by which it does that"),
+            ("file_calls/linux.rs", "the call that confines by itself"),
             ("windows/beneath.rs", "the same on Windows"),
             (
                 "metadata/windows.rs",

@@ -5,7 +5,7 @@ use salver_semantics::{ContentCoding, HttpDate, RequestFields};
 
 use crate::answer::plan::Content;
 use crate::source::digest::tests::encode;
-use crate::source::digest::{Digest, KnownDigests, of_bytes};
+use crate::source::digest::{DECODED, Digest, KnownDigests, of_bytes};
 use crate::{
     Config, EmbeddedFile, EmbeddedSource, Engine, MemorySource, Mount, Now, Patience, Request,
     Source, Step,
@@ -16,11 +16,18 @@ static ORIGINAL: [u8; 5000] = [b'o'; 5000];
 
 /// The answer to a client that accepts `coding` of `/a.js`: its Content-Encoding and its content.
 fn answer(source: Arc<dyn Source>, coding: ContentCoding) -> (String, Vec<u8>) {
+    answer_of(&engine(source), coding)
+}
+
+fn engine(source: Arc<dyn Source>) -> Engine {
     let engine = Engine::new(Config {
         mounts: vec![Mount::tree("/", source)],
         ..Config::default()
     });
-    let engine = engine.unwrap();
+    engine.unwrap()
+}
+
+fn answer_of(engine: &Engine, coding: ContentCoding) -> (String, Vec<u8>) {
     let now = Now {
         instant: Instant::now(),
         date: HttpDate::from_unix_seconds(1_000_000_000),
@@ -97,5 +104,32 @@ fn a_sibling_is_sent_if_it_was_decoded_here_or_before() {
         check(known(None), is_decoded_here);
         check(known(Some(of_bytes(&ORIGINAL))), true);
         check(known(Some(of_bytes(b"another"))), false);
+    }
+}
+
+/// Of each coding that this build lacks the first sibling is told of, and none of a coding that it has or nobody used.
+#[test]
+fn a_sibling_that_cannot_be_decoded_is_told_of() {
+    for coding in ContentCoding::CODED {
+        let files = MemorySource::new();
+        files.insert("a.js", &ORIGINAL[..], 0);
+        let path = format!("a.js{}", coding.extension().unwrap());
+        files.insert(&path, encode(&ORIGINAL, coding), 0);
+        let engine = engine(Arc::new(files));
+        answer_of(&engine, coding);
+        let log = &engine.shared.pool.log;
+        for other in ContentCoding::CODED {
+            let is_told = other == coding && !DECODED.contains(&coding);
+            assert_eq!(
+                log.looks_for_undecoded(other),
+                !is_told,
+                "{coding:?}: {other:?}"
+            );
+            assert_eq!(
+                log.first_undecoded(other),
+                !is_told,
+                "{coding:?}: {other:?}"
+            );
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The table of what can be compressed, by media type.
 
-use salver_semantics::content_type;
+use crate::coding::ContentCoding;
+use crate::media_type::content_type;
 
 /// The answer of a media type to the question whether content of it can get smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,12 @@ const COMPRESSIBLE: &[&str] = &[
     "font/sfnt",
     "font/ttf",
     "image/bmp",
+    "image/emf",
     "image/svg+xml",
     "image/vnd.adobe.photoshop",
+    "image/vnd.dxf",
     "image/vnd.microsoft.icon",
+    "image/wmf",
     "image/x-icon",
     "image/x-ms-bmp",
     "image/x-portable-anymap",
@@ -112,6 +116,7 @@ const PERHAPS: &[&str] = &[
     "audio/x-wav",
     "image/tiff",
     "image/vnd.dds",
+    "image/vnd.dwg",
     "image/vnd.radiance",
     "image/x-tga",
 ];
@@ -200,7 +205,7 @@ impl CompressibleTypes {
     /// Whether a file of this name can be compressed: by the type that it would be sent with. One that has the
     /// extension of a coding (`app.js.br`) cannot, whatever the overrides.
     pub fn of_file(&self, name: &[u8]) -> Compressibility {
-        if salver_semantics::ContentCoding::of_file_name(name).is_some() {
+        if ContentCoding::of_file_name(name).is_some() {
             return No;
         }
         self.of_type(content_type(name))
@@ -260,7 +265,7 @@ mod tests {
             Yes,
         );
         check(
-            "a.yaml a.ndjson a.jsonld a.gltf a.xhtml a.vtt a.ics a.m3u8 a.rtf",
+            "a.yaml a.ndjson a.jsonld a.gltf a.xhtml a.vtt a.ics a.m3u8 a.rtf a.mid a.dxf a.emf a.wmf a.obj a.psd",
             Yes,
         );
         check(
@@ -277,7 +282,7 @@ mod tests {
         );
         check("a.js.br a.js.zst a.js.gz a.br", No);
         check(
-            "a a.bin a.dat a.pdf a.tar a.wav a.tiff a.glb a.unknown .htaccess",
+            "a a.bin a.dat a.pdf a.tar a.wav a.tiff a.glb a.dwg a.stl a.unknown .htaccess",
             Unknown,
         );
     }

@@ -32,12 +32,15 @@ impl Clock {
     pub(crate) fn new() -> Self {
         let date = HttpDate::from_unix_seconds(0);
         let rendered = Cell::new(date.format());
-        Clock {
+        let clock = Clock {
             instant: Cell::new(Instant::now()),
             date: Cell::new(date),
             rendered,
             until: Cell::new(Instant::now()),
-        }
+        };
+        // A loop that has another clock may not have waited since.
+        clock.read();
+        clock
     }
 
     /// The time now, or a few turns ago.
@@ -96,6 +99,13 @@ mod tests {
         assert!((before..=after).contains(&seconds));
         assert_eq!(clock.date(), now.date.format());
         assert_eq!(clock.now().date.format(), clock.date());
+    }
+
+    #[test]
+    fn a_further_clock_of_a_loop_that_has_not_waited_has_the_date() {
+        note_wait();
+        let date = Clock::new().now().date;
+        assert!(Clock::new().now().date >= date);
     }
 
     #[test]

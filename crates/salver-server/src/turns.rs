@@ -280,8 +280,9 @@ mod tests {
         assert_eq!(ended, [1, 2]);
     }
 
-    #[test]
-    fn costly_turns_after_cheap_ones_come_a_few_at_a_time() {
+    /// The most turns that are taken between two looks at the sockets, of those that count: what each is for, how long it
+    /// takes and if it counts.
+    fn most_at_a_time(works: impl IntoIterator<Item = (Work, Duration, bool)>) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .on_thread_unpark(note_wait)
@@ -290,21 +291,14 @@ mod tests {
         let (since, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
         runtime.block_on(async {
             let turns = Turns::new();
-            let cost = |number: usize| match number {
-                // The loop becomes crowded.
-                0..40 => Duration::from_millis(1),
-                // So many cheap ones that most are given together.
-                40..1000 => Duration::ZERO,
-                _ => Duration::from_millis(1),
-            };
             let mut tasks = Vec::new();
-            for number in 0..1100 {
+            for (work, cost, counts) in works {
                 let (turns, since) = (Rc::clone(&turns), Rc::clone(&since));
                 tasks.push(spawn_local(async move {
-                    turns.wait(client(1)).await;
-                    let until = Instant::now() + cost(number);
+                    turns.wait_for(work, client(1)).await;
+                    let until = Instant::now() + cost;
                     while Instant::now() < until {}
-                    since.set(since.get() + usize::from(number >= 1000));
+                    since.set(since.get() + usize::from(counts));
                 }));
             }
             let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
@@ -319,42 +313,28 @@ mod tests {
             }
             other.abort();
         });
-        assert!((1..=4).contains(&most.get()), "{} at a time", most.get());
+        most.get()
+    }
+
+    #[test]
+    fn costly_turns_after_cheap_ones_come_a_few_at_a_time() {
+        let cost = |number: usize| match number {
+            // The loop becomes crowded.
+            0..40 => Duration::from_millis(1),
+            // So many cheap ones that most are given together.
+            40..1000 => Duration::ZERO,
+            _ => Duration::from_millis(1),
+        };
+        let works = (0..1100).map(|number| (Work::Requests, cost(number), number >= 1000));
+        let most = most_at_a_time(works);
+        assert!((1..=4).contains(&most), "{most} at a time");
     }
 
     #[test]
     fn windows_that_are_ready_at_the_same_moment_leave_a_few_at_a_time() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .on_thread_unpark(note_wait)
-            .build_local(tokio::runtime::LocalOptions::default())
-            .unwrap();
-        let (since, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
-        runtime.block_on(async {
-            let turns = Turns::new();
-            let send = |since: &Rc<Cell<usize>>| {
-                let (turns, since) = (Rc::clone(&turns), Rc::clone(since));
-                async move {
-                    turns.wait_for_window(client(1)).await;
-                    let until = Instant::now() + Duration::from_micros(100);
-                    while Instant::now() < until {}
-                    since.set(since.get() + 1);
-                }
-            };
-            let tasks: Vec<_> = (0..100).map(|_| spawn_local(send(&since))).collect();
-            let (seen, longest) = (Rc::clone(&since), Rc::clone(&most));
-            let other = spawn_local(async move {
-                loop {
-                    longest.set(longest.get().max(seen.take()));
-                    yield_now().await;
-                }
-            });
-            for task in tasks {
-                task.await.unwrap();
-            }
-            other.abort();
-        });
-        assert!((1..=4).contains(&most.get()), "{} at a time", most.get());
+        let window = (Work::Window, Duration::from_micros(100), true);
+        let most = most_at_a_time(std::iter::repeat_n(window, 100));
+        assert!((1..=4).contains(&most), "{most} at a time");
     }
 
     #[test]

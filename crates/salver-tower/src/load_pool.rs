@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use salver_assets::reading::{Disk, Read};
+use salver_assets::strategy::Residency;
 use salver_assets::{Content, FileContent, HttpDate, Load, Now, RunAgain, SiblingCheck};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -151,9 +152,9 @@ impl ContentReads {
 }
 
 impl Disk for ContentReads {
-    fn is_busy(&self) -> bool {
+    fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
         let ContentReads(share) = self;
-        share.is_busy()
+        file.residency(window, share.is_busy())
     }
 
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {

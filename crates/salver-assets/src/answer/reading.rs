@@ -26,13 +26,9 @@ pub type Read = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send + Sync>>;
 
 /// A reader of files for content that cannot be had without waiting.
 pub trait Disk {
-    /// The residency of a window, as far as it can be told without waiting.
-    fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency {
-        file.residency(window, self.is_busy())
-    }
-
-    /// True if disks are at work for others, so that their queues may be full.
-    fn is_busy(&self) -> bool;
+    /// The residency of a window, as far as it can be told without waiting: by [`FileContent::residency`], which is to
+    /// know if disks are at work for others.
+    fn residency(&self, file: &FileContent, window: &Range<u64>) -> Residency;
 
     /// Reads a window, or as much of its beginning as there is room for - at least a byte -, where
     /// it may wait, by [`FileContent::read`]. Returns how much it will be, in bytes.

@@ -26,10 +26,6 @@ impl Disk for LoaderDisk<'_> {
         super::residency(self.common, file, window)
     }
 
-    fn is_busy(&self) -> bool {
-        self.common.loader.is_busy()
-    }
-
     fn read(&self, file: &FileContent, window: Range<u64>) -> (u64, Read) {
         let window = within_block(window);
         let most = usize::try_from(window.end - window.start).unwrap_or(usize::MAX);

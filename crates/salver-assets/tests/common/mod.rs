@@ -276,7 +276,8 @@ pub fn try_seen(plan: &ResponsePlan) -> Option<Answer> {
         let length = usize::try_from(file.range.end - file.range.start).unwrap();
         body.resize(start + length, 0);
         let read = file
-            .file
+            .file()
+            .unwrap()
             .read_exact_at(&mut body[start..], file.range.start);
         whole &= read.is_ok() && file.is_unchanged(Patience::MayWait).unwrap();
     };

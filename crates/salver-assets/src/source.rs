@@ -1,5 +1,7 @@
 //! Sources of files: the interface between the engine and any storage.
 
+pub(crate) mod asynchronous;
+pub(crate) mod bridge;
 pub mod conformance;
 #[cfg_attr(not(feature = "coding"), path = "source/decoders/absent.rs")]
 mod decoders;
@@ -24,6 +26,8 @@ use bytes::Bytes;
 
 use crate::error::is_absence;
 
+pub use asynchronous::{AsyncBytes, AsyncContent, AsyncReader, AsyncSource, AsyncView};
+pub use bridge::{SyncBridge, Task};
 pub use digest::KnownDigests;
 pub use salver_os::{Identity, Kind, Metadata, Patience, Timestamp};
 pub use salver_semantics::VersionedName;

@@ -274,11 +274,14 @@ pub fn try_seen(plan: &ResponsePlan) -> Option<Answer> {
     let mut add_file = |body: &mut Vec<u8>, file: &FileContent| {
         let start = body.len();
         let length = usize::try_from(file.range.end - file.range.start).unwrap();
-        body.resize(start + length, 0);
-        let read = file
-            .file()
-            .unwrap()
-            .read_exact_at(&mut body[start..], file.range.start);
+        let read = match file.file() {
+            Some(open) => {
+                body.resize(start + length, 0);
+                open.read_exact_at(&mut body[start..], file.range.start)
+            }
+            // Content that lies elsewhere.
+            None => file.read(&file.range).map(|bytes| body.extend(bytes)),
+        };
         whole &= read.is_ok() && file.is_unchanged(Patience::MayWait).unwrap();
     };
     match &plan.content {

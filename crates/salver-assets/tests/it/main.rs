@@ -16,6 +16,7 @@ mod common;
 mod admission;
 mod alternatives;
 mod answers;
+mod asynchronous;
 mod cache_control;
 mod coalescing;
 #[cfg(feature = "compress")]

@@ -4,7 +4,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
 target=x86_64-pc-windows-gnu
-rustup target list --installed 2> /dev/null | grep -qx $target || rustup target add $target
+# Where rustup has no std for it, one is built.
+exports=$(packaging/windows/toolchain.sh)
+eval "$exports"
 # One of its own, so that nobody's is changed.
 WINEPREFIX=$PWD/target/wine
 export WINEPREFIX WINEDEBUG=-all CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine

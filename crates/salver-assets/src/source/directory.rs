@@ -134,7 +134,6 @@ impl View for DirectoryView {
 mod tests {
     use super::*;
     use crate::source::conformance::{FILES, check, check_apart, check_changes};
-    use std::os::unix::fs::symlink;
 
     #[test]
     fn holds_to_what_every_source_must() {
@@ -169,8 +168,10 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_root_that_is_a_link_is_followed_anew() {
+        use std::os::unix::fs::symlink;
         let temp = tempfile::tempdir().unwrap();
         let link = temp.path().join("current");
         for release in ["one", "two"] {

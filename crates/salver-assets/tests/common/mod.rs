@@ -10,7 +10,6 @@ pub mod fixture;
 
 use std::fs::FileTimes;
 use std::future::Future;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -275,9 +274,7 @@ pub fn try_seen(plan: &ResponsePlan) -> Option<Answer> {
         let start = body.len();
         let length = usize::try_from(file.range.end - file.range.start).unwrap();
         body.resize(start + length, 0);
-        let read = file
-            .file
-            .read_exact_at(&mut body[start..], file.range.start);
+        let read = salver_os::read_exact_at(&file.file, &mut body[start..], file.range.start);
         whole &= read.is_ok() && file.is_unchanged(Patience::MayWait).unwrap();
     };
     match &plan.content {

@@ -21,7 +21,8 @@ for crate in os semantics rules listing coding coalesce config tls passwords acc
 	set -- "$@" -p "salver-$crate"
 done
 # shellcheck disable=SC2086 # one word for each
-"$cargo" test --locked --target $target --lib --test it --test messages --test fingerprint_corpus "$@" -- $skips
+"$cargo" test --locked --target $target --all-features --lib --test it --test messages --test fingerprint_corpus "$@" -- \
+	$skips
 "$cargo" test --locked --target $target --lib -p salver
 "$cargo" build --locked --target $target -p salver
 "$cargo" build --locked -p salver-conformance --example judge

@@ -21,7 +21,7 @@ for crate in os semantics rules listing coding coalesce config tls passwords acc
 	set -- "$@" -p "salver-$crate"
 done
 # shellcheck disable=SC2086 # one word for each
-"$cargo" test --locked --target $target --all-features --lib --test it --test messages --test fingerprint_corpus "$@" -- \
+"$cargo" test --locked --no-fail-fast --target $target --all-features --lib --test it --test messages --test fingerprint_corpus "$@" -- \
 	$skips
 "$cargo" test --locked --target $target --lib -p salver
 "$cargo" build --locked --target $target -p salver

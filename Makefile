@@ -347,7 +347,8 @@ windows: ## The program for Windows as a zip in target/windows, cross-compiled
 
 windows-check: ## Whether the program, salver-tower and salver-embed still compile for Windows
 	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64)
-	$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver-embed -p salver
+	exports=$$(CARGO="$(CARGO)" packaging/windows/toolchain.sh) && eval "$$exports" && \
+		$(CARGO) check --locked --target x86_64-pc-windows-gnu -p salver-tower -p salver-embed -p salver
 
 windows-test: ## The tests of Windows under wine, the exchange table among them
 	$(call need,x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 wine:wine python3:python3 curl:curl openssl:openssl)

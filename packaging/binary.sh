@@ -21,7 +21,8 @@ esac
 # Those of the build come first, as they may lie beneath the source.
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 downloaded=$(realpath -m "${CARGO_HOME:-$HOME/.cargo}")
-rust_flags=(-C target-feature=+crt-static)
+# A static program of glibc finds no getrandom(2) by its name and would read a file instead, which an image may not have.
+rust_flags=(-C target-feature=+crt-static --cfg 'getrandom_backend="linux_getrandom"')
 c_flags=()
 for renamed in "$source=/salver" "$built=/target" "$downloaded=/cargo" "$sysroot=/rust"; do
     rust_flags+=(--remap-path-prefix "$renamed")

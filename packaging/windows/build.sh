@@ -8,7 +8,9 @@ name=salver-$version-windows-x86_64
 out=target/windows
 command -v x86_64-w64-mingw32-gcc > /dev/null ||
 	{ echo "build.sh: no mingw-w64: install gcc-mingw-w64-x86-64" >&2; exit 1; }
-rustup target list --installed 2> /dev/null | grep -qx $target || rustup target add $target
+# Where rustup has no std for it, one is built.
+exports=$(packaging/windows/toolchain.sh)
+eval "$exports"
 # Without a history the program says that it does not know.
 commit=$(git rev-parse HEAD 2> /dev/null || true)
 [ -z "$commit" ] || export SALVER_COMMIT="$commit"

@@ -3,7 +3,7 @@
 //! A file is written under a name that nobody reads, synced and renamed, and then the directory is synced. Several processes
 //! may write into one directory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl DurableDirectory {
     fn sync(&self) -> io::Result<()> {
         // Windows syncs directories by itself.
         #[cfg(unix)]
-        File::open(&self.path)?.sync_all()?;
+        fs::File::open(&self.path)?.sync_all()?;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of a directory's result, without Cargo around it.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -198,6 +199,7 @@ fn siblings_that_are_there_are_taken_if_they_fit() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn the_rules_of_the_server_hold() {
     let site = Site::new(&[
@@ -264,26 +266,28 @@ fn errors_say_what_where_and_what_to_do() {
         &["\"../x\"", "Tree::name"],
     );
     check(build(&site, Tree::new("..")), &["Tree::name"]);
-    let odd = {
+    #[cfg(unix)]
+    {
         use std::os::unix::ffi::OsStrExt;
-        site.root().join(std::ffi::OsStr::from_bytes(b"caf\xe9"))
-    };
-    fs::write(&odd, "x").unwrap();
-    check(
-        build(&site, site.tree()),
-        &["caf\\xE9", "not UTF-8", "rename"],
-    );
-    fs::remove_file(odd).unwrap();
-    symlink(".", site.root().join("circle")).unwrap();
-    check(
-        build(&site, site.tree()),
-        &["site/circle", "leads back", "remove it"],
-    );
+        let odd = site.root().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+        fs::write(&odd, "x").unwrap();
+        check(
+            build(&site, site.tree()),
+            &["caf\\xE9", "not UTF-8", "rename"],
+        );
+        fs::remove_file(odd).unwrap();
+        symlink(".", site.root().join("circle")).unwrap();
+        check(
+            build(&site, site.tree()),
+            &["site/circle", "leads back", "remove it"],
+        );
+        fs::remove_file(site.root().join("circle")).unwrap();
+    }
     let file = site.out().join("file");
     fs::create_dir_all(site.out()).unwrap();
     fs::write(&file, "").unwrap();
-    fs::remove_file(site.root().join("circle")).unwrap();
-    check(site.tree().write(&file, None), &["out/file/site"]);
+    let place = format!("{:?}", Path::new("out").join("file").join("site"));
+    check(site.tree().write(&file, None), &[place.trim_matches('"')]);
     assert!(
         epoch("yesterday")
             .unwrap_err()

@@ -9,13 +9,17 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+#[cfg(unix)]
 pub mod allocations;
 mod alone;
 #[cfg(feature = "certificate")]
 mod certificate;
 pub mod machine;
 mod memory;
+mod overwrite;
+#[cfg(unix)]
 pub mod program;
+#[cfg(unix)]
 mod refusing;
 mod schema;
 mod skip;
@@ -25,6 +29,8 @@ pub use alone::alone;
 #[cfg(feature = "certificate")]
 pub use certificate::Certificate;
 pub use memory::status_kib;
+pub use overwrite::overwrite;
+#[cfg(unix)]
 pub use refusing::Refusing;
 pub use schema::Schema;
 pub use skip::{cannot_be_shown, not_judged};

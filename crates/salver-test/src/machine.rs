@@ -145,7 +145,10 @@ impl Taken {
         let in_user_mode = taken(|it| it.in_user_mode).saturating_sub(ours + ours / 10);
         let by_processes = taken(|it| it.by_processes);
         let ticks = by_processes.max(in_user_mode) + taken(|it| it.stolen);
+        #[cfg(unix)]
         let per_second = rustix::param::clock_ticks_per_second();
+        #[cfg(not(unix))]
+        let per_second = 100; // There is no `/proc` of which these were the ticks.
         Duration::from_secs_f64(ticks as f64 / per_second as f64)
     }
 }

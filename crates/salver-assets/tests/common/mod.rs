@@ -10,7 +10,6 @@ pub mod fixture;
 
 use std::fs::FileTimes;
 use std::future::Future;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -277,7 +276,7 @@ pub fn try_seen(plan: &ResponsePlan) -> Option<Answer> {
         let read = match file.file() {
             Some(open) => {
                 body.resize(start + length, 0);
-                open.read_exact_at(&mut body[start..], file.range.start)
+                salver_os::read_exact_at(open, &mut body[start..], file.range.start)
             }
             // Content that lies elsewhere.
             None => file.read(&file.range).map(|bytes| body.extend(bytes)),

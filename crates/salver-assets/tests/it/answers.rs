@@ -307,6 +307,7 @@ fn times_out_of_the_ordinary() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn what_is_no_file_and_what_leads_outside() {
     let tree = Tree::new();

@@ -120,6 +120,7 @@ fn a_handle_that_is_being_opened_is_not_kept() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is kept open")]
 fn open_files_are_closed_with_what_is_let_go_of() {
     each_way(|let_go| {
         let tree = Tree::new();
@@ -208,6 +209,7 @@ fn a_prefix_lets_go_of_what_is_beneath_and_of_nothing_else() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is kept open")]
 fn paused_nothing_is_kept_or_used_and_loads_are_shared() {
     let tree = Tree::new();
     tree.write("short", "1");

@@ -226,6 +226,7 @@ fn directories() {
     check("/d/", index, "index", directory_becomes_file, "404");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_root_that_is_switched() {
     use std::os::unix::fs::symlink;

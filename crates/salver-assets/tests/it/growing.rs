@@ -3,7 +3,6 @@
 
 use std::fs::{File, FileTimes};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,7 +123,7 @@ fn check_after(windows: usize, what: &str, change: &impl Fn(&Path), expected: [b
 fn what_is_rewritten_under_an_answer_ends_it() {
     let rewrite = |path: &Path, length: usize| {
         let file = File::options().write(true).open(path).unwrap();
-        file.write_all_at(&content(length, 0xa5), 0).unwrap();
+        salver_test::overwrite(&file, &content(length, 0xa5));
     };
     let length = |path: &Path| usize::try_from(path.metadata().unwrap().len()).unwrap();
     check("in place", |path| rewrite(path, length(path)), [false; 3]);
@@ -186,10 +185,11 @@ fn what_does_not_touch_the_content_does_not_end_an_answer() {
         |path| std::fs::hard_link(path, other(path)).unwrap(),
         [true; 3],
     );
+    #[cfg(unix)]
     check(
         "given another mode",
         |path| {
-            let mode = std::fs::Permissions::from_mode(0o640);
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o640);
             std::fs::set_permissions(path, mode).unwrap();
         },
         [true; 3],

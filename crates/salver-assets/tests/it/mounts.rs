@@ -8,18 +8,15 @@ use salver_assets::{Config, Engine, Mount, Source};
 #[test]
 fn redirects_stay_on_this_host() {
     let tree = Tree::new();
-    for name in [
-        "d",
-        "evil.com",
-        "a b",
-        "\u{e9}",
-        "q?r",
-        "x\r\ny",
-        "\\evil.com",
-        "d:x",
-        "%41",
-    ] {
+    for name in ["d", "evil.com", "a b", "\u{e9}", "%41"] {
         tree.write(&format!("{name}/f"), "f");
+    }
+    // Where Windows takes no such names, nothing has them.
+    let is_odd_a_name = !cfg!(windows);
+    if is_odd_a_name {
+        for name in ["q?r", "x\r\ny", "\\evil.com", "d:x"] {
+            tree.write(&format!("{name}/f"), "f");
+        }
     }
     let site = Site::new(config_of(Mount::tree("/", directory(&tree.path("")))));
     let check = |target: &str, expected: &str| {
@@ -39,14 +36,22 @@ fn redirects_stay_on_this_host() {
     check("//evil.com", "/evil.com/");
     check("///evil.com", "/evil.com/");
     check("/.//evil.com", "/evil.com/");
-    check("/%5Cevil.com", "/%5Cevil.com/");
     check("/a%20b", "/a%20b/");
     check("/%C3%A9", "/%C3%A9/");
-    check("/q%3Fr", "/q%3Fr/");
-    check("/x%0d%0ay", "/x%0D%0Ay/");
     check("/%2541", "/%2541/");
     check("/./d", "/d/");
-    check("/d:x", "/d:x/");
+    for (target, expected) in [
+        ("/%5Cevil.com", "/%5Cevil.com/"),
+        ("/q%3Fr", "/q%3Fr/"),
+        ("/x%0d%0ay", "/x%0D%0Ay/"),
+        ("/d:x", "/d:x/"),
+    ] {
+        if is_odd_a_name {
+            check(target, expected);
+        } else {
+            assert_eq!(site.get(target, &[]).status, 404, "{target}");
+        }
+    }
     assert_eq!(site.get("/%2Fevil.com", &[]).status, 404);
 }
 

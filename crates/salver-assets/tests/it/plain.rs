@@ -68,6 +68,7 @@ fn a_plain_mount_keeps_nothing_and_loads_each_time() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is kept open")]
 fn the_cached_mount_beside_it_keeps_and_is_not_borrowed_from() {
     let tree = tree();
     let site = site(&tree);

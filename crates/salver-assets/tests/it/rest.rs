@@ -1,13 +1,13 @@
 //! Files that do not rest keep nothing waiting but themselves.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::common::{Site, Tree, config_of, directory};
 use salver_assets::{Config, Event, Mount, Observer, Request, RetryLater, Step};
+use salver_test::overwrite;
 
 /// The paths of loads, in the order in which they ended.
 #[derive(Debug, Default)]
@@ -25,11 +25,7 @@ impl Observer for Ended {
 fn while_written(tree: &Tree, names: &[&str], work: impl FnOnce()) {
     let create = |name: &&str| File::create(tree.path(name)).unwrap();
     let files: Vec<File> = names.iter().map(create).collect();
-    let write = || {
-        files
-            .iter()
-            .for_each(|file| file.write_all_at(b"on", 0).unwrap())
-    };
+    let write = || files.iter().for_each(|file| overwrite(file, b"on"));
     write();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

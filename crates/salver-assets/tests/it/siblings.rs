@@ -221,6 +221,7 @@ fn what_a_check_has_read_is_not_read_again() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "every look and read may wait")]
 fn a_verdict_that_comes_late_is_used_at_once() {
     for lines in [100, 1000] {
         let content = text(lines);
@@ -257,6 +258,7 @@ fn a_verdict_that_comes_late_is_used_at_once() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "every look and read may wait")]
 fn siblings_of_long_originals_are_decoded_whatever_their_times() {
     let content = text(1000);
     let tree = Tree::new();
@@ -332,6 +334,7 @@ fn a_sibling_that_comes_before_its_longer_original_is_used_once_that_is_there() 
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "every look and read may wait")]
 fn checks_are_few_and_one_for_each_file() {
     let content = text(1000);
     let tree = Tree::new();
@@ -382,6 +385,7 @@ fn checks_are_few_and_one_for_each_file() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "every look and read may wait")]
 fn a_check_that_is_dropped_is_done_another_time() {
     let content = text(1000);
     let tree = Tree::new();

@@ -1,7 +1,6 @@
 //! While writers swap two versions of a file, every answer is wholly one of them.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -90,7 +89,7 @@ impl Case {
             Way::TruncateAndWrite => std::fs::write(path, content).unwrap(),
             Way::Overwrite => {
                 let file = File::options().write(true).open(path).unwrap();
-                file.write_all_at(content, 0).unwrap();
+                salver_test::overwrite(&file, content);
             }
         }
         if began.elapsed() > LONG_WRITE {

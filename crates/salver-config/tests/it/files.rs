@@ -72,6 +72,11 @@ fn what_is_wrong_is_said_with_its_line_and_what_was_expected() {
     }
 }
 
+/// A path within a directory as it is printed, with the platform's separator.
+fn quoted(directory: &str, path: &str) -> String {
+    format!("{:?}", Path::new(directory).join(path))
+}
+
 #[test]
 fn each_value_is_printed_with_its_origin() {
     let text = "root = 'dist'\nworkers = 3\n[[mount]]\nprefix = '/a'\npath = 'b'\ncache = false\n\
@@ -80,13 +85,14 @@ fn each_value_is_printed_with_its_origin() {
     let printed = resolve(&words, &[("SALVER_SPA", "true")], Some(text))
         .unwrap()
         .print(Path::new(DIRECTORY));
+    let root = quoted(DIRECTORY, "dist");
     for line in [
         "port = [81, 82] # --port",
         "http3 = false # --no-http3",
         "http1 = true # default",
         "spa = true # SALVER_SPA",
         "workers = 3 # salver.toml:2",
-        "root = \"/etc/salver/dist\" # salver.toml:1",
+        &format!("root = {root} # salver.toml:1"),
         "# max-file: 32KiB, or 1MiB with TLS or a bucket, where the kernel cannot send from files",
         "send-timeout = \"30s\" # default",
         "[[mount]] # salver.toml:3",
@@ -108,12 +114,13 @@ fn paths_are_printed_so_that_they_lead_there_from_anywhere() {
     let printed = resolve(&words, &variables, None)
         .unwrap()
         .print(Path::new("/here"));
+    let here = |path| quoted("/here", path);
     for line in [
-        "root = \"/here/a\" # PATH",
-        "path = \"/here/c\"",
-        "path = \"/e\"",
-        "certificate = [\"/here/f\"] # --tls-cert",
-        "key = [\"/here/g\"] # SALVER_TLS_KEY",
+        format!("root = {} # PATH", here("a")),
+        format!("path = {}", here("c")),
+        "path = \"/e\"".to_owned(),
+        format!("certificate = [{}] # --tls-cert", here("f")),
+        format!("key = [{}] # SALVER_TLS_KEY", here("g")),
     ] {
         assert!(
             printed.lines().any(|found| found == line),

@@ -18,6 +18,15 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written().map_err(Error::at(path))
 }
 
+/// Syncs a file that was written and may be read.
+pub(crate) fn sync(path: &Path) -> Result<(), Error> {
+    // Windows syncs only for who may write; elsewhere nobody may any more.
+    let mut options = File::options();
+    let file = options.read(true).write(cfg!(windows)).open(path);
+    file.and_then(|file| file.sync_all())
+        .map_err(Error::at(path))
+}
+
 /// Puts a file that was synced in the place of what has the name `to`; its directory still has to be synced.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(Error::at(to))

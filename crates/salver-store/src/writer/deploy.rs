@@ -16,7 +16,7 @@ use salver_assets::digest::{KnownDigests, of_coded};
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::{BlobDigest, Hashes};
-use crate::files::durable::{keep_from_writing, make_directory, rename};
+use crate::files::durable::{keep_from_writing, make_directory, rename, sync};
 use crate::files::manifest::ManifestFile;
 use crate::store::blobs::BlobState;
 use crate::writer::preview::NewPreview;
@@ -195,8 +195,7 @@ impl Writer {
     /// Syncs blobs that were written, and gives them their names.
     fn name(&self, batch: &[(BlobDigest, PathBuf)]) -> Result<(), Error> {
         for (_, new) in batch {
-            let synced = File::open(new).and_then(|file| file.sync_all());
-            synced.map_err(Error::at(new))?;
+            sync(new)?;
         }
         for (blob, new) in batch {
             let path = self.store.layout.blob(blob);

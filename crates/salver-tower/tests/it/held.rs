@@ -149,6 +149,7 @@ async fn many_different_files_wait_for_their_turn_and_hold_up_no_request() {
 
 /// A real file, which is kept open and not in memory.
 #[tokio::test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is kept open")]
 async fn long_files_are_shared_too() {
     const READS: usize = 1000;
     let directory = tempfile::tempdir().unwrap();
@@ -231,18 +232,21 @@ async fn names() {
     };
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(outside.path().join("secret"), "secret").unwrap();
+    #[cfg(unix)]
     std::os::unix::fs::symlink("../secret", directory.join("link")).unwrap();
-    for name in [
-        "a",
-        "d/b",
-        "d/index.html",
-        "%2e%2e",
-        "x\\y",
-        ".env",
-        "a b?c#d",
-    ] {
+    // On Windows the second but last is a file in a directory, and the last no name.
+    let names = ["a", "d/b", "d/index.html", "%2e%2e", ".env", "x\\y"];
+    let odd = "a b?c#d";
+    for name in names.into_iter().chain((!cfg!(windows)).then_some(odd)) {
         write(name);
     }
+    let found_if_a_name = |name| {
+        if cfg!(windows) {
+            Err(ReadError::NotFound)
+        } else {
+            Ok(name)
+        }
+    };
     let hour = Duration::from_secs(3600);
     let builder = Assets::builder(&directory).revalidate(hour);
     let assets = builder.build().unwrap();
@@ -278,9 +282,9 @@ async fn names() {
         ("%2e%2e", Ok("%2e%2e")),
         ("%2e%2e/secret", Err(ReadError::NotFound)),
         ("..%2fsecret", Err(ReadError::NotFound)),
-        ("x\\y", Ok("x\\y")),
+        ("x\\y", found_if_a_name("x\\y")),
         ("..\\secret", Err(ReadError::NotFound)),
-        ("a b?c#d", Ok("a b?c#d")),
+        (odd, found_if_a_name(odd)),
         ("none", Err(ReadError::NotFound)),
         ("a/b", Err(ReadError::NotFound)),
         ("", Err(ReadError::NotFound)),

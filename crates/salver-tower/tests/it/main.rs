@@ -12,12 +12,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(target_os = "linux")]
 mod conformance;
 mod control;
+#[cfg(unix)]
 mod examples;
 #[cfg(target_os = "linux")]
 mod hanging_disk;
 mod held;
+#[cfg(unix)]
 mod moved;
 mod pages;
 mod servedir;

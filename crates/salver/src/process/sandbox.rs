@@ -22,8 +22,11 @@ const VERSION: ABI = ABI::V5;
 /// Directories that are never opened as a whole because a root lies in them: people's files and passwords are there.
 const PRIVATE: [&str; 4] = ["/", "/home", "/root", "/etc"];
 
-/// What names of hosts are looked up by.
-const NAMES: [&str; 5] = [
+/// What is read whatever is served: what names of hosts are looked up by, and where random numbers come from, which a
+/// program that is linked statically with glibc reads from a file.
+const ALWAYS: [&str; 7] = [
+    "/dev/random",
+    "/dev/urandom",
     "/etc/hosts",
     "/etc/resolv.conf",
     "/etc/nsswitch.conf",
@@ -90,7 +93,7 @@ impl SandboxPlan {
             read: needed(configuration),
             ..SandboxPlan::default()
         };
-        plan.read.extend(NAMES.map(PathBuf::from));
+        plan.read.extend(ALWAYS.map(PathBuf::from));
         for (key, path) in configuration.paths() {
             match key {
                 "log.file" => plan.write.extend(directory_of(&path)),
@@ -324,6 +327,21 @@ mod tests {
         check("plain/none", &["plain"]);
         let found = directories(&top.join("plain"), Some(&top));
         assert_eq!(found, [top.join("plain")], "not all of somebody's home");
+    }
+
+    #[test]
+    fn random_numbers_can_be_had_and_what_nobody_named_cannot() {
+        let plan = SandboxPlan {
+            read: ALWAYS.map(PathBuf::from).to_vec(),
+            ..SandboxPlan::default()
+        };
+        // What is enforced is so for the thread.
+        let opened = std::thread::spawn(|| {
+            plan.enforce().unwrap();
+            ["/dev/random", "/dev/urandom", "/etc/passwd"]
+                .map(|path| std::fs::File::open(path).is_ok())
+        });
+        assert_eq!(opened.join().unwrap(), [true, true, false]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+use salver_test::overwrite;
 
 use super::*;
 use crate::MemorySource;
@@ -31,7 +32,7 @@ impl Wrong {
             right.insert(path, content, 0);
         }
         let in_place = tempfile::tempfile().unwrap();
-        in_place.write_all_at(b"beta", 0).unwrap();
+        overwrite(&in_place, b"beta");
         Wrong {
             right,
             in_place: Arc::new(in_place),
@@ -43,7 +44,7 @@ impl Wrong {
         match content {
             Some(_) if self.breaks == Some(Rule::New) && path.contains("new") => {}
             Some(content) => {
-                self.in_place.write_all_at(content, 0).unwrap();
+                overwrite(&self.in_place, content);
                 self.right.insert(path, content.to_vec(), 0);
             }
             None if self.breaks == Some(Rule::Removed) => {}

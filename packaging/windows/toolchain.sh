@@ -1,0 +1,60 @@
+#!/bin/sh
+# The standard library for Windows: toolchain.sh. Prints what a shell has to export, if anything, to compile for it:
+#   eval "$(packaging/windows/toolchain.sh)"
+# Where rustup has the target, or gets it, that is all, and nothing is printed. Elsewhere Debian's newest Rust (rustc-web,
+# made for browsers) is unpacked beside what is built, its sources of std are compiled for the target, and RUSTC is a
+# compiler that has both. No program of the system is installed or replaced; cargo stays the one that there is.
+set -eu
+cd "$(dirname "$0")/../.."
+target=x86_64-pc-windows-gnu
+host=x86_64-unknown-linux-gnu
+# STD_FROM=debian does without rustup, to try what is below.
+if [ "${STD_FROM:-}" != debian ]; then
+	if rustup target list --installed 2> /dev/null | grep -qx $target || rustup target add $target >&2; then exit 0; fi
+	echo "toolchain.sh: rustup has no $target: its std is built from Debian's sources" >&2
+fi
+mkdir -p target/windows-std
+root=$(cd target/windows-std && pwd -P)
+rustc=$root/rustc
+# What one was made of, and how: another of either is made anew.
+made_of() {
+	apt-cache policy rustc-web | sed -n 's/^ *Candidate: //p'
+	cksum < packaging/windows/toolchain.sh
+}
+of=$(made_of)
+if [ "$(cat "$root/made-of" 2> /dev/null)" != "$of" ]; then
+	rm -rf "$root"
+	mkdir -p "$root/debs/partial" "$root/debian" "$root/one/src"
+	echo "toolchain.sh: fetching rustc-web and its sources" >&2
+	apt-get install -y -q --download-only --no-install-recommends -o Dir::Cache::archives="$root/debs" \
+		rustc-web rust-web-src >&2
+	for package in "$root"/debs/*.deb; do
+		dpkg-deb -x "$package" "$root/debian"
+	done
+	[ -x "$root/debian/usr/bin/rustc" ] ||
+		{ echo "toolchain.sh: rustc-web is installed already: use it, or remove it" >&2; exit 1; }
+	# One folder for both targets. rustc finds the sources there, too.
+	mkdir -p "$root/sysroot/lib/rustlib/$target/lib"
+	ln -s "$root/debian/usr/lib/rustlib/$host" "$root/sysroot/lib/rustlib/$host"
+	ln -s "$root/debian/usr/lib/rustlib/src" "$root/sysroot/lib/rustlib/src"
+	cat > "$rustc" <<-END
+		#!/bin/sh
+		LD_LIBRARY_PATH=$root/debian/usr/lib/x86_64-linux-gnu exec $root/debian/usr/bin/rustc --sysroot $root/sysroot "\$@"
+	END
+	chmod +x "$rustc"
+	# A package of nothing, whose std is built with it. What that takes is unstable: nothing else is compiled so.
+	printf '[package]\nname = "one"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n' > "$root/one/Cargo.toml"
+	: > "$root/one/src/lib.rs"
+	(
+		cd "$root/one"
+		# With what link-time optimization needs, as the one that rustup brings.
+		CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-C embed-bitcode=yes" RUSTC_BOOTSTRAP=1 RUSTC=$rustc \
+			"${CARGO:-cargo}" build --release --target $target --manifest-path "$root/one/Cargo.toml" \
+			--target-dir "$root/build" -Z build-std=std,panic_abort,panic_unwind,proc_macro,test >&2
+	)
+	rm -f "$root/build/$target/release/deps/"*one-*
+	cp "$root/build/$target/release/deps/"lib*.rlib "$root/sysroot/lib/rustlib/$target/lib/"
+	rm -rf "$root/build" "$root/debs"
+	echo "$of" > "$root/made-of"
+fi
+echo "export RUSTC='$rustc'"

@@ -234,7 +234,7 @@ impl Engine {
             LoadError::Forbidden | LoadError::Failed(_) | LoadError::GivenUp => {
                 progress.key != AskedKey::PageOfFailure
             }
-            LoadError::Overloaded | LoadError::Unsettled => false,
+            LoadError::Overloaded | LoadError::Unsettled | LoadError::Unavailable(_) => false,
         };
         let ruling = may_have_page.then(|| self.ruling_at(path)).flatten();
         let Some(ruling) = ruling.filter(|ruling| ruling.page(status).is_some()) else {

@@ -14,6 +14,8 @@ pub enum LoadError {
     Overloaded,
     /// The file keeps changing while it is read: try again.
     Unsettled,
+    /// The storage cannot be reached, or did not answer in time: try again.
+    Unavailable(StorageError),
     /// The storage failed: the operator's log says more.
     Failed(StorageError),
     /// The load was given up: it panicked, or whoever was to perform it ended.
@@ -71,7 +73,9 @@ impl LoadError {
     pub fn status(self) -> (u16, Option<&'static str>) {
         match self {
             LoadError::Forbidden => (403, None),
-            LoadError::Overloaded | LoadError::Unsettled => (503, Some("1")),
+            LoadError::Overloaded | LoadError::Unsettled | LoadError::Unavailable(_) => {
+                (503, Some("1"))
+            }
             LoadError::Failed(_) | LoadError::GivenUp => (500, None),
         }
     }
@@ -115,9 +119,29 @@ impl From<&io::Error> for LoadError {
             (io::ErrorKind::PermissionDenied, _) => LoadError::Forbidden,
             (io::ErrorKind::OutOfMemory, _)
             | (_, Some(PROCESS_HAS_TOO_MANY | SYSTEM_HAS_TOO_MANY)) => LoadError::Overloaded,
+            _ if is_unavailable(error.kind()) => LoadError::Unavailable(error.into()),
             _ => LoadError::Failed(error.into()),
         }
     }
+}
+
+/// True if an error of this kind says that a storage behind a network cannot be asked now.
+fn is_unavailable(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable, NetworkDown,
+        NetworkUnreachable, NotConnected, TimedOut,
+    };
+    matches!(
+        kind,
+        ConnectionAborted
+            | ConnectionRefused
+            | ConnectionReset
+            | HostUnreachable
+            | NetworkDown
+            | NetworkUnreachable
+            | NotConnected
+            | TimedOut
+    )
 }
 
 /// True if an error of a lookup only says that nothing that can be served is there.

@@ -16,6 +16,7 @@ pub(crate) mod snapshot;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -169,6 +170,23 @@ pub enum Reader {
     Memory(Bytes),
     /// Part of the program. Shared, never copied, and keeping it costs nothing.
     Static(&'static [u8]),
+    /// Somewhere else, too long to be had as a whole: each range comes when it is asked for.
+    Remote(Arc<dyn RemoteContent>),
+}
+
+/// The content of one version of a file that lies elsewhere, read by ranges.
+///
+/// All bytes that it ever gives are of one version. Once that can be had no more, it fails: with `InvalidData` if
+/// another one has taken its place.
+pub trait RemoteContent: Send + Sync + std::fmt::Debug {
+    /// Reads at most `buffer.len()` bytes from `offset`; 0 is the end of the content.
+    ///
+    /// # Errors
+    /// `WouldBlock` if it would wait and must not; else why they cannot be had.
+    fn read_at(&self, buffer: &mut [u8], offset: u64, patience: Patience) -> io::Result<usize>;
+
+    /// True if all bytes of a range are in memory, so that reading them does not wait. Never waits.
+    fn is_in_memory(&self, range: &Range<u64>) -> bool;
 }
 
 impl Reader {
@@ -182,6 +200,7 @@ impl Reader {
             Reader::Stored(stored) => stored.file(),
             Reader::Memory(bytes) => return Ok(copy(bytes, offset, buffer)),
             Reader::Static(bytes) => return Ok(copy(bytes, offset, buffer)),
+            Reader::Remote(content) => return content.read_at(buffer, offset, patience),
         };
         match patience {
             Patience::MayWait => salver_os::read_at(file, buffer, offset),
@@ -200,7 +219,7 @@ impl Reader {
                 true => Ok(None),
                 false => Err(io::ErrorKind::InvalidData.into()),
             },
-            Reader::Memory(_) | Reader::Static(_) => Ok(None),
+            Reader::Memory(_) | Reader::Static(_) | Reader::Remote(_) => Ok(None),
         }
     }
 }

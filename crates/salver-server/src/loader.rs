@@ -329,12 +329,15 @@ impl LoaderJob {
 /// Reads a window into the page cache, and gives none of it. By reading, not by advice (`readahead(2)`): that may return before anything is
 /// there.
 fn prefetch(content: &FileContent, window: &Range<u64>) -> io::Result<Bytes> {
+    let Some(file) = content.file() else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
     let mut scratch = vec![0; SCRATCH];
     let mut at = window.start;
     while at < window.end {
         let most = usize::try_from(window.end - at).unwrap_or(SCRATCH);
         let buffer = scratch.get_mut(..most.min(SCRATCH)).unwrap_or_default();
-        match content.file.read_at(buffer, at) {
+        match file.read_at(buffer, at) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

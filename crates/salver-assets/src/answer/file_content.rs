@@ -1,4 +1,4 @@
-//! Content that lies in an open file: reading it with and without waiting, and proving that it is
+//! Content that lies in an open file, or elsewhere: reading it with and without waiting, and proving that it is
 //! still what the head says.
 
 use std::fs::File;
@@ -16,15 +16,50 @@ use crate::resource::representation::TagBasis;
 use crate::source::digest::{self, Digest};
 use crate::source::growth::Sample;
 use crate::source::identity::{may_change_unseen, same_content};
-use crate::source::{Identity, Metadata, Patience, Reader};
+use crate::source::{Identity, Metadata, Patience, Reader, RemoteContent};
 use crate::strategy::{Residency, Situation, Transport};
 use crate::sync::Lock;
 
-/// Content to be sent from an open file.
+/// The bytes of content that is not in memory as a whole.
+#[derive(Clone, Debug)]
+pub(crate) enum ContentBytes {
+    /// In an open file; others may read from the same handle.
+    File(Arc<File>),
+    /// Elsewhere.
+    Remote(Arc<dyn RemoteContent>),
+}
+
+impl ContentBytes {
+    /// Reads bytes that are in memory; 0 is the end.
+    fn read_resident(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            ContentBytes::File(file) => salver_os::read_resident(file, buffer, offset),
+            ContentBytes::Remote(content) => content.read_at(buffer, offset, Patience::MustNotWait),
+        }
+    }
+
+    /// Fills the buffer, and waits for that.
+    fn read_exact(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        let content = match self {
+            ContentBytes::File(file) => return salver_os::read_exact_at(file, buffer, offset),
+            ContentBytes::Remote(content) => content,
+        };
+        while !buffer.is_empty() {
+            let count = content.read_at(buffer, offset, Patience::MayWait)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            buffer = buffer.get_mut(count..).unwrap_or_default();
+            offset = offset.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        }
+        Ok(())
+    }
+}
+
+/// Content to be sent from an open file, or from elsewhere.
 #[derive(Clone, Debug)]
 pub struct FileContent {
-    /// The file; others may read from the same handle, so read at offsets.
-    pub file: Arc<File>,
+    pub(crate) bytes: ContentBytes,
     /// The bytes to be sent; not empty.
     pub range: Range<u64>,
     /// The version of the file for which the head was made: if it no longer is while its bytes leave, these
@@ -141,7 +176,7 @@ impl FileContent {
     pub(crate) fn of_anonymous(content: &Arc<AnonymousContent>, range: Range<u64>) -> Self {
         let identity = content.identity;
         FileContent {
-            file: Arc::clone(&content.file),
+            bytes: ContentBytes::File(Arc::clone(&content.file)),
             range,
             identity,
             local: true,
@@ -156,6 +191,15 @@ impl FileContent {
                 transport: Transport::PassesThrough,
             },
             transfer: TransferCheck::of_anonymous(content),
+        }
+    }
+
+    /// The file; others may read from the same handle, so read at offsets. `None` if the bytes lie elsewhere: then
+    /// [`read`](Self::read) and [`read_resident`](Self::read_resident) have them.
+    pub fn file(&self) -> Option<&Arc<File>> {
+        match &self.bytes {
+            ContentBytes::File(file) => Some(file),
+            ContentBytes::Remote(_) => None,
         }
     }
 
@@ -176,11 +220,13 @@ impl FileContent {
     }
 
     fn look(&self, patience: Patience) -> io::Result<FileState> {
-        if self.transfer.anonymous.is_some() {
-            return Ok(FileState::Unchanged);
-        }
+        let file = match &self.bytes {
+            ContentBytes::File(file) if self.transfer.anonymous.is_none() => file,
+            // What lies elsewhere is of one version, or cannot be read.
+            ContentBytes::File(_) | ContentBytes::Remote(_) => return Ok(FileState::Unchanged),
+        };
         let (Metadata { identity: now, .. }, attributes) =
-            Metadata::with_attributes(&*self.file, patience)?;
+            Metadata::with_attributes(&**file, patience)?;
         let was = &self.identity;
         let mut seen = self.transfer.seen.hold();
         let is_explained = || {
@@ -221,6 +267,13 @@ impl FileContent {
         if self.transfer.anonymous.is_some() {
             return Residency::Resident;
         }
+        let file = match &self.bytes {
+            ContentBytes::File(file) => file,
+            ContentBytes::Remote(content) if content.is_in_memory(window) => {
+                return Residency::Resident;
+            }
+            ContentBytes::Remote(_) => return Residency::Unknown,
+        };
         if !self.local {
             return Residency::Unknown;
         }
@@ -232,7 +285,7 @@ impl FileContent {
         if recent.is_resident(window, now) {
             return Residency::Resident;
         }
-        match salver_os::residency(&self.file, window) {
+        match salver_os::residency(file, window) {
             salver_os::Residency::Resident => {
                 recent.note_resident(window, self.identity.length, now);
                 Residency::Resident
@@ -267,10 +320,10 @@ impl FileContent {
         while have < length {
             let rest = bytes.get_mut(have..).unwrap_or_default();
             let offset = window.start + u64::try_from(have).unwrap_or(u64::MAX);
-            let read = match self.transfer.anonymous {
+            let read = match (&self.transfer.anonymous, &self.bytes) {
                 // It lies in memory, whatever its file system can tell.
-                Some(_) => salver_os::read_at(&self.file, rest, offset),
-                None => salver_os::read_resident(&self.file, rest, offset),
+                (Some(_), ContentBytes::File(file)) => salver_os::read_at(file, rest, offset),
+                (_, bytes) => bytes.read_resident(rest, offset),
             };
             match read {
                 Ok(0) => return Err(io::ErrorKind::InvalidData.into()),
@@ -308,7 +361,7 @@ impl FileContent {
         let length = usize::try_from(window.end - window.start)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut bytes = vec![0; length];
-        salver_os::read_exact_at(&self.file, &mut bytes, window.start)?;
+        self.bytes.read_exact(&mut bytes, window.start)?;
         let still = self.look(Patience::MayWait)?;
         match (still, self.transfer.tag_basis) {
             (FileState::Unchanged, _) => self.transfer.passed(window.start, &bytes),
@@ -352,7 +405,7 @@ impl FileContent {
     fn prove_whole(&self, digest: Digest, start: u64, window: &mut [u8]) -> io::Result<()> {
         let looked = self.transfer.seen.hold().doubtful;
         let mut reader = RangeReader {
-            file: &self.file,
+            file: self.file().ok_or(io::ErrorKind::InvalidData)?,
             range: 0..self.identity.length,
             start,
             window,
@@ -380,14 +433,15 @@ impl FileContent {
         let Some((range, expected)) = left else {
             return Err(io::ErrorKind::InvalidData.into());
         };
+        let file = self.file().ok_or(io::ErrorKind::InvalidData)?;
         let mut reader = RangeReader {
-            file: &self.file,
+            file,
             start: range.end,
             range,
             window: &mut [],
         };
         let is_there = digest::of_reader(&mut reader)? == expected;
-        let reader = Reader::File(Arc::clone(&self.file));
+        let reader = Reader::File(Arc::clone(file));
         let now = Sample::take(&reader, self.identity.length, Patience::MayWait)?;
         match is_there && now == Some(sample) {
             true => Ok(()),

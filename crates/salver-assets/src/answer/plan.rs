@@ -1,13 +1,12 @@
 //! Plans of answers: status, fields and content as a value. Carrying it out is the driver's part.
 
-use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use salver_semantics::{CacheState, Method};
 
-use crate::answer::file_content::{FileContent, TransferCheck};
+use crate::answer::file_content::{ContentBytes, FileContent, TransferCheck};
 use crate::answer::selected::Selected;
 use crate::cache::anonymous_content::AnonymousContent;
 use crate::cache::recent_checks::RecentChecks;
@@ -319,9 +318,9 @@ pub(crate) struct OpenedContent {
 
 impl OpenedContent {
     /// The bytes of `range` of the file, which is to stay what this identity says.
-    fn file(&self, file: &Arc<File>, range: Range<u64>, identity: &Identity) -> Piece {
+    fn file(&self, bytes: ContentBytes, range: Range<u64>, identity: &Identity) -> Piece {
         Piece::File(FileContent {
-            file: Arc::clone(file),
+            bytes,
             range,
             identity: *identity,
             local: self.opened.local,
@@ -358,14 +357,21 @@ impl<'a> ContentSource<'a> {
             ContentSource::Opened(content) => match &content.opened.reader {
                 Reader::Memory(bytes) => bytes,
                 Reader::Static(bytes) => &Bytes::from_static(bytes),
-                Reader::File(_) | Reader::Stored(_) if range.is_empty() => &const { Bytes::new() },
+                Reader::File(_) | Reader::Stored(_) | Reader::Remote(_) if range.is_empty() => {
+                    &const { Bytes::new() }
+                }
                 Reader::File(file) => {
-                    let identity = &content.opened.metadata.identity;
-                    return content.file(file, range, identity);
+                    let bytes = ContentBytes::File(Arc::clone(file));
+                    return content.file(bytes, range, &content.opened.metadata.identity);
                 }
                 // What is compared while it leaves is the file as it lies there.
                 Reader::Stored(stored) => {
-                    return content.file(stored.file(), range, stored.identity());
+                    let bytes = ContentBytes::File(Arc::clone(stored.file()));
+                    return content.file(bytes, range, stored.identity());
+                }
+                Reader::Remote(remote) => {
+                    let bytes = ContentBytes::Remote(Arc::clone(remote));
+                    return content.file(bytes, range, &content.opened.metadata.identity);
                 }
             },
         };

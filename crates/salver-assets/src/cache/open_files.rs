@@ -177,7 +177,7 @@ impl OpenFiles {
         let file = match &opened.reader {
             Reader::File(file) => file,
             Reader::Stored(stored) => stored.file(),
-            Reader::Memory(_) | Reader::Static(_) => return,
+            Reader::Memory(_) | Reader::Static(_) | Reader::Remote(_) => return,
         };
         let most = self.most_open.load(Ordering::Relaxed);
         if most != usize::MAX {

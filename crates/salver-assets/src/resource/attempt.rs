@@ -308,7 +308,9 @@ impl Load {
         }
         Ok(match file.reader {
             Reader::Static(bytes) => Ok(CachedContent::embedded(bytes)),
-            Reader::File(_) | Reader::Stored(_) | Reader::Memory(_) => Err(file),
+            Reader::File(_) | Reader::Stored(_) | Reader::Memory(_) | Reader::Remote(_) => {
+                Err(file)
+            }
         })
     }
 

@@ -54,7 +54,7 @@ impl CachedContent {
     /// The content of an opened file, shared, if it is in memory.
     pub(crate) fn from_reader(reader: &Reader) -> Option<Self> {
         match reader {
-            Reader::File(_) | Reader::Stored(_) => None,
+            Reader::File(_) | Reader::Stored(_) | Reader::Remote(_) => None,
             Reader::Memory(bytes) => Some(CachedContent::counted(bytes.clone())),
             Reader::Static(bytes) => Some(CachedContent::embedded(bytes)),
         }

@@ -239,9 +239,9 @@ impl Load {
                     let failure = LoadError::from(&error);
                     let previous = match failure {
                         // A disk that fails for a moment, and the want of a descriptor to look with.
-                        LoadError::Failed(_) | LoadError::Overloaded => {
-                            self.answer_within(FAILING_FOR, began)
-                        }
+                        LoadError::Failed(_)
+                        | LoadError::Unavailable(_)
+                        | LoadError::Overloaded => self.answer_within(FAILING_FOR, began),
                         LoadError::Forbidden | LoadError::Unsettled | LoadError::GivenUp => None,
                     };
                     self.say_failure(failure, previous.is_some(), began, &error);
@@ -283,7 +283,7 @@ impl Load {
             LoadError::Forbidden => &log.forbidden,
             LoadError::Overloaded => &log.overloaded,
             LoadError::Unsettled => &log.unsettled,
-            LoadError::Failed(_) | LoadError::GivenUp => &log.failed,
+            LoadError::Failed(_) | LoadError::Unavailable(_) | LoadError::GivenUp => &log.failed,
         };
         if log.first(kind, now, (&self.key, status, kept)) {
             tracing::warn!(

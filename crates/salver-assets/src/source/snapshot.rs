@@ -196,7 +196,7 @@ pub(crate) fn is_still(opened: &Opened) -> io::Result<bool> {
     let file = match &opened.reader {
         Reader::File(file) => file,
         Reader::Stored(stored) => return stored.is_unchanged(),
-        Reader::Memory(_) | Reader::Static(_) => return Ok(true),
+        Reader::Memory(_) | Reader::Static(_) | Reader::Remote(_) => return Ok(true),
     };
     let before = &opened.metadata.identity;
     let Some(Metadata { identity: now, .. }) = opened.reader.metadata()? else {

@@ -274,7 +274,8 @@ pub fn try_seen(plan: &ResponsePlan) -> Option<Answer> {
         let start = body.len();
         let length = usize::try_from(file.range.end - file.range.start).unwrap();
         body.resize(start + length, 0);
-        let read = salver_os::read_exact_at(&file.file, &mut body[start..], file.range.start);
+        let bytes = file.file().unwrap();
+        let read = salver_os::read_exact_at(bytes, &mut body[start..], file.range.start);
         whole &= read.is_ok() && file.is_unchanged(Patience::MayWait).unwrap();
     };
     match &plan.content {

@@ -95,13 +95,13 @@ fn the_cached_mount_beside_it_keeps_and_is_not_borrowed_from() {
     let salver_assets::Content::File(file) = &plan.content else {
         panic!("{plan:?}")
     };
-    assert!(!std::sync::Arc::ptr_eq(&file.file, &of_cached));
+    assert!(!std::sync::Arc::ptr_eq(file.file().unwrap(), &of_cached));
     assert_eq!(kept(&site), (2, 1));
 }
 
 fn request_file(site: &Site, path: &str) -> std::sync::Arc<std::fs::File> {
     match site.plan(&request(Method::Get, path, &[])).content {
-        salver_assets::Content::File(file) => file.file,
+        salver_assets::Content::File(file) => file.file().unwrap().clone(),
         other => panic!("{other:?}"),
     }
 }

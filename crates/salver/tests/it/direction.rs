@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and the crates of this workspace that it may depend on.
-const MAY_USE: [(&str, &[&str]); 26] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     (
         "salver",
         &[
@@ -17,6 +17,7 @@ const MAY_USE: [(&str, &[&str]); 26] = [
             "salver-coding",
             "salver-config",
             "salver-forwarded",
+            "salver-object-store",
             "salver-os",
             "salver-passwords",
             "salver-store",
@@ -64,6 +65,7 @@ const MAY_USE: [(&str, &[&str]); 26] = [
             "salver-semantics",
         ],
     ),
+    ("salver-object-store", &["salver-assets", "salver-coalesce"]),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),
     ("salver-http2", &["salver-semantics", "salver-fields"]),

@@ -1,0 +1,153 @@
+//! Values by key within a budget of bytes: those that were not used for longest go first.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+/// Values within a budget, the least recently used of which go.
+#[derive(Debug)]
+pub(crate) struct BoundedCache<K, V> {
+    values: HashMap<K, Slot<V>>,
+    /// The keys by their last use. Invariant: those of `values`, each at its `used`.
+    order: BTreeMap<u64, K>,
+    /// The number of uses so far.
+    uses: u64,
+    weight: usize,
+    budget: usize,
+}
+
+#[derive(Debug)]
+struct Slot<V> {
+    value: V,
+    weight: usize,
+    /// The number of its last use.
+    used: u64,
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
+    /// An empty cache for values of at most so many bytes together.
+    pub(crate) fn new(budget: usize) -> Self {
+        BoundedCache {
+            values: HashMap::new(),
+            order: BTreeMap::new(),
+            uses: 0,
+            weight: 0,
+            budget,
+        }
+    }
+
+    /// The value of a key, which is used by this.
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let slot = self.values.get_mut(key)?;
+        self.uses += 1;
+        if let Some(key) = self.order.remove(&slot.used) {
+            self.order.insert(self.uses, key);
+        }
+        slot.used = self.uses;
+        Some(slot.value.clone())
+    }
+
+    /// True if there is a value of this key.
+    pub(crate) fn contains<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.values.contains_key(key)
+    }
+
+    /// Keeps a value of this weight, in the place of that which the key had. One that is too heavy for the budget is not
+    /// kept.
+    pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) {
+        self.forget(&key);
+        if weight > self.budget {
+            return;
+        }
+        self.uses += 1;
+        let used = self.uses;
+        self.order.insert(used, key.clone());
+        let slot = Slot {
+            value,
+            weight,
+            used,
+        };
+        self.values.insert(key, slot);
+        self.weight = self.weight.saturating_add(weight);
+        while self.weight > self.budget {
+            let Some((_, oldest)) = self.order.pop_first() else {
+                return;
+            };
+            if let Some(slot) = self.values.remove(&oldest) {
+                self.weight = self.weight.saturating_sub(slot.weight);
+            }
+        }
+    }
+
+    /// Lets go of a key's value.
+    pub(crate) fn forget<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some(slot) = self.values.remove(key) {
+            self.order.remove(&slot.used);
+            self.weight = self.weight.saturating_sub(slot.weight);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(cache: &BoundedCache<u32, ()>) -> Vec<u32> {
+        let mut keys: Vec<u32> = cache.values.keys().copied().collect();
+        keys.sort_unstable();
+        let mut order: Vec<u32> = cache.order.values().copied().collect();
+        order.sort_unstable();
+        assert_eq!(keys, order, "each key stands in the order once");
+        let weight = cache.values.values().map(|slot| slot.weight).sum::<usize>();
+        assert_eq!(weight, cache.weight);
+        assert!(weight <= cache.budget);
+        keys
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes() {
+        let mut cache = BoundedCache::new(3);
+        for key in 1..=3 {
+            cache.insert(key, (), 1);
+        }
+        assert_eq!((cache.get(&1), cache.get(&9)), (Some(()), None));
+        cache.insert(4, (), 1);
+        assert_eq!(keys(&cache), [1, 3, 4]);
+        // To look is no use.
+        assert!(cache.contains(&3));
+        cache.insert(5, (), 1);
+        assert_eq!(keys(&cache), [1, 4, 5]);
+    }
+
+    #[test]
+    fn nothing_exceeds_the_budget() {
+        let mut cache = BoundedCache::new(10);
+        for key in 0..1000 {
+            cache.insert(key % 7, (), usize::try_from(key % 13).unwrap());
+            let _ = cache.get(&(key % 5));
+            keys(&cache);
+        }
+        cache.insert(1, (), 1);
+        cache.insert(1, (), 11);
+        assert!(!keys(&cache).contains(&1));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone() {
+        let mut cache = BoundedCache::new(10);
+        cache.insert(1, (), 4);
+        cache.insert(2, (), 4);
+        cache.forget(&1);
+        cache.forget(&9);
+        assert_eq!((keys(&cache), cache.contains(&2)), (vec![2], true));
+    }
+}

@@ -1,0 +1,118 @@
+//! The HTTP client by which buckets and issuers of credentials are asked: HTTP/1.1 on hyper, TLS by rustls.
+
+use std::error::Error as _;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::BodyExt as _;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+    HttpResponse, HttpResponseBody, HttpService,
+};
+use object_store::{ClientConfigKey, ClientOptions};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::{ClientConfig, RootCertStore};
+
+/// The most time that a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// The time after which a connection that nobody uses is closed: sooner than stores do.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// The most connections that wait for their next request.
+const MOST_IDLE: usize = 64;
+
+/// A maker of clients whose requests are answered within a time, or fail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connector {
+    /// The most time until the head of an answer is there.
+    pub(crate) head_timeout: Duration,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let mut tcp = TcpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT.min(self.head_timeout)));
+        let tls = HttpsConnectorBuilder::new().with_tls_config(tls_config()?);
+        let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let connector = match allows_http.as_deref() {
+            Some("true") => tls.https_or_http().enable_http1().wrap_connector(tcp),
+            _ => tls.https_only().enable_http1().wrap_connector(tcp),
+        };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(MOST_IDLE)
+            .build(connector);
+        Ok(HttpClient::new(Service {
+            client,
+            head_timeout: self.head_timeout,
+        }))
+    }
+}
+
+/// A client that gives up what takes too long.
+#[derive(Debug)]
+struct Service {
+    client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
+    head_timeout: Duration,
+}
+
+#[async_trait]
+impl HttpService for Service {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let answer = tokio::time::timeout(self.head_timeout, self.client.request(request)).await;
+        let response = match answer {
+            Ok(response) => response.map_err(|error| HttpError::new(kind(&error), error))?,
+            Err(elapsed) => return Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),
+        };
+        let (parts, body) = response.into_parts();
+        let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
+    }
+}
+
+/// Whether a request that failed was on its way already.
+fn kind(error: &Error) -> HttpErrorKind {
+    if error.is_connect() {
+        return HttpErrorKind::Connect;
+    }
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let of_system = error.downcast_ref::<io::Error>();
+        if of_system.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            return HttpErrorKind::Timeout;
+        }
+        cause = error.source();
+    }
+    HttpErrorKind::Interrupted
+}
+
+/// The settings of TLS, with the certificates that this machine trusts. They are read once: later the process may no
+/// longer be allowed to.
+fn tls_config() -> object_store::Result<ClientConfig> {
+    static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let trusted = TRUSTED.get_or_init(|| {
+        let mut trusted = RootCertStore::empty();
+        let found = rustls_native_certs::load_native_certs();
+        trusted.add_parsable_certificates(found.certs);
+        Arc::new(trusted)
+    });
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| object_store::Error::Generic {
+            store: "TLS",
+            source: Box::new(error),
+        })?;
+    Ok(builder
+        .with_root_certificates(Arc::clone(trusted))
+        .with_no_client_auth())
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! [`ObjectStoreSource::open`] takes a URL, [`ObjectStoreSource::new`] any [`ObjectStore`](object_store::ObjectStore)
+//! that a program has. What either gives is a [`Source`](salver_assets::Source) for the engine. [`Settings`] bound
+//! what it takes, and [`object_key`] says where the object of a path lies.
+#![forbid(unsafe_code)]
+
+mod bounded_cache;
+mod bucket;
+mod connector;
+mod failure;
+mod key;
+mod listing;
+mod location;
+mod lookup;
+mod object;
+mod remote_object;
+mod runtime;
+mod settings;
+mod slices;
+mod source;
+mod wait;
+
+pub use key::object_key;
+pub use location::{LocationError, is_url};
+pub use object_store;
+pub use settings::Settings;
+pub use source::ObjectStoreSource;

@@ -1,0 +1,187 @@
+//! Listings of directories: one request for a page, however many want it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use object_store::path::Path;
+use salver_coalesce::{Joined, SingleFlight};
+
+use crate::bounded_cache::BoundedCache;
+use crate::bucket::{Bucket, Entry, PAGE};
+use crate::failure::Failure;
+use crate::key::{Prefix, file_name};
+use crate::lookup::Found;
+use crate::object::Object;
+use crate::runtime::LazyRuntime;
+use crate::settings::Settings;
+use crate::wait::wait;
+
+/// The most names of a directory that are ever listed.
+const MOST: usize = 1_000_000;
+
+/// The bytes that pages which are kept may take.
+const KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The bytes that a name takes in a page besides its own.
+const OVERHEAD: usize = 400;
+
+/// The names in a directory, and what each is.
+pub(crate) type Listing = BTreeMap<Vec<u8>, Found>;
+
+type ListingResult = Result<Arc<Listing>, Failure>;
+
+/// The listings of a source.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    bucket: Arc<Bucket>,
+    runtime: Arc<LazyRuntime>,
+    prefix: Prefix,
+    device: u64,
+    keep_for: Duration,
+    /// The first pages of directories, which tell how files are named there, and when they were asked for.
+    pages: Mutex<BoundedCache<Arc<[u8]>, (Instant, Arc<Listing>)>>,
+    flights: SingleFlight<Arc<[u8]>, ListingResult>,
+}
+
+impl Listings {
+    pub(crate) fn new(
+        bucket: Arc<Bucket>,
+        runtime: Arc<LazyRuntime>,
+        prefix: Prefix,
+        device: u64,
+        settings: &Settings,
+    ) -> Self {
+        Listings {
+            bucket,
+            runtime,
+            prefix,
+            device,
+            keep_for: settings.revalidate,
+            pages: Mutex::new(BoundedCache::new(KEPT_BYTES)),
+            flights: SingleFlight::new(Err(Failure::given_up())),
+        }
+    }
+
+    /// The listing of a directory as it is now: at least `most` names, if it has as many.
+    ///
+    /// # Errors
+    /// Why the bucket does not say, `OutOfMemory` if there are more than are ever listed.
+    pub(crate) fn all(self: &Arc<Self>, path: &[u8], most: usize) -> io::Result<Listing> {
+        let Some(directory) = self.prefix.directory(path) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let listings = Arc::clone(self);
+        let most = most.min(MOST + 1);
+        let list = async move { listings.list(&directory, most).await };
+        let listed = wait(self.runtime.handle()?.spawn(list));
+        let listing = listed.unwrap_or_else(|_| Err(Failure::given_up()))?;
+        match listing.len() > MOST {
+            true => Err(io::ErrorKind::OutOfMemory.into()),
+            false => Ok(listing),
+        }
+    }
+
+    /// The first page of the listing of a directory, as it is or was within the time after which it is looked at again.
+    ///
+    /// # Errors
+    /// Why the bucket does not say.
+    pub(crate) fn page(self: &Arc<Self>, path: &[u8]) -> io::Result<Arc<Listing>> {
+        if let Some(page) = self.kept_page(path) {
+            return Ok(page);
+        }
+        let Some(directory) = self.prefix.directory(path) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let follower = match self.flights.join(path) {
+            Joined::Follower(follower) => follower,
+            Joined::Leader(leader) => {
+                let follower = leader.follower();
+                let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+                self.runtime.handle()?.spawn(async move {
+                    let result = match listings.kept_page(&path) {
+                        Some(page) => Ok(page),
+                        None => listings.load_page(path, &directory).await,
+                    };
+                    leader.complete(result);
+                });
+                follower
+            }
+        };
+        Ok(wait(follower)?)
+    }
+
+    async fn load_page(&self, path: Arc<[u8]>, directory: &Path) -> ListingResult {
+        let asked = Instant::now();
+        let page = Arc::new(self.list(directory, PAGE).await?);
+        let names = page.keys().map(|name| name.len().saturating_add(OVERHEAD));
+        let weight = names.sum::<usize>().saturating_add(OVERHEAD);
+        self.pages()
+            .insert(path, (asked, Arc::clone(&page)), weight);
+        Ok(page)
+    }
+
+    async fn list(&self, directory: &Path, most: usize) -> Result<Listing, Failure> {
+        let entries = match self.bucket.list(directory, most).await {
+            Err(failure) if failure.is_absence() => Vec::new(),
+            entries => entries?,
+        };
+        let mut listing = Listing::new();
+        for entry in entries {
+            let (path, found) = match entry {
+                Entry::Directory(path) => (path, Found::Directory),
+                Entry::Object(meta) => {
+                    let object = Arc::new(Object::new(self.device, &meta)?);
+                    (meta.location, Found::File(object))
+                }
+            };
+            let Some(name) = name_in(&path, directory) else {
+                continue;
+            };
+            // Of a file and a directory with one name a path leads to the file.
+            let is_file = matches!(found, Found::File(_));
+            if is_file || !listing.contains_key(&name) {
+                listing.insert(name, found);
+            }
+        }
+        Ok(listing)
+    }
+
+    fn kept_page(&self, path: &[u8]) -> Option<Arc<Listing>> {
+        let (asked, page) = self.pages().get(path)?;
+        (asked.elapsed() < self.keep_for).then_some(page)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, BoundedCache<Arc<[u8]>, (Instant, Arc<Listing>)>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name that an entry has in a directory; `None` for one that stands for the directory itself.
+fn name_in(path: &Path, directory: &Path) -> Option<Vec<u8>> {
+    let name = match directory.as_ref() {
+        "" => path.as_ref(),
+        directory => path.as_ref().strip_prefix(directory)?.strip_prefix('/')?,
+    };
+    (!name.is_empty() && !name.contains('/')).then(|| file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_entries_beneath() {
+        let check = |path: &str, directory: &str, expected: Option<&[u8]>| {
+            let [path, directory] = [path, directory].map(|text| Path::parse(text).unwrap());
+            assert_eq!(name_in(&path, &directory).as_deref(), expected, "{path}");
+        };
+        check("a", "", Some(b"a"));
+        check("d/a%0A", "d", Some(b"a\n"));
+        // A key that ends with a slash, as consoles make for a new folder.
+        check("d", "d", None);
+        check("da/b", "d", None);
+        check("d/e/f", "d", None);
+    }
+}

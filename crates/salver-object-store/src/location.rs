@@ -1,0 +1,245 @@
+//! URLs of buckets, and the stores that they lead to.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, ObjectStoreScheme, RetryConfig};
+use url::Url;
+
+use crate::bucket::Lists;
+use crate::connector::Connector;
+use crate::key::Prefix;
+use crate::settings::Settings;
+
+/// The pause before the second attempt, which grows with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The schemes of URLs that lead to a bucket.
+const SCHEMES: [&str; 10] = [
+    "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https",
+];
+
+/// True for a URL of a bucket, as opposed to a path: whether it can be used is another question.
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| SCHEMES.contains(&&*scheme.to_ascii_lowercase()))
+}
+
+/// The reason why a bucket cannot be asked: of its URL, or of the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocationError(String);
+
+impl LocationError {
+    pub(crate) fn new(text: &str) -> Self {
+        LocationError(text.replace(['\n', '\r'], " "))
+    }
+}
+
+impl fmt::Display for LocationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LocationError {}
+
+impl From<object_store::Error> for LocationError {
+    fn from(error: object_store::Error) -> Self {
+        LocationError::new(&error.to_string())
+    }
+}
+
+/// The place of a tree in a store.
+pub(crate) struct Location {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    pub(crate) lists: Lists,
+    pub(crate) prefix: Prefix,
+    /// The place for people.
+    pub(crate) place: String,
+}
+
+impl Location {
+    /// The place that a URL leads to, with what the environment says of credentials and endpoints.
+    pub(crate) fn open(text: &str, settings: &Settings) -> Result<Self, LocationError> {
+        let url = checked(text)?;
+        let (scheme, prefix) = ObjectStoreScheme::parse(&url)
+            .map_err(|error| LocationError::new(&format!("{text:?}: {error}")))?;
+        let retry = RetryConfig {
+            backoff: BackoffConfig {
+                init_backoff: FIRST_PAUSE,
+                max_backoff: LONGEST_PAUSE,
+                ..BackoffConfig::default()
+            },
+            max_retries: settings.retries,
+            retry_timeout: settings.timeout,
+        };
+        let attempts = u32::try_from(settings.retries)
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        let connector = Connector {
+            // So that each attempt has its part of the whole.
+            head_timeout: settings.timeout / attempts,
+        };
+        let (objects, lists) = store(&scheme, &url, retry, connector)?;
+        Ok(Location {
+            objects,
+            lists,
+            prefix: Prefix::new(prefix),
+            place: url.to_string(),
+        })
+    }
+}
+
+/// The URL, if it says nothing that would be ignored.
+fn checked(text: &str) -> Result<Url, LocationError> {
+    let wrong = |what: &str| Err(LocationError::new(&format!("{text:?}: {what}")));
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(error) => return wrong(&error.to_string()),
+    };
+    if url.password().is_some() {
+        return Err(LocationError::new(
+            "credentials do not belong into a URL, which others can see: put them into the environment",
+        ));
+    }
+    // Azure has the container there.
+    if !url.username().is_empty() && matches!(url.scheme(), "s3" | "s3a" | "gs" | "http" | "https")
+    {
+        return wrong("a user in a URL means nothing here: credentials come from the environment");
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return wrong("`?` and `#` end a path: write %3F and %23 where they are meant");
+    }
+    Ok(url)
+}
+
+/// The store of a URL, and how it lists.
+fn store(
+    scheme: &ObjectStoreScheme,
+    url: &Url,
+    retry: RetryConfig,
+    connector: Connector,
+) -> Result<(Arc<dyn ObjectStore>, Lists), LocationError> {
+    Ok(match scheme {
+        ObjectStoreScheme::AmazonS3 => {
+            let builder = AmazonS3Builder::from_env().with_url(url.as_str());
+            refuse_cleartext(&builder)?;
+            let builder = builder.with_retry(retry).with_http_connector(connector);
+            let store = Arc::new(builder.build()?);
+            (
+                Arc::<object_store::aws::AmazonS3>::clone(&store),
+                Lists::Pages(store),
+            )
+        }
+        ObjectStoreScheme::GoogleCloudStorage => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
+            let builder = builder.with_retry(retry).with_http_connector(connector);
+            let store = Arc::new(builder.build()?);
+            let objects = Arc::<object_store::gcp::GoogleCloudStorage>::clone(&store);
+            (objects, Lists::Pages(store))
+        }
+        ObjectStoreScheme::MicrosoftAzure => {
+            let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
+            let builder = builder.with_retry(retry).with_http_connector(connector);
+            let store = Arc::new(builder.build()?);
+            let objects = Arc::<object_store::azure::MicrosoftAzure>::clone(&store);
+            (objects, Lists::Pages(store))
+        }
+        ObjectStoreScheme::Http => {
+            let mut origin = url.clone();
+            origin.set_path("");
+            let builder = HttpBuilder::new()
+                .with_url(origin)
+                // Whoever writes http:// wants it.
+                .with_config(ClientConfigKey::AllowHttp, "true");
+            let builder = builder.with_retry(retry).with_http_connector(connector);
+            (Arc::new(builder.build()?), Lists::Never)
+        }
+        _ => {
+            return Err(LocationError::new(&format!(
+                "{url}: no bucket: a URL begins with one of {}://",
+                SCHEMES.join("://, ")
+            )));
+        }
+    })
+}
+
+/// Refuses an endpoint without TLS that nobody has said to be wanted.
+fn refuse_cleartext(builder: &AmazonS3Builder) -> Result<(), LocationError> {
+    let allowed = AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
+    if builder.get_config_value(&allowed).as_deref() == Some("true") {
+        return Ok(());
+    }
+    let named = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let mut endpoints = named.iter().filter_map(|key| builder.get_config_value(key));
+    match endpoints.find(|endpoint| endpoint.starts_with("http://")) {
+        Some(endpoint) => Err(LocationError::new(&format!(
+            "{endpoint}: an endpoint without TLS: set AWS_ALLOW_HTTP=true if that is meant"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_told_from_paths() {
+        let check = |text: &str, expected: bool| assert_eq!(is_url(text), expected, "{text}");
+        check("s3://bucket", true);
+        check("S3://bucket/prefix", true);
+        check("https://example.org/files", true);
+        check("abfss://container@account/x", true);
+        check("s3:/bucket", false);
+        check("dir/s3://bucket", false);
+        check("file:///srv", false);
+        check("memory:///", false);
+        check("/srv/www", false);
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let check = |text: &str, part: &str| {
+            let error = checked(text).unwrap_err().to_string();
+            assert!(error.contains(part) && !error.contains("secret"), "{error}");
+        };
+        check("s3://user:secret@bucket/", "environment");
+        check("s3://user@bucket/", "environment");
+        check("https://example.org/a?b", "%3F");
+        check("https://example.org/a#b", "%23");
+        assert!(checked("abfss://container@account.dfs.core.windows.net/a").is_ok());
+    }
+
+    #[test]
+    fn an_endpoint_without_tls_is_meant_or_refused() {
+        let check = |builder: AmazonS3Builder, expected: bool| {
+            assert_eq!(refuse_cleartext(&builder).is_ok(), expected);
+        };
+        let with = |endpoint| AmazonS3Builder::new().with_endpoint(endpoint);
+        check(AmazonS3Builder::new(), true);
+        check(with("https://store.example.org"), true);
+        check(with("http://store.example.org"), false);
+        check(with("http://store.example.org").with_allow_http(true), true);
+    }
+
+    #[test]
+    fn a_prefix_is_decoded_once() {
+        let settings = Settings::default();
+        let open = |text| Location::open(text, &settings);
+        let location = open("http://127.0.0.1:9/a%20b/%2541").unwrap();
+        assert_eq!(location.prefix.directory(b"").unwrap().as_ref(), "a b/%41");
+        assert!(matches!(location.lists, Lists::Never));
+        assert!(open("s3:///a").is_err());
+        assert!(open("file:///srv").is_err());
+        assert!(open("memory:///").is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! The runtime of a source: one thread that talks to the bucket, started when it is first needed.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tracing::Dispatch;
+use tracing::dispatcher::set_default;
+
+/// The most threads beside it, which look names of hosts up and read what credentials lie in files.
+const MOST_BLOCKING: usize = 4;
+
+/// A runtime that is started when it is first needed: a process may give its rights up before it has a second thread.
+#[derive(Debug, Default)]
+pub(crate) struct LazyRuntime(Mutex<Option<Runtime>>);
+
+impl LazyRuntime {
+    /// The runtime's handle.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn handle(&self) -> io::Result<Handle> {
+        let mut runtime = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runtime) = &*runtime {
+            return Ok(runtime.handle().clone());
+        }
+        let started = Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(MOST_BLOCKING)
+            .thread_name("salver-bucket")
+            .on_thread_start(log_nothing)
+            .enable_all()
+            .build()?;
+        Ok(runtime.insert(started).handle().clone())
+    }
+}
+
+/// Has this thread log nothing: each attempt that fails would be a line, and the engine says what becomes of them all, within
+/// limits.
+fn log_nothing() {
+    // For as long as the thread lives.
+    std::mem::forget(set_default(&Dispatch::none()));
+}
+
+impl Drop for LazyRuntime {
+    fn drop(&mut self) {
+        let runtime = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Waits for nothing: whoever drops it may be a loop, or the runtime's own thread.
+        if let Some(runtime) = runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The bounds of a source: time, memory, and how much is asked for at once.
+
+use std::time::Duration;
+
+/// One mebibyte.
+const MIB: u64 = 1024 * 1024;
+
+/// The length up to which an object comes with the first answer about it, as a whole, in bytes.
+pub(crate) const WHOLE_UP_TO: u64 = MIB;
+
+/// The most time for which what was found serves further looks, so that many at once do not cost as many.
+const MOST_REUSE: Duration = Duration::from_millis(100);
+
+/// The bounds of a source.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The time within which whoever serves compares what it has with the bucket. What was found serves further looks for
+    /// a quarter of it, and for no more than 100 milliseconds. Zero: each look asks the bucket.
+    pub revalidate: Duration,
+    /// The most time that a request to the bucket may take, with all its attempts and its turn among others.
+    pub timeout: Duration,
+    /// The most attempts after the first, with pauses that grow.
+    pub retries: usize,
+    /// The most requests for metadata, with content of up to 1 MiB, at once.
+    pub lookups: usize,
+    /// The most requests for slices at once.
+    pub fetches: usize,
+    /// The length of a slice in bytes: from 1 to 8 MiB.
+    pub slice_size: u64,
+    /// The bytes of slices that are kept in memory.
+    pub slice_memory: usize,
+    /// The index that tells a directory where the bucket has no list of what it holds: HTTP servers.
+    pub index: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            revalidate: Duration::from_secs(1),
+            timeout: Duration::from_secs(10),
+            retries: 2,
+            lookups: 64,
+            fetches: 16,
+            slice_size: 4 * MIB,
+            slice_memory: 64 * 1024 * 1024,
+            index: "index.html".to_owned(),
+        }
+    }
+}
+
+impl Settings {
+    /// These settings within what can work.
+    pub(crate) fn bounded(self) -> Self {
+        Settings {
+            timeout: self.timeout.max(Duration::from_millis(1)),
+            lookups: self.lookups.max(1),
+            fetches: self.fetches.max(1),
+            slice_size: self.slice_size.clamp(MIB, 8 * MIB),
+            ..self
+        }
+    }
+
+    /// The time for which what was found serves further looks.
+    pub(crate) fn reuse(&self) -> Duration {
+        (self.revalidate / 4).min(MOST_REUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_stay_within_what_can_work() {
+        let all = Settings {
+            timeout: Duration::ZERO,
+            lookups: 0,
+            fetches: 0,
+            slice_size: 0,
+            ..Settings::default()
+        };
+        let bounded = all.bounded();
+        assert!(!bounded.timeout.is_zero());
+        assert_eq!((bounded.lookups, bounded.fetches), (1, 1));
+        assert_eq!(bounded.slice_size, MIB);
+        let long = Settings {
+            slice_size: u64::MAX,
+            ..Settings::default()
+        };
+        assert_eq!(long.bounded().slice_size, 8 * MIB);
+    }
+
+    #[test]
+    fn a_look_is_used_again_for_a_moment() {
+        let check = |revalidate: u64, expected: u64| {
+            let settings = Settings {
+                revalidate: Duration::from_millis(revalidate),
+                ..Settings::default()
+            };
+            assert_eq!(settings.reuse(), Duration::from_millis(expected));
+        };
+        check(0, 0);
+        check(200, 50);
+        check(60_000, 100);
+    }
+}

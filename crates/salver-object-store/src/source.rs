@@ -1,0 +1,232 @@
+//! A bucket as a [`Source`].
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+use salver_assets::source::{Metadata, Opened, Reader};
+use salver_assets::{Patience, Source, View};
+
+use crate::bucket::{Bucket, Lists, PAGE};
+use crate::key::Prefix;
+use crate::listing::{Listing, Listings};
+use crate::location::{Location, LocationError};
+use crate::lookup::{Found, Lookups};
+use crate::object::{Object, directory};
+use crate::remote_object::RemoteObject;
+use crate::runtime::LazyRuntime;
+use crate::settings::{Settings, WHOLE_UP_TO};
+use crate::slices::Slices;
+
+/// A [`Source`] of the objects of a bucket, or of those beneath a prefix.
+///
+/// **Asked once.** However many look for a path or read an object at the same moment, the bucket gets one request; what it
+/// answers serves further looks for a moment ([`Settings::revalidate`]). A look asks for the object itself, and if it is
+/// known already, only whether it has changed: up to 1 MiB come with the answer. Longer ones come in slices, each by its
+/// own request, and the next while one is read on.
+///
+/// **Of one version.** What is read of an object is what its metadata was told of: each request names the entity tag, and
+/// each answer is compared with it. Once an object is replaced, what was opened before and has not come yet can be had no
+/// more, unless the bucket keeps versions.
+///
+/// **Bounded.** Each request has a time limit with all its attempts, there are so many at once and no more, and what is
+/// kept has a budget. A bucket that cannot be reached is an error of a kind that the engine answers with 503.
+#[derive(Clone, Debug)]
+pub struct ObjectStoreSource {
+    lookups: Arc<Lookups>,
+    slices: Arc<Slices>,
+    listings: Arc<Listings>,
+    store: Arc<dyn ObjectStore>,
+    place: Arc<str>,
+}
+
+impl ObjectStoreSource {
+    /// The source of a URL: `s3://BUCKET/PREFIX`, `gs://…`, `az://CONTAINER/…` and its kin, `https://…` and `http://…`.
+    /// Credentials and endpoints come from the environment. Asks the bucket nothing yet, and starts no thread.
+    ///
+    /// # Errors
+    /// The URL or the environment cannot be used.
+    pub fn open(url: &str, settings: Settings) -> Result<Self, LocationError> {
+        let settings = settings.bounded();
+        let location = Location::open(url, &settings)?;
+        Ok(Self::of(location, settings))
+    }
+
+    /// The source of what lies in a store beneath a prefix; an empty one is all of it.
+    ///
+    /// # Errors
+    /// The prefix is none.
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        settings: Settings,
+    ) -> Result<Self, LocationError> {
+        let prefix = Path::parse(prefix).map_err(|error| LocationError::new(&error.to_string()))?;
+        let place = format!("{store}/{prefix}");
+        let location = Location {
+            objects: store,
+            lists: Lists::Whole,
+            prefix: Prefix::new(prefix),
+            place,
+        };
+        Ok(Self::of(location, settings.bounded()))
+    }
+
+    fn of(location: Location, settings: Settings) -> Self {
+        let Location {
+            objects,
+            lists,
+            prefix,
+            place,
+        } = location;
+        let store = Arc::clone(&objects);
+        let bucket = Arc::new(Bucket::new(objects, lists, &settings));
+        let runtime = Arc::<LazyRuntime>::default();
+        let slices = Slices::new(Arc::clone(&bucket), Arc::clone(&runtime), &settings);
+        let slices = Arc::new(slices);
+        let lookups = Arc::new(Lookups::new(
+            Arc::clone(&bucket),
+            Arc::clone(&runtime),
+            Arc::clone(&slices),
+            prefix.clone(),
+            &settings,
+        ));
+        let listings = Listings::new(bucket, runtime, prefix, lookups.device(), &settings);
+        ObjectStoreSource {
+            lookups,
+            slices,
+            listings: Arc::new(listings),
+            store,
+            place: place.into(),
+        }
+    }
+
+    /// The store, for who puts objects there: of its keys the prefix is a part.
+    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// Where the files lie, for people: without credentials.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+}
+
+impl Source for ObjectStoreSource {
+    fn view(&self, _: Patience) -> io::Result<Arc<dyn View>> {
+        Ok(Arc::new(BucketView {
+            source: self.clone(),
+            seen: Mutex::default(),
+        }))
+    }
+}
+
+/// The tree as one who asks sees it: what was found once stays so, and what a listing told of files is not asked again,
+/// file by file.
+struct BucketView {
+    source: ObjectStoreSource,
+    seen: Mutex<HashMap<Vec<u8>, Found>>,
+}
+
+impl BucketView {
+    fn find(&self, path: &[u8], patience: Patience) -> io::Result<Found> {
+        if let Some(found) = self.seen().get(path) {
+            return Ok(found.clone());
+        }
+        let found = self.source.lookups.find(path, patience)?;
+        self.seen().insert(path.to_vec(), found.clone());
+        Ok(found)
+    }
+
+    /// Fails unless there is a directory at a path.
+    fn expect_directory(&self, path: &[u8]) -> io::Result<()> {
+        match self.find(path, Patience::MayWait)? {
+            Found::Directory => Ok(()),
+            Found::File(_) => Err(io::ErrorKind::NotADirectory.into()),
+            Found::Nothing => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Notes what a listing told of the files of a directory.
+    fn note(&self, path: &[u8], listing: &Listing) {
+        let mut seen = self.seen();
+        for (name, found) in listing {
+            let path = match path {
+                b"" => name.clone(),
+                path => [path, b"/", name].concat(),
+            };
+            seen.insert(path, found.clone());
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Found>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reader(&self, object: &Arc<Object>, path: &[u8], patience: Patience) -> io::Result<Reader> {
+        let (slices, lookups) = (&self.source.slices, &self.source.lookups);
+        if object.length() > WHOLE_UP_TO {
+            let remote = RemoteObject::new(Arc::clone(object), path, slices, lookups);
+            return Ok(Reader::Remote(Arc::new(remote)));
+        }
+        match slices.slice(object, 0, patience) {
+            Ok(content) => Ok(Reader::Memory(content)),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    lookups.forget(path);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl View for BucketView {
+    fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+        match self.find(path, patience)? {
+            Found::File(object) => Ok(object.metadata()),
+            Found::Directory => Ok(directory(self.source.lookups.device())),
+            Found::Nothing => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+        let object = match self.find(path, patience)? {
+            Found::File(object) => object,
+            Found::Directory => return Err(io::ErrorKind::InvalidInput.into()),
+            Found::Nothing => return Err(io::ErrorKind::NotFound.into()),
+        };
+        Ok(Opened {
+            metadata: object.metadata(),
+            reader: self.reader(&object, path, patience)?,
+            // What is in memory is had at once, and the rest is known not to be.
+            local: true,
+        })
+    }
+
+    fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.names(path, usize::MAX)
+    }
+
+    fn names(&self, path: &[u8], most: usize) -> io::Result<Vec<Vec<u8>>> {
+        let names: Vec<_> = match most < PAGE {
+            true => {
+                let page = self.source.listings.page(path)?;
+                page.keys().cloned().collect()
+            }
+            false => {
+                let listing = self.source.listings.all(path, most)?;
+                self.note(path, &listing);
+                listing.into_keys().collect()
+            }
+        };
+        // What has names in it is a directory, unless a file is known to stand before it.
+        let is_file = matches!(self.seen().get(path), Some(Found::File(_)));
+        if is_file || names.is_empty() {
+            self.expect_directory(path)?;
+        }
+        Ok(names.into_iter().take(most).collect())
+    }
+}

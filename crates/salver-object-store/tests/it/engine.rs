@@ -1,0 +1,231 @@
+//! A bucket behind the engine: how often it is asked, and what is answered while it cannot be.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use salver_assets::{
+    Config, Content, Engine, HttpDate, Load, Mount, Now, Patience, Request, ResponsePlan, Step,
+};
+
+use crate::store::{Asked, Fault, FaultStore, block_on, settings};
+
+/// A site whose bucket was looked at whenever the clock is moved on.
+struct Site {
+    store: FaultStore,
+    engine: Engine,
+    now: Now,
+}
+
+const REVALIDATE: Duration = Duration::from_secs(1);
+
+impl Site {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let store = FaultStore::default();
+        for (path, content) in files {
+            store.put(path, Some(content));
+        }
+        let mut settings = settings();
+        settings.timeout = Duration::from_millis(200);
+        let source = store.source(settings);
+        let config = Config {
+            mounts: vec![Mount::tree("/", Arc::new(source))],
+            revalidate: REVALIDATE,
+            ..Config::default()
+        };
+        let now = Now {
+            instant: Instant::now(),
+            date: HttpDate::from_unix_seconds(2_000_000_000),
+        };
+        Site {
+            store,
+            engine: Engine::new(config).unwrap(),
+            now,
+        }
+    }
+
+    /// Lets time pass, so that what is cached has to be compared.
+    fn pass(&mut self, time: Duration) {
+        self.now.instant += time;
+    }
+
+    fn perform(&self, load: Load) {
+        let outcome = load.perform(Patience::MayWait, self.now.instant).unwrap();
+        self.engine.finish(load, outcome);
+    }
+
+    fn plan(&self, request: &Request<'_>) -> ResponsePlan {
+        let mut step = self.engine.begin(request, self.now);
+        loop {
+            let pending = match step {
+                Step::Respond(plan) => return plan,
+                Step::Load(load, pending) => {
+                    self.perform(load);
+                    pending
+                }
+                Step::Wait(pending) => pending,
+                Step::NeedDetails | Step::NeedAccess(_) => panic!("there are no rules"),
+            };
+            step = self.engine.resume(request, block_on(pending), self.now);
+        }
+    }
+
+    fn get(&self, path: &str) -> ResponsePlan {
+        self.plan(&Request::get(path.as_bytes()))
+    }
+}
+
+fn field(plan: &ResponsePlan, name: &str) -> Option<String> {
+    let mut fields = plan.fields();
+    let found = fields.find(|(known, _)| *known == name);
+    found.map(|(_, value)| String::from_utf8(value.to_vec()).unwrap())
+}
+
+fn body(plan: &ResponsePlan) -> Vec<u8> {
+    match &plan.content {
+        Content::Empty => Vec::new(),
+        Content::Memory(bytes) => bytes.to_vec(),
+        Content::File(file) => file.read(&file.range).unwrap().to_vec(),
+        Content::Parts(_) => panic!("one range"),
+    }
+}
+
+/// The requests for just this key by GET.
+fn of<'a>(asked: &'a [Asked], key: &str) -> Vec<&'a Asked> {
+    let is_it = |asked: &&Asked| asked.what == "GET" && asked.key == key;
+    asked.iter().filter(is_it).collect()
+}
+
+#[test]
+fn many_who_ask_at_once_are_one_request() {
+    let site = Site::new(&[("app.js", b"let a = 1;\n")]);
+    site.store
+        .fail(Some(Fault::IsSlow(Duration::from_millis(20))));
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let plan = site.get("/app.js");
+                    assert_eq!((plan.status, body(&plan)), (200, b"let a = 1;\n".to_vec()));
+                }
+            });
+        }
+    });
+    let asked = site.store.asked();
+    assert_eq!(of(&asked, "app.js").len(), 1, "{asked:?}");
+    for coding in ["br", "zst", "gz"] {
+        let asked = of(&asked, &format!("app.js.{coding}"));
+        assert_eq!(asked.len(), 1, "{coding}");
+    }
+    assert!(asked.iter().all(|asked| asked.what == "GET"), "{asked:?}");
+}
+
+#[test]
+fn what_is_cached_is_compared_and_not_sent_again() {
+    let mut site = Site::new(&[("a.txt", b"one")]);
+    let first = site.get("/a.txt");
+    assert_eq!(body(&first), b"one");
+    let _ = site.store.asked();
+    site.pass(REVALIDATE * 2);
+    assert_eq!(field(&site.get("/a.txt"), "ETag"), field(&first, "ETag"));
+    let asked = site.store.asked();
+    assert!(of(&asked, "a.txt").iter().all(|asked| asked.is_conditional));
+    assert_eq!(of(&asked, "a.txt").len(), 1);
+    site.store.put("a.txt", Some(b"two"));
+    site.pass(REVALIDATE * 2);
+    let second = site.get("/a.txt");
+    assert_eq!(body(&second), b"two");
+    assert_ne!(field(&second, "ETag"), field(&first, "ETag"));
+    // The content came with the look.
+    assert_eq!(of(&site.store.asked(), "a.txt").len(), 1);
+    site.store.put("a.txt", None);
+    site.pass(REVALIDATE * 2);
+    assert_eq!(site.get("/a.txt").status, 404);
+}
+
+#[test]
+fn directories_and_indexes_cost_no_listing_of_what_they_hold() {
+    let files: Vec<String> = (0..3000).map(|n| format!("docs/p{n}.html")).collect();
+    let mut all: Vec<(&str, &[u8])> = files.iter().map(|path| (&**path, &b"p"[..])).collect();
+    all.push(("docs/index.html", b"index"));
+    let site = Site::new(&all);
+    assert_eq!(body(&site.get("/docs/")), b"index");
+    let asked = site.store.asked();
+    assert_eq!(of(&asked, "docs/index.html").len(), 1);
+    let lists = |asked: &[Asked]| asked.iter().filter(|asked| asked.what == "LIST").count();
+    assert_eq!(lists(&asked), 0, "{asked:?}");
+    let plan = site.get("/docs");
+    assert_eq!(plan.status, 308);
+    assert_eq!(field(&plan, "Location").as_deref(), Some("/docs/"));
+    let asked = site.store.asked();
+    assert_eq!((asked.len(), lists(&asked)), (2, 1), "{asked:?}");
+    assert_eq!(site.get("/docs/nothing").status, 404);
+    let asked = site.store.asked();
+    assert_eq!((asked.len(), lists(&asked)), (2, 1), "{asked:?}");
+}
+
+#[test]
+fn a_bucket_that_hangs_is_503_and_what_is_held_is_sent() {
+    let mut site = Site::new(&[("a.txt", b"one"), ("b.txt", b"two")]);
+    assert_eq!(site.get("/a.txt").status, 200);
+    for fault in [Fault::Hangs, Fault::Fails, Fault::HasExpired] {
+        site.store.fail(Some(fault));
+        site.pass(REVALIDATE * 2);
+        let plan = site.get("/b.txt");
+        assert_eq!(plan.status, 503, "{fault:?}");
+        assert_eq!(field(&plan, "Retry-After").as_deref(), Some("1"));
+        let plan = site.get("/a.txt");
+        assert_eq!((plan.status, body(&plan)), (200, b"one".to_vec()));
+    }
+    site.store.fail(None);
+    assert_eq!(body(&site.get("/b.txt")), b"two");
+}
+
+#[test]
+fn a_long_object_is_sent_by_ranges_and_tagged_alike_on_every_node() {
+    const LENGTH: usize = 20 * 1024 * 1024;
+    let mut content = vec![0_u8; LENGTH];
+    for (at, byte) in content.iter_mut().enumerate() {
+        *byte = u8::try_from((at ^ (at >> 9)) & 0xff).unwrap();
+    }
+    let site = Site::new(&[("long.bin", &content)]);
+    let plan = site.get("/long.bin");
+    assert_eq!(plan.status, 200);
+    let tag = field(&plan, "ETag").unwrap();
+    let Content::File(file) = &plan.content else {
+        panic!("{plan:?}")
+    };
+    assert!(file.file().is_none());
+    let mut at = 0;
+    while at < file.range.end {
+        let end = file.range.end.min(at + 256 * 1024);
+        let range = usize::try_from(at).unwrap()..usize::try_from(end).unwrap();
+        assert!(file.read(&(at..end)).unwrap() == content[range], "{at}");
+        at = end;
+    }
+    // Another node, which serves the same bucket.
+    let other = Site {
+        engine: Engine::new(Config {
+            mounts: vec![Mount::tree("/", Arc::new(site.store.source(settings())))],
+            ..Config::default()
+        })
+        .unwrap(),
+        store: site.store.clone(),
+        now: site.now,
+    };
+    assert_eq!(field(&other.get("/long.bin"), "ETag").as_ref(), Some(&tag));
+    // Of the same length, and perhaps of the same second.
+    content[0] ^= 1;
+    site.store.put("long.bin", Some(&content));
+    let gone = file.read(&(0..1)).map(drop);
+    assert!(gone.is_ok() || gone.unwrap_err().kind() == std::io::ErrorKind::NotFound);
+    let third = Site {
+        engine: Engine::new(Config {
+            mounts: vec![Mount::tree("/", Arc::new(site.store.source(settings())))],
+            ..Config::default()
+        })
+        .unwrap(),
+        store: site.store.clone(),
+        now: site.now,
+    };
+    assert_ne!(field(&third.get("/long.bin"), "ETag"), Some(tag));
+}

@@ -1,0 +1,18 @@
+//! A bucket as a server sees it: what every source must do, how often the bucket is asked, and what becomes of its faults.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod conformance;
+mod content;
+mod engine;
+mod faults;
+mod origin;
+mod s3;
+mod store;
+mod table;

@@ -1,0 +1,277 @@
+//! An origin that is asked by HTTP, over sockets: the client that all buckets are asked by, against a server that does
+//! what it is told.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use salver_assets::source::Kind;
+use salver_assets::{Patience, Source as _, View};
+use salver_object_store::{ObjectStoreSource, Settings};
+
+/// How many of the next requests get this instead of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instead {
+    Silence,
+    Cut,
+    Status(u16),
+}
+
+/// A server of files in memory, with entity tags, ranges, and redirects from directories.
+#[derive(Debug)]
+struct Origin {
+    files: Mutex<HashMap<String, Vec<u8>>>,
+    instead: Mutex<(usize, Option<Instead>)>,
+    requests: AtomicUsize,
+    connections: AtomicUsize,
+    port: u16,
+}
+
+impl Origin {
+    fn start(files: &[(&str, &[u8])]) -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let files = files
+            .iter()
+            .map(|(path, content)| ((*path).to_owned(), content.to_vec()));
+        let origin = Arc::new(Origin {
+            files: Mutex::new(files.collect()),
+            instead: Mutex::default(),
+            requests: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
+            port: listener.local_addr().unwrap().port(),
+        });
+        let server = Arc::clone(&origin);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let server = Arc::clone(&server);
+                server.connections.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || server.serve(&stream.unwrap()));
+            }
+        });
+        origin
+    }
+
+    fn next(&self, count: usize, instead: Instead) {
+        *self.instead.lock().unwrap() = (count, Some(instead));
+    }
+
+    fn source(&self, timeout: Duration) -> ObjectStoreSource {
+        let settings = Settings {
+            revalidate: Duration::ZERO,
+            timeout,
+            ..Settings::default()
+        };
+        let url = format!("http://127.0.0.1:{}/files", self.port);
+        ObjectStoreSource::open(&url, settings).unwrap()
+    }
+
+    fn serve(&self, stream: &TcpStream) {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut head = Vec::new();
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                    return;
+                }
+                if line == "\r\n" {
+                    break;
+                }
+                head.push(line.trim_end().to_owned());
+            }
+            self.requests.fetch_add(1, Ordering::SeqCst);
+            let instead = {
+                let mut instead = self.instead.lock().unwrap();
+                let is_due = instead.0 > 0;
+                instead.0 = instead.0.saturating_sub(1);
+                instead.1.filter(|_| is_due)
+            };
+            let answer = match instead {
+                Some(Instead::Silence) => {
+                    std::thread::sleep(Duration::from_secs(60));
+                    return;
+                }
+                Some(Instead::Status(status)) => {
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").into_bytes()
+                }
+                Some(Instead::Cut) => {
+                    let answer = self.answer(&head);
+                    let half = answer.len() - 2;
+                    let mut stream = stream;
+                    let _ = stream.write_all(&answer[..half]);
+                    return;
+                }
+                None => self.answer(&head),
+            };
+            let mut stream = stream;
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, head: &[String]) -> Vec<u8> {
+        let mut parts = head[0].split(' ');
+        let (method, path) = (parts.next().unwrap(), parts.next().unwrap());
+        let field = |name: &str| {
+            head.iter().find_map(|line| {
+                let (known, value) = line.split_once(": ")?;
+                known.eq_ignore_ascii_case(name).then(|| value.to_owned())
+            })
+        };
+        let files = self.files.lock().unwrap();
+        let Some(content) = files.get(path) else {
+            let directory = format!("{path}/");
+            let status = match files.keys().any(|known| known.starts_with(&directory)) {
+                true => format!("301 X\r\nLocation: {directory}"),
+                false => "404 X".to_owned(),
+            };
+            return format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into_bytes();
+        };
+        let sum: usize = content.iter().map(|byte| usize::from(*byte)).sum();
+        let tag = format!("\"{}-{sum}\"", content.len());
+        if field("If-None-Match").as_ref() == Some(&tag) {
+            return format!("HTTP/1.1 304 X\r\nETag: {tag}\r\n\r\n").into_bytes();
+        }
+        if field("If-Match").is_some_and(|wanted| wanted != tag) {
+            return b"HTTP/1.1 412 X\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+        let range = field("Range").map(|range| {
+            let (start, end) = range
+                .strip_prefix("bytes=")
+                .unwrap()
+                .split_once('-')
+                .unwrap();
+            let end: usize = end.parse().unwrap();
+            start.parse().unwrap()..content.len().min(end + 1)
+        });
+        let status = match &range {
+            Some(range) => format!(
+                "206 X\r\nContent-Range: bytes {}-{}/{}",
+                range.start,
+                range.end - 1,
+                content.len()
+            ),
+            None => "200 X".to_owned(),
+        };
+        let body = &content[range.unwrap_or(0..content.len())];
+        let head = format!(
+            "HTTP/1.1 {status}\r\nETag: {tag}\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        match method {
+            "HEAD" => head.into_bytes(),
+            _ => [head.as_bytes(), body].concat(),
+        }
+    }
+}
+
+const PATIENT: Duration = Duration::from_secs(30);
+
+fn view(origin: &Origin, timeout: Duration) -> Arc<dyn View> {
+    origin.source(timeout).view(Patience::MayWait).unwrap()
+}
+
+fn read(view: &dyn View, path: &[u8], from: u64, length: usize) -> std::io::Result<Vec<u8>> {
+    let opened = view.open(path, Patience::MayWait)?;
+    let mut buffer = vec![0; length];
+    let count = opened
+        .reader
+        .read_at(&mut buffer, from, Patience::MayWait)?;
+    buffer.truncate(count);
+    Ok(buffer)
+}
+
+#[test]
+fn files_directories_and_nothing() {
+    let long: Vec<u8> = (0..9_000_000_u32)
+        .map(|at| u8::try_from(at % 251).unwrap())
+        .collect();
+    let origin = Origin::start(&[
+        ("/files/a%20b.txt", b"spaced"),
+        ("/files/docs/index.html", b"index"),
+        ("/files/bare/x.txt", b"x"),
+        ("/files/long", &long),
+        ("/secret", b"beside"),
+    ]);
+    let view = view(&origin, PATIENT);
+    let kind = |path: &[u8]| view.stat(path, Patience::MayWait).map(|found| found.kind);
+    assert_eq!(read(&*view, b"a b.txt", 0, 9).unwrap(), b"spaced");
+    assert_eq!(kind(b"docs").unwrap(), Kind::Directory);
+    assert_eq!(kind(b"docs/index.html").unwrap(), Kind::File);
+    // It has no index, and there is no list.
+    assert_eq!(kind(b"bare").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(kind(b"nothing").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(kind(b"../secret").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        kind(b"%2e%2e/secret").unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(view.list(b"").unwrap_err().kind(), ErrorKind::Unsupported);
+    let far = 8_500_000_usize;
+    let bytes = read(&*view, b"long", u64::try_from(far).unwrap(), 1000).unwrap();
+    assert!(!bytes.is_empty() && bytes == long[far..far + bytes.len()]);
+}
+
+#[test]
+fn connections_are_used_again() {
+    let origin = Origin::start(&[("/files/a", b"a")]);
+    let source = origin.source(PATIENT);
+    for _ in 0..20 {
+        let view = source.view(Patience::MayWait).unwrap();
+        assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"a");
+    }
+    assert!(origin.requests.load(Ordering::SeqCst) >= 20);
+    assert!(origin.connections.load(Ordering::SeqCst) <= 3);
+}
+
+#[test]
+fn a_fault_for_a_moment_is_tried_again() {
+    for instead in [Instead::Status(503), Instead::Status(429), Instead::Cut] {
+        let origin = Origin::start(&[("/files/a", b"content")]);
+        let view = view(&origin, PATIENT);
+        origin.next(1, instead);
+        assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content", "{instead:?}");
+    }
+}
+
+#[test]
+fn a_fault_that_stays_is_an_error_in_time() {
+    let check = |instead: Instead, expected: &[ErrorKind]| {
+        let origin = Origin::start(&[("/files/a", b"content")]);
+        let view = view(&origin, Duration::from_millis(600));
+        origin.next(usize::MAX, instead);
+        let begun = Instant::now();
+        let error = read(&*view, b"a", 0, 9).unwrap_err();
+        assert!(expected.contains(&error.kind()), "{instead:?}: {error}");
+        assert!(begun.elapsed() < PATIENT, "{instead:?}");
+        // A first attempt and two more.
+        let requests = origin.requests.load(Ordering::SeqCst);
+        assert!((1..=3).contains(&requests), "{instead:?}: {requests}");
+    };
+    let unavailable = [ErrorKind::NotConnected, ErrorKind::TimedOut];
+    check(Instead::Silence, &unavailable);
+    check(Instead::Status(500), &unavailable);
+    check(Instead::Status(403), &[ErrorKind::PermissionDenied]);
+    check(Instead::Status(400), &[ErrorKind::Other]);
+}
+
+#[test]
+fn nobody_there_is_an_error_in_time() {
+    let port = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let settings = Settings {
+        timeout: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let source = ObjectStoreSource::open(&format!("http://127.0.0.1:{port}/"), settings).unwrap();
+    let view = source.view(Patience::MayWait).unwrap();
+    let error = view.stat(b"a", Patience::MayWait).unwrap_err();
+    let unavailable = [ErrorKind::NotConnected, ErrorKind::TimedOut];
+    assert!(unavailable.contains(&error.kind()), "{error}");
+}

@@ -39,7 +39,7 @@ PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
 # What is compiled is compiled before it is run.
 .NOTPARALLEL: unit
-.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
+.PHONY: help run build install dist reproducible packages-deps packages packages-test test test-all apart msrv features package public-types semver deps ui-deps ui-test ui-screenshot format lint unit tests-build tests-run doc-tests every-mode docs mirror h2spec clients worst loom fuzz fuzz-smoke frameworks-test settings-judges codings-judges log-judges admin-judges kubernetes-judges object-store-judges rules-judges moving-judges recipes site site-test npm-package wheel action-test nix-test trust install-test precompress bench bench-deps bench-embedded bench-cost bench-profile bench-protocols bench-test httparena cold soak huge reloads releases-deps deploys-test rollback-test storage-test truth windows windows-check windows-test clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -251,6 +251,11 @@ kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; wha
 	$(call need,go:golang-go)
 	$(if $(filter target/debug/salver,$(PROGRAM)),$(BUILD))
 	packaging/kubernetes/judge/run.sh $(PROGRAM)
+
+object-store-judges: ## Buckets by moto, an S3 server that pip installs for this run: the suite for sources, and the program before it
+	$(call need,python3:python3)
+	$(CARGO) build --locked -p salver --features object-store
+	scripts/object_store/run.sh target/debug/salver
 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
 	crates/salver-rules/judges/run.sh

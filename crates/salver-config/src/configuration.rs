@@ -15,7 +15,7 @@ use crate::server::Server;
 use crate::setting::Origin;
 use crate::site::Site;
 use crate::unknown::misplaced;
-use crate::values::mount;
+use crate::values::{is_url, mount};
 
 /// All settings of a server, each with its origin.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ impl Configuration {
         keys
     }
 
-    /// All paths that it names, each with its key; those of mounts included. They begin at the top.
+    /// All paths that it names, each with its key; those of mounts included, URLs of buckets not. They begin at the top.
     pub fn paths(&self) -> Vec<(&'static str, PathBuf)> {
         let mut paths: Vec<(&'static str, PathBuf)> = Vec::new();
         for met in self.met.iter().flatten() {
@@ -140,6 +140,9 @@ impl Configuration {
                     },
                     _ => continue,
                 };
+                if is_url(path.as_os_str()) {
+                    continue;
+                }
                 let path = std::path::absolute(&path).unwrap_or(path);
                 paths.push((met.entry.row.key, path));
             }

@@ -11,6 +11,7 @@ use crate::resolver::Met;
 use crate::row::{Form, Scope};
 use crate::setting::Origin;
 use crate::toml;
+use crate::values::is_url;
 
 impl Configuration {
     /// The configuration as a file that means the same, with the origin of each value as a comment. Secrets are not
@@ -43,6 +44,7 @@ fn absolute(met: &Met, directory: &Path) -> Met {
     }
     let from_top = |path: &OsStr| match Path::new(path) == Path::new(".") {
         true => directory.as_os_str().to_owned(),
+        false if is_url(path) => path.to_owned(),
         false => directory.join(path).into_os_string(),
     };
     for value in &mut met.values {

@@ -13,7 +13,9 @@ use crate::kind::{
 use crate::resolver::Resolver;
 use crate::row::{ROW, Row};
 use crate::setting::Setting;
-use crate::values::{Codings, DEFAULT_CODINGS, ErrorPage, HostPattern, Mount, Spa, Symlinks};
+use crate::values::{
+    Codings, DEFAULT_CODINGS, ErrorPage, HostPattern, Mount, Spa, Symlinks, is_url,
+};
 
 const CONTENT: Row = Row {
     heading: "Content",
@@ -74,6 +76,13 @@ pub struct Site {
 }
 
 impl Site {
+    /// True if anything of it is served from a bucket, by a URL in the place of a path.
+    pub fn has_bucket(&self) -> bool {
+        let mounts = self.mount.iter().chain(self.mount_plain.iter());
+        let mut paths = mounts.map(|mount| &mount.path).chain([&*self.root]);
+        paths.any(|path| is_url(path.as_os_str()))
+    }
+
     #[allow(clippy::too_many_lines, reason = "it is a table")]
     pub(crate) fn read(from: &mut Resolver<'_>) -> Site {
         Site {

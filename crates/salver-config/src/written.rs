@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::document::{Node, Table, Value};
 use crate::kind::Shape;
 use crate::row::Form;
+use crate::values::is_url;
 
 /// A value as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,10 @@ impl Reader<'_> {
             (Shape::SwitchOr(_), Value::Switch(is_on)) => is_on.to_string().into(),
             (Shape::SwitchOr(inner), _) => return self.word(node, inner),
             (Shape::Path, Value::Text(path)) if !path.is_empty() => {
-                self.directory.join(path).into_os_string()
+                match is_url(OsStr::new(path)) {
+                    true => path.into(),
+                    false => self.directory.join(path).into_os_string(),
+                }
             }
             (_, Value::Text(text)) => text.into(),
             (Shape::Switch, Value::Switch(is_on)) => is_on.to_string().into(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::{Arg, FromArgMatches};
 use salver_config::nearest::nearest;
+use salver_config::values::is_url;
 
 use crate::failure::{Failure, one_line};
 use crate::flags::{Cli, command};
@@ -120,7 +121,8 @@ fn check_values(arguments: &[OsString], command: &clap::Command) -> Result<(), F
             return Ok(());
         }
         let text = next.to_string_lossy();
-        if takes_equals(word).is_some() && !text.starts_with('-') && !Path::new(next).is_dir() {
+        let is_root = text.starts_with('-') || is_url(next) || Path::new(next).is_dir();
+        if takes_equals(word).is_some() && !is_root {
             let flag = word.to_string_lossy();
             return Err(Failure::Misused(format!(
                 "{text:?} behind {flag} is no directory: the value of {flag} is given with =, as \

@@ -13,6 +13,8 @@ pub(crate) mod admin;
 pub mod banner;
 mod bounds;
 mod browser;
+#[cfg_attr(not(feature = "object-store"), path = "buckets/absent.rs")]
+mod buckets;
 pub mod command_line;
 pub mod commands;
 mod conventions;

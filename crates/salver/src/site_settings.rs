@@ -8,9 +8,10 @@ use salver_assets::rules::RuleSet;
 use salver_assets::source::Kind;
 use salver_assets::{CompressibleTypes, Config, ContentCoding, Mount, Source, Symlinks, TypeRange};
 use salver_config::conventions::{CleanUrls, ReleaseAddresses};
-use salver_config::values::{self, Coding, Spa};
+use salver_config::values::{self, Coding, Spa, is_url};
 use salver_config::{Configuration, Origin, Server, Setting, Site};
 
+use crate::buckets;
 use crate::conventions::{alternatives, lists, with_conventions};
 use crate::failure::Failure;
 use crate::page_variables::add_variables;
@@ -22,6 +23,10 @@ use crate::rules::rules;
 /// The time after which a store is looked at again, unless it is said: a look takes no file but one, and a rollback
 /// is to be seen at once.
 const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
+
+/// The length up to which objects of a bucket are kept in memory, unless it is said: what is sent from there passes
+/// through the process anyway.
+const KEPT_OF_BUCKETS: u64 = 1024 * 1024;
 
 /// The settings of one site.
 #[derive(Debug)]
@@ -80,6 +85,10 @@ impl SiteSettings {
             engine.revalidate = STORE_LOOKED_AT;
         }
         crate::live_reload::adjust(&mut engine, site);
+        let cache_max_file = match site.has_bucket() {
+            true => cache_max_file.max(KEPT_OF_BUCKETS),
+            false => cache_max_file,
+        };
         engine.cache_max_file = server.cache_max_file.unwrap_or(cache_max_file);
         let mut settings = SiteSettings {
             hosts: site.hosts.iter().map(ToString::to_string).collect(),
@@ -182,7 +191,7 @@ impl SiteSettings {
             ));
         }
         for page in site.error_pages.iter() {
-            if !has_file(&*source, &page.file) {
+            if !is_url(path.as_os_str()) && !has_file(&*source, &page.file) {
                 self.warnings.push(format!(
                     "{} is not in {path:?}: {} has a plain answer until it is",
                     page.file, page.status
@@ -192,7 +201,11 @@ impl SiteSettings {
         self.add_tree(site, "/", path, source, fallback, true)
     }
 
-    fn open_root(&self, site: &Site) -> Result<(PathBuf, Arc<dyn Source>), Failure> {
+    fn open_root(&mut self, site: &Site) -> Result<(PathBuf, Arc<dyn Source>), Failure> {
+        if is_url(site.root.as_os_str()) {
+            let source = self.open_bucket(&site.root, site)?;
+            return Ok((site.root.clone(), source));
+        }
         let path = absolute(&site.root)?;
         let source = match kind(&path)? {
             Kind::Directory => open(&self.engine, &path, links(site))?,
@@ -206,6 +219,25 @@ impl SiteSettings {
             Kind::Other => return Err(neither(&path)),
         };
         Ok((path, Arc::new(source)))
+    }
+
+    /// Opens a bucket, which is asked nothing yet: the process has no thread for that before it is what it is to be.
+    fn open_bucket(&mut self, url: &Path, site: &Site) -> Result<Arc<dyn Source>, Failure> {
+        if *site.live_reload {
+            return Err(Failure::Misused(format!(
+                "{} is for who works on a directory: give that instead of {}",
+                site.live_reload.name(),
+                url.display()
+            )));
+        }
+        if site.keep_previous.is_some() {
+            self.warnings.push(format!(
+                "{} does nothing for {}, which is not looked through",
+                site.keep_previous.name(),
+                url.display()
+            ));
+        }
+        buckets::open(&url.to_string_lossy(), &self.engine)
     }
 
     fn open_store(
@@ -240,6 +272,10 @@ impl SiteSettings {
         site: &Site,
     ) -> Result<(), Failure> {
         let values::Mount { prefix, path } = mount;
+        if is_url(path.as_os_str()) {
+            let source = self.open_bucket(path, site)?;
+            return self.add_tree(site, prefix, path.clone(), source, None, cached);
+        }
         let path = absolute(path)?;
         match kind(&path)? {
             Kind::Directory => {
@@ -284,22 +320,25 @@ impl SiteSettings {
         fallback: Option<String>,
         cached: bool,
     ) -> Result<(), Failure> {
-        let has = |name: &String| has_file(&*source, name);
+        let is_bucket = is_url(path.as_os_str());
+        let has = |name: &String| !is_bucket && has_file(&*source, name);
         let index = self.engine.index.iter().find(|name| has(name)).cloned();
         let slash = if prefix.ends_with('/') { "" } else { "/" };
-        if let Some(file) = fallback.as_ref().filter(|file| !has(file)) {
+        let missing = fallback.as_ref().filter(|file| !is_bucket && !has(file));
+        if let Some(file) = missing {
             self.warnings.push(format!(
                 "{file} is not in {path:?}: unknown paths are answered 404 until it is"
             ));
         }
-        if index.is_none() && !lists(site) && fallback.as_ref().is_none_or(|file| !has(file)) {
+        let may_be_empty = index.is_none() && !is_bucket && !lists(site);
+        if may_be_empty && fallback.as_ref().is_none_or(|file| !has(file)) {
             let names = self.engine.index.join(" or ");
             self.warnings.push(format!(
                 "{prefix}{slash} is answered 404: no {names} in {path:?}"
             ));
         }
-        let source = match site.store.is_some() && prefix == "/" {
-            // A store keeps its releases.
+        let source = match is_bucket || site.store.is_some() && prefix == "/" {
+            // A store keeps its releases, and a bucket is not looked through.
             true => source,
             false => self.keeping(site, prefix, &path, source),
         };

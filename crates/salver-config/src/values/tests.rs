@@ -217,3 +217,19 @@ fn variables_and_paths_of_urls_have_their_signs() {
     let right = [("/env.js", "/env.js".to_owned())];
     check(url_path, &right, &["", "env.js", "/a b", "/a?b", "/a#b"]);
 }
+
+#[test]
+fn urls_are_told_from_paths() {
+    let check = |text: &str, expected: bool| {
+        assert_eq!(is_url(OsStr::new(text)), expected, "{text}");
+    };
+    check("s3://bucket/prefix", true);
+    check("HTTPS://example.org", true);
+    check("a+b.c-1://x", true);
+    check("/srv/www", false);
+    check("dir/s3://bucket", false);
+    check("s3:/bucket", false);
+    check("://x", false);
+    check("1a://x", false);
+    check(".", false);
+}

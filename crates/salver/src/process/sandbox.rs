@@ -34,6 +34,14 @@ const ALWAYS: [&str; 7] = [
     "/etc/gai.conf",
 ];
 
+/// The variables that name files of credentials for buckets, which are read again and again.
+const CREDENTIALS: [&str; 4] = [
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AZURE_FEDERATED_TOKEN_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+];
+
 /// Where the libraries are that a program needs to start.
 const LIBRARIES: [&str; 6] = [
     "/lib",
@@ -226,11 +234,19 @@ fn needed(configuration: &Configuration) -> Vec<PathBuf> {
         return vec!["/".into()];
     }
     let mut all: Vec<PathBuf> = Vec::new();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
     for (key, path) in configuration.paths() {
         if !is_written(key) {
-            let home = std::env::var_os("HOME").map(PathBuf::from);
             all.extend(directories(&path, home.as_deref()));
         }
+    }
+    if configuration
+        .sites
+        .iter()
+        .any(salver_config::Site::has_bucket)
+    {
+        let named = CREDENTIALS.into_iter().filter_map(std::env::var_os);
+        all.extend(named.flat_map(|path| directories(Path::new(&path), home.as_deref())));
     }
     all.sort();
     all.dedup();

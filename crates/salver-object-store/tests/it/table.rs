@@ -84,7 +84,10 @@ fn meta(key: &Path, identity: &Identity) -> ObjectMeta {
         location: key.clone(),
         last_modified: modified.into(),
         size: identity.length,
-        e_tag: Some(format!("\"{:?}-{:?}\"", identity.inode, identity.changed)),
+        e_tag: Some(format!(
+            "\"{}-{}.{}\"",
+            identity.inode, identity.changed.seconds, identity.changed.nanoseconds
+        )),
         version: None,
     }
 }

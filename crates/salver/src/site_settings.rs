@@ -204,7 +204,7 @@ impl SiteSettings {
     fn open_root(&mut self, site: &Site) -> Result<(PathBuf, Arc<dyn Source>), Failure> {
         if is_url(site.root.as_os_str()) {
             let source = self.open_bucket(&site.root, site)?;
-            return Ok((site.root.clone(), source));
+            return Ok((site.root.to_path_buf(), source));
         }
         let path = absolute(&site.root)?;
         let source = match kind(&path)? {

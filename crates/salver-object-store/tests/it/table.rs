@@ -19,7 +19,7 @@ use salver_assets::source::{Identity, Kind, Opened};
 use salver_assets::{Config, DirectorySource, Mount, Patience, Source as _, Symlinks, View};
 use salver_conformance::{Endpoint, Fixture, Need, Protocol, Setup, run_once};
 use salver_object_store::{ObjectStoreSource, object_key};
-use salver_server::Server;
+use salver_server::{Server, Settings};
 
 use crate::store::settings;
 
@@ -132,7 +132,13 @@ impl ObjectStore for DirectoryStore {
     }
 
     async fn get_opts(&self, key: &Path, options: GetOptions) -> Result<GetResult> {
-        let opened = self.view().open(&path_of(key), Patience::MayWait);
+        let (view, path) = (self.view(), path_of(key));
+        let opened = match view.stat(&path, Patience::MayWait) {
+            // What is neither file nor directory is no object, either.
+            Ok(metadata) if metadata.kind != Kind::File => Err(ErrorKind::NotFound.into()),
+            Ok(_) => view.open(&path, Patience::MayWait),
+            Err(error) => Err(error),
+        };
         let opened = opened.map_err(|error| failed(key, error))?;
         let meta = meta(key, &opened.metadata.identity);
         options.check_preconditions(&meta)?;
@@ -209,8 +215,8 @@ impl ObjectStore for DirectoryStore {
     }
 }
 
-#[test]
-fn what_is_asked_of_a_directory_is_answered_alike() {
+/// Plays the table over a protocol.
+fn check(protocol: Protocol) {
     let directory = tempfile::tempdir().unwrap();
     let mut fixture = Fixture::build(directory.path()).unwrap();
     // Keys are text.
@@ -220,26 +226,34 @@ fn what_is_asked_of_a_directory_is_answered_alike() {
     let source = ObjectStoreSource::new(Arc::new(DirectoryStore(source)), "", settings()).unwrap();
     let server = Server::builder()
         .config(Config {
-            revalidate: Duration::from_secs(1),
             compress: false,
             ..Config::default()
         })
         .mount(Mount::tree("/", Arc::new(source)))
+        .settings(Settings {
+            // One row is what HTTP/2 begins with, and is refused only where that is not spoken.
+            http2: protocol != Protocol::Http1,
+            ..Settings::default()
+        })
         .listen(([127, 0, 0, 1], 0))
         .build()
         .unwrap();
-    let address = server.addresses()[0];
+    let endpoint = Endpoint::bare(server.addresses()[0], protocol).unwrap();
     let handle = server.handle();
     let serving = std::thread::spawn(|| server.serve());
-    let protocols = [Protocol::Http1, Protocol::Http2Cleartext];
-    let reports = protocols.map(|protocol| {
-        let endpoint = Endpoint::bare(address, protocol).unwrap();
-        run_once(&endpoint, &fixture, Setup::Default).unwrap()
-    });
+    let report = run_once(&endpoint, &fixture, Setup::Default).unwrap();
     handle.shutdown();
     serving.join().unwrap().unwrap();
-    for report in reports {
-        println!("{report}");
-        assert!(report.passed(), "{report}");
-    }
+    println!("{report}");
+    assert!(report.passed(), "{report}");
+}
+
+#[test]
+fn what_is_asked_of_a_directory_is_answered_alike_over_http1() {
+    check(Protocol::Http1);
+}
+
+#[test]
+fn what_is_asked_of_a_directory_is_answered_alike_over_http2() {
+    check(Protocol::Http2Cleartext);
 }

@@ -10,17 +10,25 @@ use object_store::client::{HttpError, HttpErrorKind};
 /// The longest text of a failure, in bytes: stores answer with pages.
 const LONGEST: usize = 400;
 
-/// What stores call credentials that do not hold, or hold no more: nothing that an object's permissions say.
-const CREDENTIALS: [&str; 8] = [
+/// The codes by which stores refuse credentials that do not hold, or hold no more: nothing that an object's permissions
+/// say. Some come with 400, some with 403.
+const CREDENTIALS: [&str; 9] = [
     "ExpiredToken",
     "ExpiredTokenException",
     "InvalidAccessKeyId",
     "InvalidToken",
+    "RequestExpired",
     "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
     "AuthenticationFailed",
     "AccountIsDisabled",
 ];
+
+/// The codes by which stores say that there is no such bucket.
+const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
+
+/// The text by which the client says that an answer is a refusal: behind it stand its status and its content.
+const REFUSED: &str = "Server returned non-2xx status code: ";
 
 /// The failure of a request.
 #[derive(Clone, Debug)]
@@ -36,7 +44,8 @@ impl Failure {
             end -= 1;
         }
         let text = text.get(..end).unwrap_or_default();
-        let text = text.replace(['\n', '\r'], " ").into();
+        // What a store says may end on a terminal.
+        let text = text.replace(char::is_control, " ").into();
         Failure { kind, text }
     }
 
@@ -64,6 +73,14 @@ impl Failure {
         )
     }
 
+    /// The failure of a list with keys that no path leads to, of which the client makes nothing at all.
+    pub(crate) fn unlistable(error: &Error) -> Self {
+        let text = format!(
+            "a key beneath the directory is no path, so that it has no list: {error}: rename it"
+        );
+        Failure::new(io::ErrorKind::InvalidData, &text)
+    }
+
     /// True if nothing is there.
     pub(crate) fn is_absence(&self) -> bool {
         self.kind == io::ErrorKind::NotFound
@@ -78,13 +95,7 @@ impl From<Failure> for io::Error {
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        let text = error.to_string();
-        // A misspelt bucket is no missing file.
-        let kind = match text.contains("NoSuchBucket") || text.contains("ContainerNotFound") {
-            true => io::ErrorKind::Other,
-            false => kind(error, &text),
-        };
-        Failure::new(kind, &text)
+        Failure::new(kind(error), &error.to_string())
     }
 }
 
@@ -94,28 +105,35 @@ impl From<Error> for Failure {
     }
 }
 
-/// What an error means, as the engine sorts errors: nothing there, not permitted, not to be reached now, or another.
-fn kind(error: &Error, text: &str) -> io::ErrorKind {
+/// What an error means, as the engine sorts errors: nothing there, not permitted, not to be reached now, or another. By the
+/// status and the code of the answer alone: strangers choose the paths that texts of errors have in them.
+fn kind(error: &Error) -> io::ErrorKind {
+    if has_code(error, &CREDENTIALS) {
+        return io::ErrorKind::NotConnected;
+    }
     match error {
+        // A misspelt bucket is no missing file.
+        Error::NotFound { .. } if has_code(error, &NO_BUCKET) => io::ErrorKind::Other,
         Error::NotFound { .. } | Error::InvalidPath { .. } | Error::Precondition { .. } => {
             io::ErrorKind::NotFound
         }
         Error::Unauthenticated { .. } => io::ErrorKind::NotConnected,
-        Error::PermissionDenied { .. } => {
-            match CREDENTIALS.iter().any(|code| text.contains(code)) {
-                true => io::ErrorKind::NotConnected,
-                false => io::ErrorKind::PermissionDenied,
-            }
-        }
-        _ => by_cause(error).unwrap_or_else(|| by_status(text)),
+        Error::PermissionDenied { .. } => io::ErrorKind::PermissionDenied,
+        _ => by_cause(error).unwrap_or(io::ErrorKind::Other),
     }
 }
 
-/// What the cause beneath an error means, if it is one of the network or of a file system.
+/// What the cause beneath an error means, if it is one of the network, an answer, or a file system.
 fn by_cause(error: &Error) -> Option<io::ErrorKind> {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotConnected, NotFound, TimedOut};
     let mut cause = error.source();
     while let Some(error) = cause {
+        if let Some((status, _)) = status_and_body(error) {
+            // A store that fails, or has too much to do, does so for a while; what issues credentials refuses by 401
+            // and 403.
+            let is_for_a_while = matches!(status, 401 | 403 | 408 | 429 | 500..=599);
+            return is_for_a_while.then_some(NotConnected);
+        }
         if let Some(error) = error.downcast_ref::<HttpError>() {
             return match error.kind() {
                 HttpErrorKind::Timeout => Some(TimedOut),
@@ -134,23 +152,48 @@ fn by_cause(error: &Error) -> Option<io::ErrorKind> {
     None
 }
 
-/// What the status that a text of an error tells means: a store that fails, or has too much to do, does so for a while.
-fn by_status(text: &str) -> io::ErrorKind {
-    match status(text) {
-        Some(408 | 429 | 500..=599) => io::ErrorKind::NotConnected,
-        _ => io::ErrorKind::Other,
-    }
+/// The status and the content of the answer that an error is, if it is one.
+fn status_and_body(error: &dyn std::error::Error) -> Option<(u16, String)> {
+    // The client has no other name for it. The causes above have the URL in their texts.
+    let text = error.to_string();
+    let answer = text.strip_prefix(REFUSED)?;
+    let (status, body) = answer.split_at_checked(3)?;
+    Some((status.parse().ok()?, body.to_owned()))
 }
 
-/// The status that a text of an error tells.
-fn status(text: &str) -> Option<u16> {
-    let (_, behind) = text.split_once("status code: ")?;
-    behind.get(..3)?.parse().ok()
+/// The answer that lies beneath an error.
+fn answer(error: &Error) -> Option<(u16, String)> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(answer) = status_and_body(error) {
+            return Some(answer);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// True if the answer beneath an error has one of these codes.
+fn has_code(error: &Error, codes: &[&str]) -> bool {
+    let body = answer(error).map_or(String::new(), |(_, body)| body);
+    let behind = body.split_once("<Code>").map(|(_, behind)| behind);
+    let code = behind.and_then(|behind| behind.split_once("</Code>"));
+    code.is_some_and(|(code, _)| codes.contains(&code))
 }
 
 /// True if a server redirects, as those for people do from a directory to the same with a slash.
 pub(crate) fn is_redirect(error: &Error) -> bool {
-    matches!(error, Error::Generic { .. }) && matches!(status(&error.to_string()), Some(300..=399))
+    matches!(answer(error), Some((300..=399, _)))
+}
+
+/// True if a server may be one that knows no ranges, or has none to give of this file.
+pub(crate) fn is_of_range(error: &Error) -> bool {
+    match (error, answer(error)) {
+        (Error::NotSupported { .. }, _) => true,
+        (Error::Generic { .. }, Some((status, _))) => status == 416,
+        (Error::Generic { .. }, None) => by_cause(error).is_none(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -164,12 +207,15 @@ mod tests {
         }
     }
 
+    fn answered(status: u16, body: &str) -> io::Error {
+        io::Error::other(format!("{REFUSED}{status} Reason: {body}"))
+    }
+
     #[test]
     fn what_is_wrong_says_who_must_act() {
         let check = |error: Error, expected: io::ErrorKind| {
             assert_eq!(Failure::from(&error).kind, expected, "{error}");
         };
-        let told = |text: &str| io::Error::other(text.to_owned()).to_string();
         let http = |kind| generic(HttpError::new(kind, io::Error::other("x")));
         check(http(HttpErrorKind::Timeout), io::ErrorKind::TimedOut);
         check(http(HttpErrorKind::Connect), io::ErrorKind::NotConnected);
@@ -179,41 +225,53 @@ mod tests {
             io::ErrorKind::NotFound,
         );
         check(of_system(io::ErrorKind::TimedOut), io::ErrorKind::TimedOut);
-        let denied = |text: &str| Error::PermissionDenied {
-            path: "a".to_owned(),
-            source: told(text).into(),
+        let status = |status, body| generic(answered(status, body));
+        check(status(503, ""), io::ErrorKind::NotConnected);
+        check(status(429, ""), io::ErrorKind::NotConnected);
+        check(status(400, ""), io::ErrorKind::Other);
+        check(status(404, ""), io::ErrorKind::Other);
+        assert!(is_redirect(&status(301, "")));
+        assert!(!is_redirect(&status(400, "status code: 301")));
+        assert!(is_of_range(&status(416, "")));
+        // What the client says of an answer that is no part.
+        assert!(is_of_range(&generic(std::fmt::Error)));
+        assert!(!is_of_range(&status(304, "")));
+        assert!(!is_of_range(&http(HttpErrorKind::Timeout)));
+    }
+
+    #[test]
+    fn codes_are_those_of_answers() {
+        let check = |path: &str, status: u16, code: &str, expected: io::ErrorKind| {
+            let body = format!("<?xml?>\n<Error><Code>{code}</Code><Message>m</Message></Error>");
+            let (path, source) = (path.to_owned(), Box::new(answered(status, &body)));
+            let error = match status {
+                403 => Error::PermissionDenied { path, source },
+                404 => Error::NotFound { path, source },
+                _ => generic(answered(status, &body)),
+            };
+            assert_eq!(Failure::from(&error).kind, expected, "{error}");
         };
+        check("a", 403, "AccessDenied", io::ErrorKind::PermissionDenied);
         check(
-            denied("<Code>AccessDenied</Code>"),
-            io::ErrorKind::PermissionDenied,
-        );
-        check(
-            denied("<Code>ExpiredToken</Code>"),
+            "a",
+            403,
+            "SignatureDoesNotMatch",
             io::ErrorKind::NotConnected,
         );
-        let missing = |text: &str| Error::NotFound {
-            path: "a".to_owned(),
-            source: told(text).into(),
-        };
-        check(missing("<Code>NoSuchKey</Code>"), io::ErrorKind::NotFound);
-        check(missing("<Code>NoSuchBucket</Code>"), io::ErrorKind::Other);
-        let status = |status: &str| Error::Generic {
-            store: "test",
-            source: format!("Server returned non-2xx status code: {status}: x").into(),
-        };
-        check(
-            status("503 Service Unavailable"),
-            io::ErrorKind::NotConnected,
-        );
-        check(status("429 Too Many Requests"), io::ErrorKind::NotConnected);
-        check(status("400 Bad Request"), io::ErrorKind::Other);
-        assert!(is_redirect(&status("301 Moved Permanently")));
-        assert!(!is_redirect(&status("400 Bad Request")));
+        check("a", 400, "ExpiredToken", io::ErrorKind::NotConnected);
+        check("a", 404, "NoSuchKey", io::ErrorKind::NotFound);
+        check("a", 404, "NoSuchBucket", io::ErrorKind::Other);
+        // A stranger chose the path.
+        let path = "<Code>NoSuchBucket</Code>";
+        check(path, 404, "NoSuchKey", io::ErrorKind::NotFound);
+        check("NoSuchBucket", 404, "", io::ErrorKind::NotFound);
+        let path = "<Code>ExpiredToken</Code>";
+        check(path, 403, "AccessDenied", io::ErrorKind::PermissionDenied);
     }
 
     #[test]
     fn a_text_is_one_short_line() {
-        let failure = Failure::new(io::ErrorKind::Other, &"\u{e9}\n".repeat(1000));
-        assert!(failure.text.len() <= LONGEST && !failure.text.contains('\n'));
+        let failure = Failure::new(io::ErrorKind::Other, &"\u{e9}\n\u{1b}[2J".repeat(1000));
+        assert!(failure.text.len() <= LONGEST && !failure.text.contains(char::is_control));
     }
 }

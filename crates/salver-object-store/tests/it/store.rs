@@ -156,6 +156,12 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// An answer that is a refusal, as clients of stores tell it.
+fn answered(status: u16, code: &str) -> Box<dyn std::error::Error + Send + Sync> {
+    format!("Server returned non-2xx status code: {status} X: <Error><Code>{code}</Code></Error>")
+        .into()
+}
+
 /// What a fault does before there is an answer.
 async fn before(fault: Fault, key: &Path) -> Result<()> {
     let path = key.to_string();
@@ -167,19 +173,19 @@ async fn before(fault: Fault, key: &Path) -> Result<()> {
         }
         Fault::Fails => Err(Error::Generic {
             store: "test",
-            source: "Server returned non-2xx status code: 503 Service Unavailable: ".into(),
+            source: answered(503, ""),
         }),
         Fault::HasExpired => Err(Error::PermissionDenied {
             path,
-            source: "<Code>ExpiredToken</Code>".into(),
+            source: answered(403, "ExpiredToken"),
         }),
         Fault::Refuses => Err(Error::PermissionDenied {
             path,
-            source: "<Code>AccessDenied</Code>".into(),
+            source: answered(403, "AccessDenied"),
         }),
         Fault::HasNoBucket => Err(Error::NotFound {
             path,
-            source: "<Code>NoSuchBucket</Code>".into(),
+            source: answered(404, "NoSuchBucket"),
         }),
         Fault::Truncates | Fault::Lengthens | Fault::Stalls | Fault::Replaces | Fault::IsCoded => {
             Ok(())

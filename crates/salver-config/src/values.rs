@@ -324,14 +324,16 @@ pub struct Mount {
     pub path: PathBuf,
 }
 
-/// True for the URL of a bucket, which may stand in the place of a path: it has no directory that it is relative to.
+/// True for the URL of a bucket, which may stand in the place of a path: it has no directory that it is relative to. One
+/// letter before the colon is a drive.
 pub fn is_url(path: &OsStr) -> bool {
     let text = path.to_str().unwrap_or_default();
     let Some((scheme, _)) = text.split_once("://") else {
         return false;
     };
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "+.-".contains(letter);
-    scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.chars().all(is_letter)
+    let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    begins && scheme.len() > 1 && scheme.chars().all(is_letter)
 }
 
 /// A mount of `PREFIX=DIR`, split at the first `=`.

@@ -231,5 +231,6 @@ fn urls_are_told_from_paths() {
     check("s3:/bucket", false);
     check("://x", false);
     check("1a://x", false);
+    check("C://www", false);
     check(".", false);
 }

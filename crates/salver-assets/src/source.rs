@@ -176,8 +176,8 @@ pub enum Reader {
 
 /// The content of one version of a file that lies elsewhere, read by ranges.
 ///
-/// All bytes that it ever gives are of one version. Once that can be had no more, it fails: with `InvalidData` if
-/// another one has taken its place.
+/// All bytes that it ever gives are of one version. Once that can be had no more, it fails with `NotFound`, whatever has
+/// taken its place.
 pub trait RemoteContent: Send + Sync + std::fmt::Debug {
     /// Reads at most `buffer.len()` bytes from `offset`; 0 is the end of the content.
     ///

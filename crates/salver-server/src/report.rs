@@ -18,8 +18,8 @@ pub(crate) fn report(common: &ServerContext, error: &io::Error) {
             if common.log_limits.files_change.permits(common.uptime()) =>
         {
             tracing::warn!(
-                "a file changed in place while it was sent, and the answer was cut short: \
-                 replace files by renaming (said at most once a minute)"
+                "a file changed while it was sent, and the answer was cut short: replace files by renaming, and \
+                 upload what changes to a bucket under new names (said at most once a minute)"
             );
         }
         _ => tracing::debug!("a connection ended: {error}"),

@@ -34,7 +34,9 @@ impl ContentBytes {
     fn read_resident(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             ContentBytes::File(file) => salver_os::read_resident(file, buffer, offset),
-            ContentBytes::Remote(content) => content.read_at(buffer, offset, Patience::MustNotWait),
+            ContentBytes::Remote(content) => content
+                .read_at(buffer, offset, Patience::MustNotWait)
+                .map_err(of_remote),
         }
     }
 
@@ -45,7 +47,9 @@ impl ContentBytes {
             ContentBytes::Remote(content) => content,
         };
         while !buffer.is_empty() {
-            let count = content.read_at(buffer, offset, Patience::MayWait)?;
+            let count = content
+                .read_at(buffer, offset, Patience::MayWait)
+                .map_err(of_remote)?;
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -53,6 +57,15 @@ impl ContentBytes {
             offset = offset.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
         }
         Ok(())
+    }
+}
+
+/// The error of content that lies elsewhere, for an answer that has begun: a version that has gone is a change of the
+/// file.
+fn of_remote(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::InvalidData, error),
+        _ => error,
     }
 }
 

@@ -24,7 +24,7 @@ mod source;
 mod wait;
 
 pub use key::object_key;
-pub use location::{LocationError, is_url};
+pub use location::LocationError;
 pub use object_store;
 pub use settings::Settings;
 pub use source::ObjectStoreSource;

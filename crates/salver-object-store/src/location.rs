@@ -27,12 +27,6 @@ const SCHEMES: [&str; 10] = [
     "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https",
 ];
 
-/// True for a URL of a bucket, as opposed to a path: whether it can be used is another question.
-pub fn is_url(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| SCHEMES.contains(&&*scheme.to_ascii_lowercase()))
-}
-
 /// The reason why a bucket cannot be asked: of its URL, or of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocationError(String);
@@ -101,15 +95,21 @@ impl Location {
 /// The URL, if it says nothing that would be ignored.
 fn checked(text: &str) -> Result<Url, LocationError> {
     let wrong = |what: &str| Err(LocationError::new(&format!("{text:?}: {what}")));
-    let url = match Url::parse(text) {
-        Ok(url) => url,
-        Err(error) => return wrong(&error.to_string()),
+    let parsed = Url::parse(text);
+    let has_password = match &parsed {
+        Ok(url) => url.password().is_some(),
+        // It may be where it cannot be told from the rest.
+        Err(_) => text.contains('@'),
     };
-    if url.password().is_some() {
+    if has_password {
         return Err(LocationError::new(
             "credentials do not belong into a URL, which others can see: put them into the environment",
         ));
     }
+    let url = match parsed {
+        Ok(url) => url,
+        Err(error) => return wrong(&error.to_string()),
+    };
     // Azure has the container there.
     if !url.username().is_empty() && matches!(url.scheme(), "s3" | "s3a" | "gs" | "http" | "https")
     {
@@ -180,11 +180,11 @@ fn refuse_cleartext(builder: &AmazonS3Builder) -> Result<(), LocationError> {
     }
     let named = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
     let mut endpoints = named.iter().filter_map(|key| builder.get_config_value(key));
-    match endpoints.find(|endpoint| endpoint.starts_with("http://")) {
-        Some(endpoint) => Err(LocationError::new(&format!(
-            "{endpoint}: an endpoint without TLS: set AWS_ALLOW_HTTP=true if that is meant"
-        ))),
-        None => Ok(()),
+    match endpoints.any(|endpoint| endpoint.to_ascii_lowercase().starts_with("http://")) {
+        true => Err(LocationError::new(
+            "AWS_ENDPOINT_URL is an endpoint without TLS: set AWS_ALLOW_HTTP=true if that is meant",
+        )),
+        false => Ok(()),
     }
 }
 
@@ -193,26 +193,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_from_paths() {
-        let check = |text: &str, expected: bool| assert_eq!(is_url(text), expected, "{text}");
-        check("s3://bucket", true);
-        check("S3://bucket/prefix", true);
-        check("https://example.org/files", true);
-        check("abfss://container@account/x", true);
-        check("s3:/bucket", false);
-        check("dir/s3://bucket", false);
-        check("file:///srv", false);
-        check("memory:///", false);
-        check("/srv/www", false);
-    }
-
-    #[test]
     fn what_would_be_ignored_is_refused() {
         let check = |text: &str, part: &str| {
             let error = checked(text).unwrap_err().to_string();
             assert!(error.contains(part) && !error.contains("secret"), "{error}");
         };
         check("s3://user:secret@bucket/", "environment");
+        check("s3://user:secret@[bucket/", "environment");
         check("s3://user@bucket/", "environment");
         check("https://example.org/a?b", "%3F");
         check("https://example.org/a#b", "%23");
@@ -228,6 +215,7 @@ mod tests {
         check(AmazonS3Builder::new(), true);
         check(with("https://store.example.org"), true);
         check(with("http://store.example.org"), false);
+        check(with("HTTP://store.example.org"), false);
         check(with("http://store.example.org").with_allow_http(true), true);
     }
 

@@ -1,6 +1,7 @@
 //! A bucket as a [`Source`].
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,12 +29,12 @@ use crate::slices::Slices;
 /// own request, and the next while one is read on.
 ///
 /// **Of one version.** What is read of an object is what its metadata was told of: each request names the entity tag, and
-/// each answer is compared with it. Once an object is replaced, what was opened before and has not come yet can be had no
+/// each answer is compared with it. Slices are put together under a strong tag only. Once an object is replaced, what was opened before and has not come yet can be had no
 /// more, unless the bucket keeps versions.
 ///
 /// **Bounded.** Each request has a time limit with all its attempts, there are so many at once and no more, and what is
 /// kept has a budget. A bucket that cannot be reached is an error of a kind that the engine answers with 503.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ObjectStoreSource {
     lookups: Arc<Lookups>,
     slices: Arc<Slices>,
@@ -111,6 +112,15 @@ impl ObjectStoreSource {
     /// Where the files lie, for people: without credentials.
     pub fn place(&self) -> &str {
         &self.place
+    }
+}
+
+/// Its place: a store may print the credentials that it knows.
+impl fmt::Debug for ObjectStoreSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectStoreSource")
+            .field(&self.place)
+            .finish()
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod conformance;
 mod content;
+mod dated_store;
 mod engine;
 mod faults;
 mod origin;

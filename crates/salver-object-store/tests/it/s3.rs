@@ -1,10 +1,15 @@
 //! The suite over a real S3 server, which `make object-store-judges` starts: it names two buckets.
 
+use std::sync::Arc;
+
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::{Patience, Source as _};
+use salver_conformance::{Need, Protocol};
 use salver_object_store::ObjectStoreSource;
 
+use crate::dated_store::DatedStore;
 use crate::store::{put, settings};
+use crate::table::{fixture, play};
 
 /// The source of a bucket, beneath a prefix.
 fn source(bucket: &str, prefix: &str) -> ObjectStoreSource {
@@ -48,5 +53,47 @@ fn more_names_than_a_page_are_all_listed() {
     assert_eq!(view.names(b"many", 7).unwrap().len(), 7);
     for number in 0..1100 {
         put(&**source.store(), "pages", &format!("many/{number}"), None);
+    }
+}
+
+#[test]
+#[ignore = "make object-store-judges"]
+fn an_old_version_is_read_on_where_the_bucket_keeps_it() {
+    let mib = 1024 * 1024;
+    let source = source("SALVER_JUDGE_VERSIONED_BUCKET", "kept");
+    let [old, new] = [b"o", b"n"].map(|byte| byte.repeat(3 * mib));
+    put(&**source.store(), "kept", "long", Some(&old));
+    let view = source.view(Patience::MayWait).unwrap();
+    let opened = view.open(b"long", Patience::MayWait).unwrap();
+    let read = |at: usize| {
+        let mut buffer = [0; 10];
+        let at = u64::try_from(at).unwrap();
+        let count = opened.reader.read_at(&mut buffer, at, Patience::MayWait);
+        buffer[..count.unwrap()].to_vec()
+    };
+    assert_eq!(read(0), b"oooooooooo");
+    put(&**source.store(), "kept", "long", Some(&new));
+    assert_eq!(read(2 * mib), b"oooooooooo");
+    let view = source.view(Patience::MayWait).unwrap();
+    let again = view.open(b"long", Patience::MayWait).unwrap();
+    let mut buffer = [0; 10];
+    let count = again.reader.read_at(&mut buffer, 0, Patience::MayWait);
+    assert_eq!((count.unwrap(), &buffer), (10, b"nnnnnnnnnn"));
+}
+
+#[test]
+#[ignore = "make object-store-judges"]
+fn answers_what_is_asked_of_a_directory_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut fixture, files) = fixture(&directory);
+    // 20 GiB, and what is no file.
+    for need in [Need::Sparse, Need::Fifo, Need::Socket] {
+        fixture.leave_out(need);
+    }
+    let store = Arc::clone(source("SALVER_JUDGE_BUCKET", "table").store());
+    let store = Arc::new(DatedStore::upload(store, "table", &files));
+    for protocol in [Protocol::Http1, Protocol::Http2Cleartext] {
+        let source = ObjectStoreSource::new(store.clone(), "table", settings()).unwrap();
+        play(&fixture, source, protocol);
     }
 }

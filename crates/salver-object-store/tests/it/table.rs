@@ -73,16 +73,20 @@ fn failed(key: &Path, error: std::io::Error) -> Error {
     }
 }
 
-fn meta(key: &Path, identity: &Identity) -> ObjectMeta {
+/// The second in which a file was modified.
+pub(crate) fn modified(identity: &Identity) -> SystemTime {
     let seconds = identity.modified.seconds;
     let distance = Duration::from_secs(seconds.unsigned_abs());
-    let modified = match seconds < 0 {
+    match seconds < 0 {
         true => SystemTime::UNIX_EPOCH - distance,
         false => SystemTime::UNIX_EPOCH + distance,
-    };
+    }
+}
+
+fn meta(key: &Path, identity: &Identity) -> ObjectMeta {
     ObjectMeta {
         location: key.clone(),
-        last_modified: modified.into(),
+        last_modified: modified(identity).into(),
         size: identity.length,
         e_tag: Some(format!(
             "\"{}-{}.{}\"",
@@ -215,15 +219,8 @@ impl ObjectStore for DirectoryStore {
     }
 }
 
-/// Plays the table over a protocol.
-fn check(protocol: Protocol) {
-    let directory = tempfile::tempdir().unwrap();
-    let mut fixture = Fixture::build(directory.path()).unwrap();
-    // Keys are text.
-    fixture.leave_out(Need::RawNames);
-    let site = fixture.site();
-    let source = DirectorySource::open(&site, Symlinks::Beneath, Duration::from_secs(1)).unwrap();
-    let source = ObjectStoreSource::new(Arc::new(DirectoryStore(source)), "", settings()).unwrap();
+/// Plays the table against a server of this source.
+pub(crate) fn play(fixture: &Fixture, source: ObjectStoreSource, protocol: Protocol) {
     let server = Server::builder()
         .config(Config {
             compress: false,
@@ -241,11 +238,27 @@ fn check(protocol: Protocol) {
     let endpoint = Endpoint::bare(server.addresses()[0], protocol).unwrap();
     let handle = server.handle();
     let serving = std::thread::spawn(|| server.serve());
-    let report = run_once(&endpoint, &fixture, Setup::Default).unwrap();
+    let report = run_once(&endpoint, fixture, Setup::Default).unwrap();
     handle.shutdown();
     serving.join().unwrap().unwrap();
     println!("{report}");
     assert!(report.passed(), "{report}");
+}
+
+/// The table's tree, as a bucket can have it: keys are text.
+pub(crate) fn fixture(directory: &tempfile::TempDir) -> (Fixture, DirectorySource) {
+    let mut fixture = Fixture::build(directory.path()).unwrap();
+    fixture.leave_out(Need::RawNames);
+    let second = Duration::from_secs(1);
+    let files = DirectorySource::open(&fixture.site(), Symlinks::Beneath, second).unwrap();
+    (fixture, files)
+}
+
+fn check(protocol: Protocol) {
+    let directory = tempfile::tempdir().unwrap();
+    let (fixture, files) = fixture(&directory);
+    let source = ObjectStoreSource::new(Arc::new(DirectoryStore(files)), "", settings()).unwrap();
+    play(&fixture, source, protocol);
 }
 
 #[test]

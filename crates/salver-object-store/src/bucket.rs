@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -15,15 +16,21 @@ use object_store::{
 };
 use tokio::sync::Semaphore;
 
-use crate::failure::{Failure, is_redirect};
+use crate::failure::{Failure, is_of_range, is_redirect};
 use crate::object::Object;
 use crate::settings::{Settings, WHOLE_UP_TO};
 
 /// The most names that one page of a list has.
 pub(crate) const PAGE: usize = 1000;
 
-/// The most pages without a name that are asked for to know if a directory is there: some stores give such.
+/// The most pages without a name that are asked for, one after the other: some stores give such.
 const EMPTY_PAGES: usize = 8;
+
+/// The most pages of a list, however few names they have: a hundred thousand names of full ones.
+const MOST_PAGES: usize = 101;
+
+/// The most time that all pages of a list may take, as a multiple of that of one request.
+const LIST_TIMES: u32 = 6;
 
 /// How a bucket tells what it holds.
 #[derive(Clone)]
@@ -47,14 +54,22 @@ impl fmt::Debug for Lists {
 }
 
 /// A bucket, asked within limits.
-#[derive(Debug)]
 pub(crate) struct Bucket {
     objects: Arc<dyn ObjectStore>,
     lists: Lists,
+    /// True as long as the store seems to know ranges.
+    looks_by_range: AtomicBool,
     index: String,
     timeout: Duration,
     lookups: Semaphore,
     fetches: Semaphore,
+}
+
+/// Nothing of the store, which knows the credentials.
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").finish_non_exhaustive()
+    }
 }
 
 /// What a look at a key found.
@@ -79,6 +94,7 @@ impl Bucket {
     pub(crate) fn new(objects: Arc<dyn ObjectStore>, lists: Lists, settings: &Settings) -> Self {
         Bucket {
             objects,
+            looks_by_range: AtomicBool::new(!matches!(lists, Lists::Whole)),
             lists,
             index: settings.index.clone(),
             timeout: settings.timeout,
@@ -94,9 +110,8 @@ impl Bucket {
         known: Option<&Object>,
         device: u64,
     ) -> Result<Looked, Failure> {
-        let options = known.map_or_else(GetOptions::default, Object::if_changed);
         let look = async {
-            let result = match self.objects.get_opts(key, options).await {
+            let result = match self.begin(key, known).await {
                 Ok(result) => result,
                 Err(Error::NotModified { .. }) if known.is_some() => return Ok(Looked::Same),
                 // From a directory, to the same with a slash.
@@ -121,6 +136,31 @@ impl Bucket {
             Ok(Looked::Object(object, content))
         };
         self.limited(&self.lookups, look).await
+    }
+
+    /// The answer of a look: of a range that a short object is within, so that its length is told twice. An answer that was
+    /// truncated on its way would else be a version of its own, which the store confirms from then on by its tag.
+    async fn begin(&self, key: &Path, known: Option<&Object>) -> Result<GetResult, Error> {
+        let options = known.map_or_else(GetOptions::default, Object::if_changed);
+        if !self.looks_by_range.load(Ordering::Relaxed) {
+            return self.objects.get_opts(key, options).await;
+        }
+        let ranged = GetOptions {
+            range: Some(GetRange::Bounded(0..WHOLE_UP_TO)),
+            ..options.clone()
+        };
+        let error = match self.objects.get_opts(key, ranged).await {
+            Err(error) if is_of_range(&error) => error,
+            result => return result,
+        };
+        // RFC 9110 section 14.2: a server may know no ranges; section 15.5.17: of nothing there is none.
+        let Ok(whole) = self.objects.get_opts(key, options).await else {
+            return Err(error);
+        };
+        if whole.meta.size > 0 {
+            self.looks_by_range.store(false, Ordering::Relaxed);
+        }
+        Ok(whole)
     }
 
     /// True if any object lies beneath a directory.
@@ -184,8 +224,12 @@ impl Bucket {
     pub(crate) async fn list(&self, directory: &Path, most: usize) -> Result<Vec<Entry>, Failure> {
         match &self.lists {
             Lists::Pages(pages) => {
-                let (mut entries, mut page_token) = (Vec::new(), None);
-                loop {
+                let (mut entries, mut page_token, mut empty) = (Vec::new(), None, 0);
+                let begun = Instant::now();
+                for _ in 0..MOST_PAGES {
+                    if begun.elapsed() > self.timeout.saturating_mul(LIST_TIMES) {
+                        return Err(Failure::too_slow());
+                    }
                     let options = PaginatedListOptions {
                         delimiter: Some("/".into()),
                         max_keys: Some(PAGE.min(most.saturating_sub(entries.len())).max(1)),
@@ -195,21 +239,30 @@ impl Bucket {
                     let prefix = prefix_of(directory);
                     let page = async {
                         let page = pages.list_paginated(prefix.as_deref(), options).await;
-                        page.map_err(Failure::from)
+                        page.map_err(of_list)
                     };
                     let page = self.limited(&self.lookups, page).await?;
+                    let before = entries.len();
                     add(&mut entries, page.result);
                     page_token = page.page_token;
                     if page_token.is_none() || entries.len() >= most {
                         return Ok(entries);
                     }
+                    empty = if entries.len() > before { 0 } else { empty + 1 };
+                    if empty >= EMPTY_PAGES {
+                        break;
+                    }
                 }
+                Err(Failure::new(
+                    io::ErrorKind::InvalidData,
+                    "the list of a directory has too many pages with too few names in them",
+                ))
             }
             Lists::Whole => {
                 let list = async {
                     let prefix = Some(directory).filter(|path| !path.as_ref().is_empty());
                     let list = self.objects.list_with_delimiter(prefix).await;
-                    list.map_err(Failure::from)
+                    list.map_err(of_list)
                 };
                 let mut entries = Vec::new();
                 add(&mut entries, self.limited(&self.lookups, list).await?);
@@ -228,29 +281,56 @@ impl Bucket {
             return Ok(Bytes::new());
         }
         let length = range.end - range.start;
+        let range = (length < object.length()).then_some(GetRange::Bounded(range));
+        if range.is_some() && !object.has_strong_tag() {
+            return Err(Failure::new(
+                io::ErrorKind::InvalidData,
+                "a long file comes in slices, and without a strong ETag they could be of different versions: have the origin send one",
+            ));
+        }
         let fetch = async {
-            let mut options = object.if_same();
-            // Not all origins know ranges.
-            if length < object.length() {
-                options.range = Some(GetRange::Bounded(range));
+            match self
+                .try_fetch(object, object.if_same(), &range, length)
+                .await
+            {
+                Err(failure) if failure.is_absence() => match object.of_version() {
+                    Some(options) => self.try_fetch(object, options, &range, length).await,
+                    None => Err(failure),
+                },
+                fetched => fetched,
             }
-            let result = match self.objects.get_opts(object.key(), options).await {
-                Ok(result) => result,
-                Err(error) => {
-                    let failure = Failure::from(error);
-                    return Err(match failure.is_absence() {
-                        true => Failure::gone(),
-                        false => failure,
-                    });
-                }
-            };
-            if !object.is(&result.meta) {
-                return Err(Failure::gone());
-            }
-            refuse_coded(&result)?;
-            collect(result, length).await
         };
         self.limited(&self.fetches, fetch).await
+    }
+
+    /// The content of an answer to this request, if it is of this version; else that has gone.
+    async fn try_fetch(
+        &self,
+        object: &Object,
+        mut options: GetOptions,
+        range: &Option<GetRange>,
+        length: u64,
+    ) -> Result<Bytes, Failure> {
+        // Not all origins know ranges.
+        options.range.clone_from(range);
+        let is_of_version = options.version.is_some();
+        let result = match self.objects.get_opts(object.key(), options).await {
+            Ok(result) => result,
+            Err(error) => {
+                let failure = Failure::from(error);
+                // To read older versions takes a permission of its own.
+                let may_not = is_of_version && failure.kind == io::ErrorKind::PermissionDenied;
+                return Err(match failure.is_absence() || may_not {
+                    true => Failure::gone(),
+                    false => failure,
+                });
+            }
+        };
+        if !object.is(&result.meta) {
+            return Err(Failure::gone());
+        }
+        refuse_coded(&result)?;
+        collect(result, length).await
     }
 
     /// True if a request for a slice would have its turn at once.
@@ -280,6 +360,14 @@ fn prefix_of(directory: &Path) -> Option<String> {
     match directory.as_ref() {
         "" => None,
         path => Some(format!("{path}/")),
+    }
+}
+
+/// The failure of a list.
+fn of_list(error: Error) -> Failure {
+    match error {
+        Error::InvalidPath { .. } => Failure::unlistable(&error),
+        error => Failure::from(error),
     }
 }
 
@@ -326,5 +414,89 @@ async fn collect(result: GetResult, length: u64) -> Result<Bytes, Failure> {
     match bytes.len() == length {
         true => Ok(bytes.freeze()),
         false => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use object_store::list::PaginatedListResult;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    /// A store that says there is more, whatever it has sent: pages with so many names.
+    struct EndlessList(usize);
+
+    #[async_trait]
+    impl PaginatedListStore for EndlessList {
+        async fn list_paginated(
+            &self,
+            _: Option<&str>,
+            options: PaginatedListOptions,
+        ) -> object_store::Result<PaginatedListResult> {
+            let names = 0..self.0.min(options.max_keys.unwrap_or(PAGE));
+            Ok(PaginatedListResult {
+                result: ListResult {
+                    common_prefixes: names.map(|name| Path::from(format!("{name}"))).collect(),
+                    objects: Vec::new(),
+                    extensions: object_store::Extensions::default(),
+                },
+                page_token: Some("more".to_owned()),
+            })
+        }
+    }
+
+    /// A store that lists a key which no path leads to.
+    struct OddKey;
+
+    #[async_trait]
+    impl PaginatedListStore for OddKey {
+        async fn list_paginated(
+            &self,
+            _: Option<&str>,
+            _: PaginatedListOptions,
+        ) -> object_store::Result<PaginatedListResult> {
+            Err(Path::parse("a//b").unwrap_err().into())
+        }
+    }
+
+    fn bucket(lists: impl PaginatedListStore + 'static) -> Bucket {
+        let lists = Lists::Pages(Arc::new(lists));
+        Bucket::new(Arc::new(InMemory::new()), lists, &Settings::default())
+    }
+
+    fn done<T>(work: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn a_list_without_an_end_ends() {
+        let check = |names: usize, most: usize, expected: Result<usize, io::ErrorKind>| {
+            let bucket = bucket(EndlessList(names));
+            let entries = done(bucket.list(&Path::default(), most));
+            let entries = entries.map(|entries| entries.len());
+            assert_eq!(entries.map_err(|failure| failure.kind), expected, "{names}");
+        };
+        check(0, 10, Err(io::ErrorKind::InvalidData));
+        check(1, 100_000, Err(io::ErrorKind::InvalidData));
+        check(1000, 100_000, Ok(100_000));
+        check(7, 10, Ok(10));
+        assert!(!done(bucket(EndlessList(0)).has_beneath(&Path::default())).unwrap());
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_not_an_empty_one() {
+        let listed = done(bucket(OddKey).list(&Path::default(), 10));
+        assert_eq!(listed.unwrap_err().kind, io::ErrorKind::InvalidData);
+        // Something is there.
+        assert!(done(bucket(OddKey).has_beneath(&Path::default())).unwrap());
+    }
+
+    #[test]
+    fn nobody_prints_credentials() {
+        let bucket = bucket(OddKey);
+        assert_eq!(format!("{bucket:?}"), "Bucket { .. }");
     }
 }

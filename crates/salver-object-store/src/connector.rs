@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::HeaderMap;
+use hyper::body::Incoming;
+use hyper::header::{ETAG, RANGE};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
 use hyper_util::client::legacy::{Client, Error};
@@ -27,6 +30,12 @@ const IDLE: Duration = Duration::from_secs(15);
 
 /// The most connections that wait for their next request.
 const MOST_IDLE: usize = 64;
+
+/// The most bytes that are taken of one answer: twice the longest slice, and more than any page of a list has.
+const LONGEST_BODY: usize = 16 * 1024 * 1024;
+
+/// The bytes that are taken of an answer which is a refusal: what has to be known stands at its beginning.
+const LONGEST_REFUSAL: usize = 4 * 1024;
 
 /// A maker of clients whose requests are answered within a time, or fail.
 #[derive(Clone, Copy, Debug)]
@@ -69,15 +78,54 @@ struct Service {
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let range = request.headers().get(RANGE);
+        let goes_on = range.is_some_and(|range| !range.as_bytes().starts_with(b"bytes=0-"));
         let answer = tokio::time::timeout(self.head_timeout, self.client.request(request)).await;
         let response = match answer {
             Ok(response) => response.map_err(|error| HttpError::new(kind(&error), error))?,
             Err(elapsed) => return Err(HttpError::new(HttpErrorKind::Timeout, elapsed)),
         };
         let (parts, body) = response.into_parts();
-        let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
+        if !parts.status.is_success() {
+            let text = tokio::time::timeout(self.head_timeout, beginning(body)).await;
+            let text = text.unwrap_or_default();
+            return Ok(HttpResponse::from_parts(parts, text.into()));
+        }
+        // RFC 9110 section 15.3.7.3: parts are put together only if they have one strong validator. The client has the rest
+        // come of what was cut, too, under any tag.
+        if goes_on && !has_strong_tag(&parts.headers) {
+            let told = "a part of a file without a strong ETag, which may be of another version";
+            return Err(HttpError::new(
+                HttpErrorKind::Interrupted,
+                io::Error::other(told),
+            ));
+        }
+        let body = Limited::new(body, LONGEST_BODY);
+        let body = body
+            .map_err(|error| HttpError::new(HttpErrorKind::Interrupted, io::Error::other(error)));
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
     }
+}
+
+/// True if an answer has an entity tag that no two versions share (RFC 9110 section 8.8.1).
+fn has_strong_tag(fields: &HeaderMap) -> bool {
+    fields
+        .get(ETAG)
+        .is_some_and(|tag| !tag.is_empty() && !tag.as_bytes().starts_with(b"W/"))
+}
+
+/// The beginning of a body, as text whatever it is, and as far as it comes: the status above it counts in any case.
+async fn beginning(mut body: Incoming) -> String {
+    let mut bytes = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let data = frame.into_data().unwrap_or_default();
+        let room = LONGEST_REFUSAL.saturating_sub(bytes.len());
+        bytes.extend(data.iter().take(room));
+        if bytes.len() >= LONGEST_REFUSAL {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whether a request that failed was on its way already.

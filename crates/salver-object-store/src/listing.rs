@@ -18,8 +18,8 @@ use crate::runtime::LazyRuntime;
 use crate::settings::Settings;
 use crate::wait::wait;
 
-/// The most names of a directory that are ever listed.
-const MOST: usize = 1_000_000;
+/// The most names of a directory that are ever listed: more than the engine shows.
+const MOST: usize = 100_001;
 
 /// The bytes that pages which are kept may take.
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
@@ -67,17 +67,17 @@ impl Listings {
     /// The listing of a directory as it is now: at least `most` names, if it has as many.
     ///
     /// # Errors
-    /// Why the bucket does not say, `OutOfMemory` if there are more than are ever listed.
+    /// Why the bucket does not say, `OutOfMemory` if all are wanted and there are more than are ever listed.
     pub(crate) fn all(self: &Arc<Self>, path: &[u8], most: usize) -> io::Result<Listing> {
         let Some(directory) = self.prefix.directory(path) else {
             return Err(io::ErrorKind::NotFound.into());
         };
         let listings = Arc::clone(self);
-        let most = most.min(MOST + 1);
+        let (are_all, most) = (most > MOST, most.min(MOST + 1));
         let list = async move { listings.list(&directory, most).await };
         let listed = wait(self.runtime.handle()?.spawn(list));
         let listing = listed.unwrap_or_else(|_| Err(Failure::given_up()))?;
-        match listing.len() > MOST {
+        match are_all && listing.len() > MOST {
             true => Err(io::ErrorKind::OutOfMemory.into()),
             false => Ok(listing),
         }

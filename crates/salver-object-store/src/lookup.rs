@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::slices::Slices;
 use crate::wait::wait;
 
-/// The bytes that what is known of paths may take: some 30,000 of them.
+/// The bytes that what is known of paths may take.
 const KNOWN_BYTES: usize = 16 * 1024 * 1024;
 
 /// The bytes that a known path takes besides its own.
@@ -169,7 +169,14 @@ impl Lookups {
                 }
             }
         };
-        let weight = path.len().saturating_add(OVERHEAD);
+        let of_object = match &found {
+            Found::File(object) => object.weight(),
+            Found::Directory | Found::Nothing => 0,
+        };
+        let weight = path
+            .len()
+            .saturating_add(of_object)
+            .saturating_add(OVERHEAD);
         let known = Known {
             found: found.clone(),
             asked,

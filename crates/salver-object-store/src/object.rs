@@ -15,6 +15,9 @@ const NEVER: Timestamp = Timestamp {
     nanoseconds: 0,
 };
 
+/// The longest entity tag or version of an object, in bytes: each is kept for as long as the object is known.
+const LONGEST_TAG: usize = 1024;
+
 /// One version of an object.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -30,7 +33,7 @@ impl Object {
     /// The version that a bucket tells of, among the files of this device.
     ///
     /// # Errors
-    /// Nothing would tell it from another.
+    /// Nothing would tell it from another, or something too long.
     pub(crate) fn new(device: u64, meta: &ObjectMeta) -> Result<Self, Failure> {
         let (e_tag, seconds) = (e_tag(meta), meta.last_modified.timestamp());
         if e_tag.is_none() && seconds == 0 {
@@ -39,9 +42,17 @@ impl Object {
                 "the answer has neither ETag nor Last-Modified, so that nobody could see a change: have the origin send one",
             ));
         }
+        let tags = [&e_tag, &meta.version].into_iter().flatten();
+        if tags.map(String::len).any(|length| length > LONGEST_TAG) {
+            return Err(Failure::new(
+                io::ErrorKind::InvalidData,
+                "the answer has an ETag or a version of more than 1,024 bytes",
+            ));
+        }
         let mut hasher = Sha256::new();
         hasher.update(meta.location.as_ref());
         hasher.update([0]);
+        hasher.update(meta.size.to_le_bytes());
         match &e_tag {
             Some(e_tag) => hasher.update(e_tag),
             None => hasher.update(seconds.to_le_bytes()),
@@ -96,6 +107,12 @@ impl Object {
         self.metadata.identity.inode
     }
 
+    /// The bytes of memory that the names and tags of it take.
+    pub(crate) fn weight(&self) -> usize {
+        let tags = [&self.e_tag, &self.version].into_iter().flatten();
+        self.key.as_ref().len() + tags.map(String::len).sum::<usize>()
+    }
+
     /// A question whether the object is still this version.
     pub(crate) fn if_changed(&self) -> GetOptions {
         GetOptions {
@@ -104,15 +121,32 @@ impl Object {
         }
     }
 
-    /// A request for content of this version and no other.
+    /// True if its entity tag is that of no other version (RFC 9110 section 8.8.1), so that parts of it may be put
+    /// together.
+    pub(crate) fn has_strong_tag(&self) -> bool {
+        self.strong_tag().is_some()
+    }
+
+    fn strong_tag(&self) -> Option<&String> {
+        self.e_tag.as_ref().filter(|tag| tag.starts_with('"'))
+    }
+
+    /// A request for content of this version and no other, as long as it is the newest.
     pub(crate) fn if_same(&self) -> GetOptions {
         // RFC 9110 section 13.1.1: no weak tag matches. What comes is compared in any case.
-        let strong = self.e_tag.as_ref().filter(|tag| tag.starts_with('"'));
         GetOptions {
-            if_match: strong.cloned(),
-            version: self.version.clone(),
+            if_match: self.strong_tag().cloned(),
             ..GetOptions::default()
         }
+    }
+
+    /// A request for content of this version where the bucket keeps all; `None` if it does not.
+    pub(crate) fn of_version(&self) -> Option<GetOptions> {
+        let version = self.version.clone()?;
+        Some(GetOptions {
+            version: Some(version),
+            ..self.if_same()
+        })
     }
 
     /// True if an answer is of this version.
@@ -178,6 +212,7 @@ mod tests {
         }
         let other = object("a", "\"2\"", 5);
         assert_ne!(identity(&one).changed, identity(&other).changed);
+        assert_ne!(one.number(), object("a", "\"1\"", 6).number());
         assert!(identity(&one).changed.age() > std::time::Duration::from_secs(1 << 30));
     }
 
@@ -191,7 +226,30 @@ mod tests {
         assert_eq!(object.if_same().if_match.as_deref(), Some("\"1\""));
         let weak = Object::new(7, &meta("a", Some("W/\"1\""), 5)).unwrap();
         assert_eq!(weak.if_same().if_match, None);
+        assert!(object.has_strong_tag() && !weak.has_strong_tag());
         assert_eq!(weak.if_changed().if_none_match.as_deref(), Some("W/\"1\""));
+    }
+
+    #[test]
+    fn a_version_is_asked_for_where_there_are_some() {
+        let mut meta = meta("a", Some("\"1\""), 5);
+        assert!(Object::new(7, &meta).unwrap().of_version().is_none());
+        meta.version = Some("v1".to_owned());
+        let object = Object::new(7, &meta).unwrap();
+        assert_eq!(object.if_same().version, None, "needs another permission");
+        let of_version = object.of_version().unwrap();
+        assert_eq!(of_version.version.as_deref(), Some("v1"));
+        assert_eq!(of_version.if_match.as_deref(), Some("\"1\""));
+    }
+
+    #[test]
+    fn long_tags_are_refused() {
+        let tag = |length: usize| format!("\"{}\"", "t".repeat(length - 2));
+        assert!(Object::new(7, &meta("a", Some(&tag(1024)), 5)).is_ok());
+        assert!(Object::new(7, &meta("a", Some(&tag(1025)), 5)).is_err());
+        let mut versioned = meta("a", Some("1"), 5);
+        versioned.version = Some(tag(1025));
+        assert!(Object::new(7, &versioned).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,12 @@ enum Instead {
     Silence,
     Cut,
     Status(u16),
+    /// An answer that says to be whole, and is not.
+    Truncated,
+    /// A 404 whose page is no UTF-8.
+    LatinPage,
+    /// A 404 whose page never ends.
+    EndlessPage,
 }
 
 /// A server of files in memory, with entity tags, ranges, and redirects from directories.
@@ -28,6 +34,10 @@ struct Origin {
     requests: AtomicUsize,
     connections: AtomicUsize,
     port: u16,
+    /// Entity tags are weak.
+    is_weak: AtomicBool,
+    /// `Range` is not looked at.
+    knows_no_ranges: AtomicBool,
 }
 
 impl Origin {
@@ -42,6 +52,8 @@ impl Origin {
             requests: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             port: listener.local_addr().unwrap().port(),
+            is_weak: AtomicBool::new(false),
+            knows_no_ranges: AtomicBool::new(false),
         });
         let server = Arc::clone(&origin);
         std::thread::spawn(move || {
@@ -97,6 +109,20 @@ impl Origin {
                 Some(Instead::Status(status)) => {
                     format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").into_bytes()
                 }
+                Some(Instead::Truncated) => {
+                    let answer = String::from_utf8(self.answer(&head)).unwrap();
+                    let answer = answer.replace("Content-Length: 7", "Content-Length: 3");
+                    answer.replace("content", "con").into_bytes()
+                }
+                Some(Instead::LatinPage) => {
+                    b"HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\n\xe9\xe8".to_vec()
+                }
+                Some(Instead::EndlessPage) => {
+                    let mut stream = stream;
+                    let _ = stream.write_all(b"HTTP/1.1 404 X\r\n\r\n");
+                    while stream.write_all(&[b'x'; 8192]).is_ok() {}
+                    return;
+                }
                 Some(Instead::Cut) => {
                     let answer = self.answer(&head);
                     let half = answer.len() - 2;
@@ -132,14 +158,22 @@ impl Origin {
             return format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into_bytes();
         };
         let sum: usize = content.iter().map(|byte| usize::from(*byte)).sum();
-        let tag = format!("\"{}-{sum}\"", content.len());
+        let weak = match self.is_weak.load(Ordering::SeqCst) {
+            true => "W/",
+            false => "",
+        };
+        let tag = format!("{weak}\"{}-{sum}\"", content.len());
         if field("If-None-Match").as_ref() == Some(&tag) {
             return format!("HTTP/1.1 304 X\r\nETag: {tag}\r\n\r\n").into_bytes();
         }
         if field("If-Match").is_some_and(|wanted| wanted != tag) {
             return b"HTTP/1.1 412 X\r\nContent-Length: 0\r\n\r\n".to_vec();
         }
-        let range = field("Range").map(|range| {
+        let range = field("Range").filter(|_| !self.knows_no_ranges.load(Ordering::SeqCst));
+        if range.is_some() && content.is_empty() {
+            return b"HTTP/1.1 416 X\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
+        let range = range.map(|range| {
             let (start, end) = range
                 .strip_prefix("bytes=")
                 .unwrap()
@@ -274,4 +308,67 @@ fn nobody_there_is_an_error_in_time() {
     let error = view.stat(b"a", Patience::MayWait).unwrap_err();
     let unavailable = [ErrorKind::NotConnected, ErrorKind::TimedOut];
     assert!(unavailable.contains(&error.kind()), "{error}");
+}
+
+#[test]
+fn a_page_of_a_404_is_nothing_to_read() {
+    for instead in [Instead::LatinPage, Instead::EndlessPage] {
+        let origin = Origin::start(&[("/files/a", b"content")]);
+        let view = view(&origin, PATIENT);
+        // The file, and whether it is a directory.
+        origin.next(2, instead);
+        let error = view.stat(b"b", Patience::MayWait).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{instead:?}: {error}");
+        assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content", "{instead:?}");
+    }
+}
+
+#[test]
+fn parts_are_put_together_under_strong_tags_only() {
+    let long = vec![b'l'; 5 * 1024 * 1024];
+    let origin = Origin::start(&[("/files/a", b"content"), ("/files/long", &long)]);
+    origin.is_weak.store(true, Ordering::SeqCst);
+    let view = view(&origin, PATIENT);
+    assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content");
+    let error = read(&*view, b"long", 0, 9).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
+    // The client would have the rest come under the same tag, which says less than it seems.
+    let view = origin.source(PATIENT).view(Patience::MayWait).unwrap();
+    origin.next(1, Instead::Cut);
+    let error = read(&*view, b"a", 0, 9).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotConnected, "{error}");
+}
+
+#[test]
+fn an_origin_need_know_no_ranges_for_what_is_short() {
+    let files: [(&str, &[u8]); 3] = [
+        ("/files/empty", b""),
+        ("/files/a", b"content"),
+        ("/files/b", b"more"),
+    ];
+    let origin = Origin::start(&files);
+    let source = origin.source(PATIENT);
+    let check = |path: &[u8], expected: &[u8], requests: usize| {
+        let view = source.view(Patience::MayWait).unwrap();
+        assert_eq!(read(&*view, path, 0, 9).unwrap(), expected);
+        assert_eq!(origin.requests.swap(0, Ordering::SeqCst), requests);
+    };
+    // There is no part of nothing.
+    check(b"empty", b"", 2);
+    check(b"empty", b"", 1);
+    origin.knows_no_ranges.store(true, Ordering::SeqCst);
+    check(b"a", b"content", 2);
+    check(b"a", b"content", 1);
+    check(b"b", b"more", 1);
+}
+
+#[test]
+fn an_answer_that_was_truncated_is_no_version() {
+    let origin = Origin::start(&[("/files/a", b"content")]);
+    let view = view(&origin, Duration::from_millis(600));
+    origin.next(usize::MAX, Instead::Truncated);
+    let error = read(&*view, b"a", 0, 9).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionAborted, "{error}");
+    origin.next(0, Instead::Truncated);
+    assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content");
 }

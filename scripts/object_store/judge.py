@@ -1,128 +1,38 @@
 #!/usr/bin/env python3
-"""Judges `salver serve s3://…` before moto, an S3 server, over loopback.
+"""Judges `salver serve s3://…` before S3 servers of others, over loopback.
 
-  judge.py PROGRAM FOLDER COMMAND...
+  judge.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
 
-COMMAND is run first, with the environment in which buckets are found: the suite for sources. Then PROGRAM serves a bucket.
-What it answers is compared with what boto3 has put there, and what moto was asked is counted in its log."""
+Before each of them COMMAND is run with the environment in which buckets are found: the suite for sources, and the exchange table. Then
+PROGRAM serves a bucket. What it answers is compared with what boto3 has put there, and a proxy between counts what is
+asked. versitygw judges the signature of each request."""
 
 import concurrent.futures
 import gzip
 import hashlib
-import http.client
 import json
-import os
-import pathlib
-import re
 import signal
-import socket
 import subprocess
-import sys
 import time
 import urllib.parse
 
-import boto3
+from common import COMMAND, PROGRAM, REVALIDATE, SECRET, SLICE, Salver, check, for_each_store
 
-PROGRAM, FOLDER, COMMAND = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
-REVALIDATE = 1.0
-LONG = 40 * 1024 * 1024 + 17
-SLICE = 4 * 1024 * 1024
-passed = failed = 0
+LONG = 10 * SLICE + 17
 
 
-def check(name, holds, told=""):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    print(f"{'ok' if holds else 'FAILED'}: {name}{'' if holds else f': {told}'}", flush=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    sys.exit(f"nothing listens on {port}")
-
-
-class Moto:
-    """The store, and what it was asked."""
-
-    def __init__(self):
-        self.port, self.log = free_port(), FOLDER / "moto.log"
-        server = pathlib.Path(sys.executable).with_name("moto_server")
-        self.process = subprocess.Popen(
-            [server, "-H", "127.0.0.1", "-p", str(self.port)], stdout=subprocess.DEVNULL, stderr=self.log.open("w")
-        )
-        wait_for(self.port)
-        self.seen = 0
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    def asked(self):
-        """The requests since this was asked last: method and target."""
-        lines = self.log.read_text().splitlines()
-        new, self.seen = lines[self.seen :], len(lines)
-        return re.findall(r'"(GET|HEAD|PUT|DELETE) (\S+) HTTP', "\n".join(new))
-
-    def got(self, key):
-        """How often just this object was asked for since."""
-        return sum(urllib.parse.urlsplit(target).path == f"/bucket/site/{key}" for _, target in self.asked())
-
-
-class Salver:
-    def __init__(self, *arguments, env):
-        self.port = free_port()
-        self.said = (FOLDER / f"salver-{self.port}.log").open("w+")
-        command = [PROGRAM, "serve", "--port", str(self.port), *arguments]
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=self.said)
-        wait_for(self.port)
-
-    def ask(self, path, method="GET", **fields):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in fields.items()})
-        answer = connection.getresponse()
-        body = answer.read()
-        connection.close()
-        return answer, body
-
-    def peak_kib(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self.said.seek(0)
-        return code, self.said.read()
-
-
-def main():
-    moto = Moto()
-    env = os.environ | {
-        "AWS_ENDPOINT_URL": moto.url,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }
-    s3 = boto3.client(
-        "s3", endpoint_url=moto.url, aws_access_key_id="key", aws_secret_access_key="secret", region_name="us-east-1"
-    )
-    for bucket in ("bucket", "judged", "judged-beside"):
+def judge(store):
+    env, s3, put = store.env, store.s3, store.put
+    for bucket in ("judged", "judged-beside", "judged-versions"):
         s3.create_bucket(Bucket=bucket)
-    judged = env | {"SALVER_JUDGE_BUCKET": "judged", "SALVER_JUDGE_OTHER_BUCKET": "judged-beside"}
+    s3.put_bucket_versioning(Bucket="judged-versions", VersioningConfiguration={"Status": "Enabled"})
+    judged = env | {
+        "SALVER_JUDGE_BUCKET": "judged",
+        "SALVER_JUDGE_OTHER_BUCKET": "judged-beside",
+        "SALVER_JUDGE_VERSIONED_BUCKET": "judged-versions",
+    }
     suite = subprocess.run(COMMAND, env=judged, check=False)
-    check("the suite for sources", suite.returncode == 0, suite.returncode)
+    check("the suite for sources, and the exchange table", suite.returncode == 0, suite.returncode)
 
     long = b"".join(hashlib.sha256(str(at).encode()).digest() for at in range(LONG // 32 + 1))[:LONG]
     text = b"let words = 1;\n" * 400
@@ -137,16 +47,13 @@ def main():
         "long.bin": long,
     } | {f"list/{number:03}.txt": b"x" for number in range(300)}
 
-    def put(path, content):
-        s3.put_object(Bucket="bucket", Key=f"site/{path}", Body=content)
-
     for path, content in files.items():
         put(path, content)
-    www = FOLDER / "www"
+    www = store.folder / "www"
     www.mkdir()
     (www / "local.txt").write_text("local")
     salver = Salver(str(www), "--mount", "/b=s3://bucket/site", "--listing", "--no-compress", env=env)
-    moto.asked()
+    store.asked()
 
     for path, content in files.items():
         if path.startswith("list/") and not path.endswith("7.txt"):
@@ -171,39 +78,39 @@ def main():
     check("a coded sibling", coded == ("gzip", text), coded[0])
 
     time.sleep(REVALIDATE * 2)
-    moto.asked()
+    store.asked()
     answer, body = salver.ask("/b/list/", Accept="application/json")
     names = [entry["name"] for entry in json.loads(body)["entries"]] if answer.status == 200 else []
-    asked = [target for _, target in moto.asked()]
+    asked = [target for _, target in store.asked()]
     check("a listing has all names", len(names) == 300, (answer.status, len(names)))
     check("a listing asks for no file", not any("list/0" in target.split("?")[0] for target in asked), asked[:5])
 
     put("cold.js", b"cold" * 1000)
-    moto.asked()
+    store.asked()
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
         answers = list(pool.map(lambda _: salver.ask("/b/cold.js"), range(1000)))
     right = sum((answer.status, body) == (200, b"cold" * 1000) for answer, body in answers)
-    got = moto.got("cold.js")
+    got = store.got("cold.js")
     check("1,000 who ask at once are all answered", right == 1000, right)
     check("1,000 who ask at once are few requests", 1 <= got <= 1 + 60 / REVALIDATE, got)
     print(f"     1,000 requests over 200 connections: {got} GET of the object")
 
     time.sleep(REVALIDATE * 2)
-    moto.asked()
+    store.asked()
     salver.ask("/b/cold.js")
-    check("what is known is asked for by one conditional request", moto.got("cold.js") == 1)
+    check("what is known is asked for by one conditional request", store.got("cold.js") == 1)
 
     put("cut.bin", long)
-    moto.asked()
+    store.asked()
     for start, end in ((0, 9), (SLICE - 5, SLICE + 4), (LONG - 10, LONG - 1), (SLICE * 2, SLICE * 4 - 1)):
         answer, body = salver.ask("/b/cut.bin", Range=f"bytes={start}-{end}")
         check(f"bytes {start}-{end}", (answer.status, body) == (206, long[start : end + 1]), answer.status)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         sums = set(pool.map(lambda _: hashlib.sha256(salver.ask("/b/cut.bin")[1]).hexdigest(), range(8)))
     check("8 downloads of 40 MiB", sums == {hashlib.sha256(long).hexdigest()}, sums)
-    got = moto.got("cut.bin")
+    got = store.got("cut.bin")
     check("8 downloads are a few requests for each slice", got <= 60, got)
-    peak = salver.peak_kib() // 1024
+    peak = salver.peak_mib()
     check("memory is bounded", peak < 400, peak)
     print(f"     8 downloads of 40 MiB and 4 ranges: {got} requests; the most memory so far {peak} MiB")
 
@@ -217,7 +124,7 @@ def main():
     check("what is removed is gone", salver.ask("/b/empty")[0].status == 404)
 
     salver.ask("/b/index.html")
-    moto.process.send_signal(signal.SIGSTOP)
+    store.process.send_signal(signal.SIGSTOP)
     time.sleep(REVALIDATE * 1.5)
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
         begun = time.monotonic()
@@ -236,7 +143,7 @@ def main():
     check("a store that hangs is 503", states == {503}, states)
     check("a store that hangs is 503 in time", took < 40, took)
     print(f"     60 requests of a store that hangs: 503 within {took:.1f} s; local files meanwhile within {max(times) * 1000:.0f} ms")
-    moto.process.send_signal(signal.SIGCONT)
+    store.process.send_signal(signal.SIGCONT)
     for _ in range(100):
         answer, body = salver.ask("/b/docs/")
         if answer.status == 200:
@@ -244,21 +151,33 @@ def main():
         time.sleep(0.2)
     check("a store that is back is asked", (answer.status, body) == (200, files["docs/index.html"]), answer.status)
 
-    other = Salver("s3://no-such-bucket/x", env=env)
-    check("no bucket is 500", other.ask("/a.txt")[0].status == 500)
-    code, said = other.end()
-    check("no bucket is said", code == 0 and "NoSuchBucket" in said, said)
+    s3.put_object(Bucket="bucket", Key="odd/a.txt", Body=b"a")
+    s3.put_object(Bucket="bucket", Key="odd/NoSuchBucket", Body=b"b")
+    others = (
+        ("no bucket", "s3://no-such-bucket/x", {}, 500, "NoSuchBucket"),
+        ("a wrong key", "s3://bucket/odd", {"AWS_SECRET_ACCESS_KEY": "wrong"}, 503, "SignatureDoesNotMatch"),
+    )
+    for name, url, more, status, told in others:
+        if store.name == "moto" and more:
+            # It judges no signature.
+            continue
+        other = Salver(url, env=env | more)
+        answer, _ = other.ask("/a.txt")
+        check(f"{name} is {status}", answer.status == status, answer.status)
+        code, said = other.end()
+        check(f"{name} is said", code == 0 and told in said and SECRET not in said, said)
+    other = Salver("s3://bucket/odd", env=env)
+    check("a name is no code", other.ask("/NoSuchBucket.html")[0].status == 404)
+    other.end()
 
-    moto.process.kill()
-    moto.process.wait()
+    store.process.kill()
+    store.process.wait()
     answer, _ = salver.ask("/b/never-asked")
     check("a store that is gone is 503", answer.status == 503, answer.status)
     code, said = salver.end()
     check("the server ends", code == 0, (code, said[-500:]))
     refused = subprocess.run([PROGRAM, "serve", "s3://user:secret@bucket/"], env=env, capture_output=True, text=True, check=False)
     check("credentials in a URL are refused", refused.returncode == 2 and "secret" not in refused.stderr, refused.stderr)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
 
 
-sys.exit(main())
+for_each_store(judge)

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Compares the server's CPU time for each hit from a bucket with that from a directory: the same files, over HTTP/1.1.
+
+  cpu.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
+
+PROGRAM is one of a release. Two servers of one loop each, one of a directory and one of a bucket, on one core; the client on
+another, which needs two cores of the machine. Rounds go by turns, ROUNDS (5) of SECONDS (5) each. Counted is utime and stime of
+all of a server's threads, those that talk to the bucket included, divided by the answers. COMMAND is not used."""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+
+from common import PROGRAM, Salver, check, for_each_store
+
+ROUNDS, SECONDS = (int(os.environ.get(name, "5")) for name in ("ROUNDS", "SECONDS"))
+FILES = {"app.js": b"let a = 1;\n" * 1500, "index.html": b"<p>Hello.\n" * 20}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def measured(salver, path):
+    """Microseconds of CPU for each answer."""
+    before = cpu(salver.process)
+    command = ["taskset", "-c", "1", PROGRAM, "bench", "load", f"http://127.0.0.1:{salver.port}{path}"]
+    command += ["--duration", f"{SECONDS}s", "--connections", "64", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(ran.stdout)
+    return (cpu(salver.process) - before) * 1e6, found
+
+
+def judge(store):
+    www = store.folder / "www"
+    www.mkdir()
+    for name, content in FILES.items():
+        (www / name).write_bytes(content)
+        store.put(name, content)
+    servers = {
+        name: Salver(root, "--workers", "1", "--cache-max-file", "1MiB", env=store.env)
+        for name, root in (("directory", str(www)), ("bucket", "s3://bucket/site"))
+    }
+    for salver in servers.values():
+        subprocess.run(["taskset", "-a", "-cp", "0", str(salver.process.pid)], stdout=subprocess.DEVNULL, check=True)
+    for path in ("/app.js", "/index.html"):
+        found = {name: [] for name in servers}
+        for _ in range(ROUNDS):
+            for name, salver in servers.items():
+                spent, told = measured(salver, path)
+                answers, errors = told["requests"], told["errors"]
+                check(f"{path} from a {name}", answers > 0 and not errors, told)
+                found[name].append(spent / answers)
+        medians = {name: statistics.median(values) for name, values in found.items()}
+        ratio = medians["bucket"] / medians["directory"]
+        told = "; ".join(f"{name} {medians[name]:.2f} us ({min(values):.2f} to {max(values):.2f})" for name, values in found.items())
+        print(f"     {path}: {told}: ratio {ratio:.3f}")
+        check(f"{path}: within 3 % of a directory's", ratio <= 1.03, ratio)
+    for salver in servers.values():
+        salver.end()
+
+
+for_each_store(judge)

@@ -252,10 +252,12 @@ kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; wha
 	$(if $(filter target/debug/salver,$(PROGRAM)),$(BUILD))
 	packaging/kubernetes/judge/run.sh $(PROGRAM)
 
-object-store-judges: ## Buckets by moto, an S3 server that pip installs for this run: the suite for sources, and the program before it
-	$(call need,python3:python3)
+# Another script beside it: make object-store-judges SCRIPT=faults.py (SECONDS=600), cold.py, long.py, cpu.py
+object-store-judges: SCRIPT = judge.py
+object-store-judges: ## Buckets by moto and versitygw, S3 servers of others: the suite for sources, the exchange table, the program; SCRIPT=…
+	$(call need,python3:python3-venv go:golang-go)
 	$(CARGO) build --locked -p salver --features object-store
-	scripts/object_store/run.sh target/debug/salver
+	scripts/object_store/run.sh target/debug/salver $(SCRIPT)
 
 rules-judges: ui-deps ## `_headers`, `_redirects` and imports by the hosts' own programs, which npm installs
 	crates/salver-rules/judges/run.sh

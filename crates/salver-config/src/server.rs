@@ -166,7 +166,7 @@ impl Server {
             cache_max_file: from.optional(SIZE, Row {
                 key: "cache.max-file",
                 flag: "cache-max-file",
-                otherwise: "32KiB, or 1MiB with TLS, where the kernel cannot send from files",
+                otherwise: "32KiB, or 1MiB with TLS or a bucket, where the kernel cannot send from files",
                 help: "The longest file that is kept in memory; at most a sixteenth of --cache-size",
                 ..CACHE
             }),

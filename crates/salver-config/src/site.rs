@@ -94,6 +94,8 @@ impl Site {
                 value: "PATH",
                 default: ".",
                 help: "The directory to serve",
+                more: "In builds with the feature object-store also the URL of a bucket: s3://BUCKET/PREFIX, gs://, az:// or \
+                       https://.",
                 heading: "Content",
                 ..SITE
             }),

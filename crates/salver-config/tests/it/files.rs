@@ -93,7 +93,7 @@ fn each_value_is_printed_with_its_origin() {
         "spa = true # SALVER_SPA",
         "workers = 3 # salver.toml:2",
         &format!("root = {root} # salver.toml:1"),
-        "# max-file: 32KiB, or 1MiB with TLS, where the kernel cannot send from files",
+        "# max-file: 32KiB, or 1MiB with TLS or a bucket, where the kernel cannot send from files",
         "send-timeout = \"30s\" # default",
         "[[mount]] # salver.toml:3",
         "cache = false",

@@ -11,7 +11,9 @@ use crate::failure::Failure;
 /// # Errors
 /// Always.
 pub(crate) fn open(url: &str, _: &Config) -> Result<Arc<dyn Source>, Failure> {
+    // What stands before it may be a password.
+    let shown = url.rsplit_once('@').map_or(url, |(_, behind)| behind);
     Err(Failure::Misused(format!(
-        "{url:?}: this build serves no buckets: take one that was built with --features object-store"
+        "{shown:?}: this build serves no buckets: take one that was built with --features object-store"
     )))
 }

@@ -290,7 +290,7 @@ impl FileContent {
         if !self.local {
             return Residency::Unknown;
         }
-        if disks_are_busy && !self.is_read_ahead(window) {
+        if disks_are_busy && !self.is_read_ahead(file, window) {
             return Residency::Cold;
         }
         let recent = &self.transfer.recent;
@@ -309,12 +309,12 @@ impl FileContent {
 
     /// True if touching a window of the page cache begins no reading of the disk, as far as can be told: it is there, and
     /// so is what the kernel would read ahead. Whoever begins to read waits where the disk's queue is full.
-    fn is_read_ahead(&self, window: &Range<u64>) -> bool {
+    fn is_read_ahead(&self, file: &File, window: &Range<u64>) -> bool {
         /// As far as kernels are usually told to read ahead at most, in bytes.
         const READ_AHEAD: u64 = 1024 * 1024;
         let end = window.end.saturating_add(READ_AHEAD);
         let ahead = window.start..end.min(self.identity.length);
-        salver_os::is_cached(&self.file, &ahead) == Some(true)
+        salver_os::is_cached(file, &ahead) == Some(true)
     }
 
     /// Reads a window from the page cache; `None` if some of it is not there, or no longer. Never

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
-use object_store::{
-    Attribute, Error, GetOptions, GetRange, GetResult, ListResult, ObjectMeta, ObjectStore,
-};
+use object_store::{Error, GetOptions, GetRange, GetResult, ListResult, ObjectMeta, ObjectStore};
 use tokio::sync::Semaphore;
 
+use crate::content::{collect, refuse_coded};
 use crate::failure::{Failure, is_of_range, is_redirect};
 use crate::object::Object;
 use crate::settings::{Settings, WHOLE_UP_TO};
@@ -374,47 +373,6 @@ fn of_list(error: Error) -> Failure {
 fn add(entries: &mut Vec<Entry>, page: ListResult) {
     entries.extend(page.common_prefixes.into_iter().map(Entry::Directory));
     entries.extend(page.objects.into_iter().map(Entry::Object));
-}
-
-/// Refuses an object that says it is coded: it would be sent as if it were not.
-fn refuse_coded(result: &GetResult) -> Result<(), Failure> {
-    let coding = result.attributes.get(&Attribute::ContentEncoding);
-    let coding = coding.map_or("", |coding| coding.as_ref()).trim();
-    // Of S3: how it was uploaded.
-    match coding {
-        "" | "identity" | "aws-chunked" => Ok(()),
-        coding => Err(Failure::new(
-            io::ErrorKind::InvalidData,
-            &format!(
-                "the object has Content-Encoding {coding:?}: upload the file as it is, and a coded one beside it"
-            ),
-        )),
-    }
-}
-
-/// The whole content of an answer, if it has the length that it should.
-async fn collect(result: GetResult, length: u64) -> Result<Bytes, Failure> {
-    let wrong = || {
-        Failure::new(
-            io::ErrorKind::ConnectionAborted,
-            "the answer of the bucket has another length than it says",
-        )
-    };
-    let length = usize::try_from(length).map_err(|_| wrong())?;
-    // Copied: what comes may be a part of a buffer that is far longer.
-    let mut bytes = BytesMut::with_capacity(length);
-    let mut pieces = result.into_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(Failure::from)?;
-        if bytes.len().saturating_add(piece.len()) > length {
-            return Err(wrong());
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    match bytes.len() == length {
-        true => Ok(bytes.freeze()),
-        false => Err(wrong()),
-    }
 }
 
 #[cfg(test)]

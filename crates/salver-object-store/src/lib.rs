@@ -10,6 +10,7 @@
 mod bounded_cache;
 mod bucket;
 mod connector;
+mod content;
 mod failure;
 mod key;
 mod listing;

@@ -12,6 +12,7 @@ use futures_util::StreamExt as _;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ListResult, ObjectMeta, ObjectStore};
+use salver_assets::source::Timestamp;
 use tokio::sync::Semaphore;
 
 use crate::content::{collect, refuse_coded};
@@ -126,7 +127,7 @@ impl Bucket {
                 }
             };
             refuse_coded(&result)?;
-            let object = Object::new(device, &result.meta)?;
+            let object = Object::new(device, &result.meta, self.modified(&result.meta))?;
             let content = match object.length() <= WHOLE_UP_TO {
                 true => Some(collect(result, object.length()).await?),
                 // Slices of it are asked for; what would come of this answer is not taken.
@@ -160,6 +161,18 @@ impl Bucket {
             self.looks_by_range.store(false, Ordering::Relaxed);
         }
         Ok(whole)
+    }
+
+    /// The time of an object's last change.
+    pub(crate) fn modified(&self, meta: &ObjectMeta) -> Timestamp {
+        match (&self.lists, meta.last_modified.timestamp()) {
+            // The client's for an answer without `Last-Modified`; other stores than these have no such answers.
+            (Lists::Pages(_) | Lists::Never, 0) => Timestamp::UNKNOWN,
+            (_, seconds) => Timestamp {
+                seconds,
+                nanoseconds: 0,
+            },
+        }
     }
 
     /// True if any object lies beneath a directory.
@@ -450,6 +463,30 @@ mod tests {
         assert_eq!(listed.unwrap_err().kind, io::ErrorKind::InvalidData);
         // Something is there.
         assert!(done(bucket(OddKey).has_beneath(&Path::default())).unwrap());
+    }
+
+    #[test]
+    fn an_answer_without_a_date_has_none() {
+        let check = |lists: Lists, seconds: u64, expected: Timestamp| {
+            let store = Arc::new(InMemory::new());
+            let bucket = Bucket::new(store, lists, &Settings::default());
+            let meta = ObjectMeta {
+                location: Path::default(),
+                last_modified: (std::time::UNIX_EPOCH + Duration::from_secs(seconds)).into(),
+                size: 0,
+                e_tag: None,
+                version: None,
+            };
+            assert_eq!(bucket.modified(&meta), expected);
+        };
+        let at = |seconds| Timestamp {
+            seconds,
+            nanoseconds: 0,
+        };
+        check(Lists::Never, 0, Timestamp::UNKNOWN);
+        check(Lists::Pages(Arc::new(OddKey)), 0, Timestamp::UNKNOWN);
+        check(Lists::Never, 7, at(7));
+        check(Lists::Whole, 0, at(0));
     }
 
     #[test]

@@ -30,6 +30,9 @@ const OVERHEAD: usize = 400;
 /// The names in a directory, and what each is.
 pub(crate) type Listing = BTreeMap<Vec<u8>, Found>;
 
+/// The first pages of directories, and when each was asked for.
+type KeptPages = BoundedCache<Arc<[u8]>, (Instant, Arc<Listing>)>;
+
 type ListingResult = Result<Arc<Listing>, Failure>;
 
 /// The listings of a source.
@@ -40,8 +43,8 @@ pub(crate) struct Listings {
     prefix: Prefix,
     device: u64,
     keep_for: Duration,
-    /// The first pages of directories, which tell how files are named there, and when they were asked for.
-    pages: Mutex<BoundedCache<Arc<[u8]>, (Instant, Arc<Listing>)>>,
+    /// They tell how files are named there.
+    pages: Mutex<KeptPages>,
     flights: SingleFlight<Arc<[u8]>, ListingResult>,
 }
 
@@ -132,8 +135,9 @@ impl Listings {
             let (path, found) = match entry {
                 Entry::Directory(path) => (path, Found::Directory),
                 Entry::Object(meta) => {
-                    let object = Arc::new(Object::new(self.device, &meta)?);
-                    (meta.location, Found::File(object))
+                    let modified = self.bucket.modified(&meta);
+                    let object = Object::new(self.device, &meta, modified)?;
+                    (meta.location, Found::File(Arc::new(object)))
                 }
             };
             let Some(name) = name_in(&path, directory) else {
@@ -153,7 +157,7 @@ impl Listings {
         (asked.elapsed() < self.keep_for).then_some(page)
     }
 
-    fn pages(&self) -> MutexGuard<'_, BoundedCache<Arc<[u8]>, (Instant, Arc<Listing>)>> {
+    fn pages(&self) -> MutexGuard<'_, KeptPages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

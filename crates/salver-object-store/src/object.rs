@@ -30,13 +30,17 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The version that a bucket tells of, among the files of this device.
+    /// The version that a bucket tells of, modified at this time, among the files of this device.
     ///
     /// # Errors
     /// Nothing would tell it from another, or something too long.
-    pub(crate) fn new(device: u64, meta: &ObjectMeta) -> Result<Self, Failure> {
-        let (e_tag, seconds) = (e_tag(meta), meta.last_modified.timestamp());
-        if e_tag.is_none() && seconds == 0 {
+    pub(crate) fn new(
+        device: u64,
+        meta: &ObjectMeta,
+        modified: Timestamp,
+    ) -> Result<Self, Failure> {
+        let e_tag = e_tag(meta);
+        if e_tag.is_none() && modified == Timestamp::UNKNOWN {
             return Err(Failure::new(
                 io::ErrorKind::InvalidData,
                 "the answer has neither ETag nor Last-Modified, so that nobody could see a change: have the origin send one",
@@ -55,7 +59,7 @@ impl Object {
         hasher.update(meta.size.to_le_bytes());
         match &e_tag {
             Some(e_tag) => hasher.update(e_tag),
-            None => hasher.update(seconds.to_le_bytes()),
+            None => hasher.update(modified.seconds.to_le_bytes()),
         }
         let hash: [u8; 32] = hasher.finalize().into();
         let word = |from: usize| {
@@ -69,10 +73,7 @@ impl Object {
                 // Number 0 is that of directories.
                 inode: word(0) | 1,
                 length: meta.size,
-                modified: Timestamp {
-                    seconds,
-                    nanoseconds: 0,
-                },
+                modified,
                 // The entity tags of long files are made of it, alike on every node: no time, but what tells versions
                 // of one length and one second apart. It lies far from now, so that the object counts as one at rest.
                 changed: Timestamp {
@@ -197,34 +198,46 @@ mod tests {
         }
     }
 
+    /// The object of a store whose dates are those of the answers.
+    fn version(meta: &ObjectMeta) -> Result<Object, Failure> {
+        let modified = match meta.last_modified.timestamp() {
+            0 => Timestamp::UNKNOWN,
+            seconds => Timestamp {
+                seconds,
+                nanoseconds: 0,
+            },
+        };
+        Object::new(7, meta, modified)
+    }
+
     #[test]
     fn versions_are_told_apart_by_their_tags() {
-        let object = |key, tag, size| Object::new(7, &meta(key, Some(tag), size)).unwrap();
-        let one = object("a", "\"1\"", 5);
+        let of = |key, tag, size| version(&meta(key, Some(tag), size)).unwrap();
+        let one = of("a", "\"1\"", 5);
         let identity = |object: &Object| object.metadata().identity;
-        assert_eq!(identity(&one), identity(&object("a", "1", 5)), "of a list");
+        assert_eq!(identity(&one), identity(&of("a", "1", 5)), "of a list");
         for other in [
-            object("a", "\"2\"", 5),
-            object("b", "\"1\"", 5),
-            object("a", "\"1\"", 6),
+            of("a", "\"2\"", 5),
+            of("b", "\"1\"", 5),
+            of("a", "\"1\"", 6),
         ] {
             assert_ne!(identity(&one), identity(&other));
         }
-        let other = object("a", "\"2\"", 5);
+        let other = of("a", "\"2\"", 5);
         assert_ne!(identity(&one).changed, identity(&other).changed);
-        assert_ne!(one.number(), object("a", "\"1\"", 6).number());
+        assert_ne!(one.number(), of("a", "\"1\"", 6).number());
         assert!(identity(&one).changed.age() > std::time::Duration::from_secs(1 << 30));
     }
 
     #[test]
     fn an_answer_is_compared_with_what_was_asked_for() {
-        let object = Object::new(7, &meta("a", Some("\"1\""), 5)).unwrap();
+        let object = version(&meta("a", Some("\"1\""), 5)).unwrap();
         assert!(object.is(&meta("a", Some("1"), 5)));
         assert!(!object.is(&meta("a", Some("\"1\""), 4)));
         assert!(!object.is(&meta("a", Some("\"2\""), 5)));
         assert!(!object.is(&meta("a", None, 5)));
         assert_eq!(object.if_same().if_match.as_deref(), Some("\"1\""));
-        let weak = Object::new(7, &meta("a", Some("W/\"1\""), 5)).unwrap();
+        let weak = version(&meta("a", Some("W/\"1\""), 5)).unwrap();
         assert_eq!(weak.if_same().if_match, None);
         assert!(object.has_strong_tag() && !weak.has_strong_tag());
         assert_eq!(weak.if_changed().if_none_match.as_deref(), Some("W/\"1\""));
@@ -233,9 +246,9 @@ mod tests {
     #[test]
     fn a_version_is_asked_for_where_there_are_some() {
         let mut meta = meta("a", Some("\"1\""), 5);
-        assert!(Object::new(7, &meta).unwrap().of_version().is_none());
+        assert!(version(&meta).unwrap().of_version().is_none());
         meta.version = Some("v1".to_owned());
-        let object = Object::new(7, &meta).unwrap();
+        let object = version(&meta).unwrap();
         assert_eq!(object.if_same().version, None, "needs another permission");
         let of_version = object.of_version().unwrap();
         assert_eq!(of_version.version.as_deref(), Some("v1"));
@@ -245,18 +258,18 @@ mod tests {
     #[test]
     fn long_tags_are_refused() {
         let tag = |length: usize| format!("\"{}\"", "t".repeat(length - 2));
-        assert!(Object::new(7, &meta("a", Some(&tag(1024)), 5)).is_ok());
-        assert!(Object::new(7, &meta("a", Some(&tag(1025)), 5)).is_err());
+        assert!(version(&meta("a", Some(&tag(1024)), 5)).is_ok());
+        assert!(version(&meta("a", Some(&tag(1025)), 5)).is_err());
         let mut versioned = meta("a", Some("1"), 5);
         versioned.version = Some(tag(1025));
-        assert!(Object::new(7, &versioned).is_err());
+        assert!(version(&versioned).is_err());
     }
 
     #[test]
     fn what_nothing_tells_apart_is_refused() {
-        assert!(Object::new(7, &meta("a", None, 5)).is_err());
+        assert!(version(&meta("a", None, 5)).is_err());
         let mut dated = meta("a", None, 5);
         dated.last_modified = std::time::SystemTime::now().into();
-        assert!(Object::new(7, &dated).unwrap().is(&dated));
+        assert!(version(&dated).unwrap().is(&dated));
     }
 }

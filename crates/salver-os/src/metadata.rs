@@ -18,6 +18,12 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
+    /// The time of a file of which none is known: a source behind a network may tell none. Earlier than that of any file.
+    pub const UNKNOWN: Timestamp = Timestamp {
+        seconds: i64::MIN,
+        nanoseconds: 0,
+    };
+
     /// The distance of this time from `other`, whichever is later.
     pub fn distance(self, other: SystemTime) -> Duration {
         let at = |t: Timestamp| i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanoseconds);

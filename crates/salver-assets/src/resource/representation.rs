@@ -8,9 +8,9 @@ use crate::path::file_name;
 use crate::resource::cached_content::CachedContent;
 use crate::resource::head::{DictionaryHeads, Field, Head, HeadKind, vary_field};
 use crate::resource::representation_coding::RepresentationCoding;
-use crate::source::Identity;
 use crate::source::digest::Digest;
 use crate::source::growth::Sample;
+use crate::source::{Identity, Timestamp};
 
 /// The basis of an entity tag, and so what the tag promises of the bytes that are sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct Representation {
     pub(crate) entity_tag: Bytes,
     /// The basis of the entity tag.
     pub(crate) tag_basis: TagBasis,
-    /// The time of the last change; `None` where a new one may have the time of the old one.
+    /// The time of the last change; `None` where a new one may have the time of the old one, or none is known.
     pub(crate) last_modified: Option<HttpDate>,
     /// The head of a 200, and of a 206 but for the length.
     pub(crate) head: Head,
@@ -74,21 +74,22 @@ impl Representation {
         let coding = coding.into();
         let name = file_name(original);
         let entity_tag = entity_tag(coding, &identity, tag_basis);
-        let last_modified = HttpDate::from_unix_seconds(identity.modified.seconds);
+        let last_modified = last_modified(&identity);
         let mut fields: Vec<Field> = vec![
             (
                 "Content-Type",
                 Bytes::from_static(content_type(name).as_bytes()),
             ),
             ("Content-Length", identity.length.to_string().into()),
-            (
-                "Last-Modified",
-                Bytes::copy_from_slice(&last_modified.format()),
-            ),
+        ];
+        if let Some(date) = last_modified {
+            fields.push(("Last-Modified", Bytes::copy_from_slice(&date.format())));
+        }
+        fields.extend([
             ("ETag", entity_tag.clone()),
             ("Accept-Ranges", Bytes::from_static(b"bytes")),
             ("Cache-Control", cache_control.clone()),
-        ];
+        ]);
         let mut not_modified: Vec<Field> = vec![
             ("ETag", entity_tag.clone()),
             ("Cache-Control", cache_control),
@@ -106,7 +107,7 @@ impl Representation {
             identity,
             entity_tag,
             tag_basis,
-            last_modified: Some(last_modified),
+            last_modified,
             head: Head::new(fields),
             not_modified: Head::new(not_modified),
             dictionary_heads: None,
@@ -223,6 +224,13 @@ impl Representation {
     }
 }
 
+/// The date of the last change, if the source knows one: RFC 9110 section 8.8.2.1 wants it where it can be
+/// determined, and a made-up one would be believed.
+fn last_modified(identity: &Identity) -> Option<HttpDate> {
+    let is_known = identity.modified != Timestamp::UNKNOWN;
+    is_known.then(|| HttpDate::from_unix_seconds(identity.modified.seconds))
+}
+
 /// The entity tag. Strong: of the content, or above the length to which content is hashed, of everything that
 /// tells one version from another. While that may not tell them all apart it is weak (RFC 9110 section
 /// 8.8.1). Each coding has its own (section 8.8.3.3).
@@ -259,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::resource::head::vary;
-    use crate::source::{Patience, Reader, Timestamp};
+    use crate::source::{Patience, Reader};
 
     fn identity(seconds: i64) -> Identity {
         let at = Timestamp {
@@ -310,6 +318,29 @@ mod tests {
             lines(&representation.not_modified),
             [tag, cache_control, "Vary: Accept-Encoding"]
         );
+    }
+
+    #[test]
+    fn a_file_without_a_date_has_no_last_modified() {
+        let identity = Identity {
+            modified: Timestamp::UNKNOWN,
+            ..identity(0)
+        };
+        let representation = Representation::new(
+            ContentCoding::Identity,
+            b"a.txt".to_vec(),
+            b"a.txt",
+            identity,
+            TagBasis::Digest(255),
+            None,
+            Bytes::new(),
+        );
+        let lines = lines(&representation.head);
+        assert!(
+            !lines.iter().any(|line| line.starts_with("Last-Modified")),
+            "{lines:?}"
+        );
+        assert_eq!(representation.validators().last_modified, None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 
 from common import PROGRAM, Salver, check, for_each_store
 
@@ -30,9 +31,11 @@ def measured(salver, path):
     before = cpu(salver.process)
     command = ["taskset", "-c", "1", PROGRAM, "bench", "load", f"http://127.0.0.1:{salver.port}{path}"]
     command += ["--duration", f"{SECONDS}s", "--connections", "64", "--json"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(ran.stdout)
-    return (cpu(salver.process) - before) * 1e6, found
+    # It says by 1 that others took so much of the machine that times mean little; CPU time means something even then.
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode not in (0, 1) or not ran.stdout:
+        sys.exit(f"{' '.join(command)}: {ran.stderr}")
+    return (cpu(salver.process) - before) * 1e6, json.loads(ran.stdout)
 
 
 def judge(store):
@@ -48,17 +51,18 @@ def judge(store):
     for salver in servers.values():
         subprocess.run(["taskset", "-a", "-cp", "0", str(salver.process.pid)], stdout=subprocess.DEVNULL, check=True)
     for path in ("/app.js", "/index.html"):
-        found = {name: [] for name in servers}
+        found, others = {name: [] for name in servers}, []
         for _ in range(ROUNDS):
             for name, salver in servers.items():
                 spent, told = measured(salver, path)
-                answers, errors = told["requests"], told["errors"]
-                check(f"{path} from a {name}", answers > 0 and not errors, told)
-                found[name].append(spent / answers)
+                answers, errors = told["result"]["requests"], told["result"]["errors"]
+                check(f"{path} from a {name}", answers > 0 and not any(errors.values()), errors)
+                found[name].append(spent / max(answers, 1))
+                others.append(told["environment"]["others"]["cores"])
         medians = {name: statistics.median(values) for name, values in found.items()}
         ratio = medians["bucket"] / medians["directory"]
         told = "; ".join(f"{name} {medians[name]:.2f} us ({min(values):.2f} to {max(values):.2f})" for name, values in found.items())
-        print(f"     {path}: {told}: ratio {ratio:.3f}")
+        print(f"     {path}: {told}: ratio {ratio:.3f}; others took {max(others):.2f} cores at most")
         check(f"{path}: within 3 % of a directory's", ratio <= 1.03, ratio)
     for salver in servers.values():
         salver.end()

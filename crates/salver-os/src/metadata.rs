@@ -18,10 +18,11 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The time of a file of which none is known: a source behind a network may tell none. Earlier than that of any file.
+    /// The time of a file of which none is known: a source behind a network may tell none. No file has it, for no second has as
+    /// many nanoseconds.
     pub const UNKNOWN: Timestamp = Timestamp {
         seconds: i64::MIN,
-        nanoseconds: 0,
+        nanoseconds: u32::MAX,
     };
 
     /// The distance of this time from `other`, whichever is later.

@@ -1,11 +1,12 @@
 //! The suite over a real S3 server, which `make object-store-judges` starts: it names two buckets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::{Patience, Source as _};
 use salver_conformance::{Need, Protocol};
-use salver_object_store::ObjectStoreSource;
+use salver_object_store::{ObjectStoreSource, Settings};
 
 use crate::dated_store::DatedStore;
 use crate::store::{put, settings};
@@ -92,8 +93,13 @@ fn answers_what_is_asked_of_a_directory_alike() {
     }
     let store = Arc::clone(source("SALVER_JUDGE_BUCKET", "table").store());
     let store = Arc::new(DatedStore::upload(store, "table", &files));
+    // Each look asks the server, many at once, and moto answers one after the other.
+    let patient = Settings {
+        timeout: Duration::from_secs(120),
+        ..settings()
+    };
     for protocol in [Protocol::Http1, Protocol::Http2Cleartext] {
-        let source = ObjectStoreSource::new(store.clone(), "table", settings()).unwrap();
+        let source = ObjectStoreSource::new(store.clone(), "table", patient.clone()).unwrap();
         play(&fixture, source, protocol);
     }
 }

@@ -64,6 +64,7 @@ pub struct Site {
     pub cache: Setting<bool>,
     pub keep_previous: Setting<Option<Duration>>,
     pub keep_previous_size: Setting<u64>,
+    pub bucket_timeout: Setting<Duration>,
     pub tls_cert: Setting<Vec<PathBuf>>,
     pub tls_key: Setting<Vec<PathBuf>>,
     pub hsts: Setting<Option<Duration>>,
@@ -304,6 +305,15 @@ impl Site {
                 default: "64MiB",
                 help: "Bytes that --keep-previous may take for each directory that is served, those included that are \
                        still there",
+                heading: "Cache",
+                ..ROW
+            }),
+            bucket_timeout: from.one(TIME_LIMIT, Row {
+                key: "cache.bucket-timeout",
+                flag: "bucket-timeout",
+                default: "10s",
+                help: "How long a bucket may take to answer a request, attempts included; then what is held is sent, \
+                       or 503",
                 heading: "Cache",
                 ..ROW
             }),

@@ -27,6 +27,9 @@ const CREDENTIALS: [&str; 9] = [
 /// The codes by which stores say that there is no such bucket.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
+/// The codes by which stores say that no key is so long. Some lie on file systems, whose names are shorter.
+const TOO_LONG: [&str; 1] = ["KeyTooLongError"];
+
 /// The text by which the client says that an answer is a refusal: behind it stand its status and its content.
 const REFUSED: &str = "Server returned non-2xx status code: ";
 
@@ -110,6 +113,9 @@ impl From<Error> for Failure {
 fn kind(error: &Error) -> io::ErrorKind {
     if has_code(error, &CREDENTIALS) {
         return io::ErrorKind::NotConnected;
+    }
+    if has_code(error, &TOO_LONG) {
+        return io::ErrorKind::NotFound;
     }
     match error {
         // A misspelt bucket is no missing file.
@@ -261,6 +267,7 @@ mod tests {
         check("a", 400, "ExpiredToken", io::ErrorKind::NotConnected);
         check("a", 404, "NoSuchKey", io::ErrorKind::NotFound);
         check("a", 404, "NoSuchBucket", io::ErrorKind::Other);
+        check("a", 400, "KeyTooLongError", io::ErrorKind::NotFound);
         // A stranger chose the path.
         let path = "<Code>NoSuchBucket</Code>";
         check(path, 404, "NoSuchKey", io::ErrorKind::NotFound);

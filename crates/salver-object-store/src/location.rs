@@ -64,8 +64,7 @@ impl Location {
     /// The place that a URL leads to, with what the environment says of credentials and endpoints.
     pub(crate) fn open(text: &str, settings: &Settings) -> Result<Self, LocationError> {
         let url = checked(text)?;
-        let (scheme, prefix) = ObjectStoreScheme::parse(&url)
-            .map_err(|error| LocationError::new(&format!("{text:?}: {error}")))?;
+        let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(|_| no_bucket(text))?;
         let retry = RetryConfig {
             backoff: BackoffConfig {
                 init_backoff: FIRST_PAUSE,
@@ -163,13 +162,16 @@ fn store(
             let builder = builder.with_retry(retry).with_http_connector(connector);
             (Arc::new(builder.build()?), Lists::Never)
         }
-        _ => {
-            return Err(LocationError::new(&format!(
-                "{url}: no bucket: a URL begins with one of {}://",
-                SCHEMES.join("://, ")
-            )));
-        }
+        _ => return Err(no_bucket(url.as_str())),
     })
+}
+
+/// The error of a URL that leads to no bucket.
+fn no_bucket(text: &str) -> LocationError {
+    LocationError::new(&format!(
+        "{text:?} leads to no bucket: a URL is SCHEME://BUCKET/PREFIX, with one of {}",
+        SCHEMES.join(", ")
+    ))
 }
 
 /// Refuses an endpoint without TLS that nobody has said to be wanted.
@@ -226,8 +228,19 @@ mod tests {
         let location = open("http://127.0.0.1:9/a%20b/%2541").unwrap();
         assert_eq!(location.prefix.directory(b"").unwrap().as_ref(), "a b/%41");
         assert!(matches!(location.lists, Lists::Never));
-        assert!(open("s3:///a").is_err());
-        assert!(open("file:///srv").is_err());
-        assert!(open("memory:///").is_err());
+        for text in [
+            "s3:///a",
+            "s3://",
+            "s4://bucket/a",
+            "file:///srv",
+            "memory:///",
+        ] {
+            let error = open(text).err().map(|error| error.to_string());
+            let told = error.unwrap_or_default();
+            assert!(
+                told.contains("SCHEME://BUCKET/PREFIX, with one of s3, "),
+                "{text}: {told}"
+            );
+        }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const WHOLE_UP_TO: u64 = MIB;
 const MOST_REUSE: Duration = Duration::from_millis(100);
 
 /// The bounds of a source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The time within which whoever serves compares what it has with the bucket. What was found serves further looks for
     /// a quarter of it, and for no more than 100 milliseconds. Zero: each look asks the bucket.

@@ -223,7 +223,7 @@ impl SiteSettings {
 
     /// Opens a bucket, which is asked nothing yet: the process has no thread for that before it is what it is to be.
     fn open_bucket(&mut self, url: &Path, site: &Site) -> Result<Arc<dyn Source>, Failure> {
-        let source = buckets::open(&url.to_string_lossy(), &self.engine)?;
+        let source = buckets::open(&url.to_string_lossy(), &self.engine, *site.bucket_timeout)?;
         if *site.live_reload {
             return Err(Failure::Misused(format!(
                 "{} is for who works on a directory: give that instead of {}",

@@ -14,10 +14,7 @@ const AT_WORK: Duration = Duration::from_millis(10);
 pub(super) struct JobQueue {
     /// The lanes, by [`LoaderJob::lane`], the most urgent first.
     pub(super) lanes: [Lane; 4],
-    /// The number of running jobs of each disk.
-    running: Vec<(DiskKey, usize)>,
-    /// The number of running jobs.
-    busy: usize,
+    running: RunningJobs,
     /// The number of loads that wait in lanes.
     loads: usize,
     /// Loads of files that are not at rest, by when they are to be performed again. They take no thread.
@@ -48,11 +45,54 @@ pub(super) struct JobQueue {
 pub(super) struct Lane {
     /// The jobs of each disk; the first disk has its turn next.
     disks: VecDeque<(DiskKey, VecDeque<LoaderJob>)>,
-    running: usize,
+    running: RunningJobs,
     /// The number of jobs that may run.
     pub(super) share: usize,
     /// True if its jobs are work for a core rather than for a disk.
     is_work: bool,
+}
+
+/// The jobs that run.
+#[derive(Default)]
+struct RunningJobs {
+    count: usize,
+    disks: Vec<(DiskKey, usize)>,
+}
+
+impl RunningJobs {
+    fn begin(&mut self, disk: DiskKey) {
+        self.count += 1;
+        match self.disks.iter_mut().find(|(of, _)| *of == disk) {
+            Some((_, count)) => *count += 1,
+            None => self.disks.push((disk, 1)),
+        }
+    }
+
+    fn end(&mut self, disk: DiskKey) {
+        self.count -= 1;
+        if let Some(place) = self.disks.iter().position(|(of, _)| *of == disk)
+            && let Some((_, count)) = self.disks.get_mut(place)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.disks.swap_remove(place);
+            }
+        }
+    }
+
+    /// The number of jobs that may still be begun, of `most`.
+    fn left(&self, most: usize) -> usize {
+        most.saturating_sub(self.count)
+    }
+
+    /// The number of those that may be of this disk, where there are others: half of what neither it nor others have,
+    /// and the last one if it has none.
+    fn left_beside_others(&self, disk: DiskKey, most: usize) -> usize {
+        let of_disk = self.disks.iter().find(|(of, _)| *of == disk);
+        let mine = of_disk.map_or(0, |(_, count)| *count);
+        let free = self.left(most);
+        free.saturating_sub(mine).div_ceil(2).min(free)
+    }
 }
 
 impl JobQueue {
@@ -97,7 +137,7 @@ impl JobQueue {
 
     /// The number of running jobs.
     pub(super) fn busy(&self) -> usize {
-        self.busy
+        self.running.count
     }
 
     /// The number of loads that wait, for a thread or for their file to come to rest.
@@ -160,7 +200,7 @@ impl JobQueue {
 
     /// The number of jobs of a lane that may begin now.
     fn left_in(&self, lane: &Lane) -> usize {
-        let left = lane.share.saturating_sub(lane.running);
+        let left = lane.running.left(lane.share);
         match lane.is_work {
             true => left.min(self.left_at_work()),
             false => left,
@@ -187,24 +227,23 @@ impl JobQueue {
         Some(job)
     }
 
-    /// The number of jobs of a disk that may still be begun.
-    fn left_for(&self, disk: DiskKey) -> usize {
-        let free = self.most.saturating_sub(self.busy);
-        if !self.has_several {
-            return free;
+    /// The number of jobs of a disk that may still be begun in a lane. One that hangs leaves threads to others, and places in
+    /// each lane.
+    fn left_for(&self, lane: &Lane, disk: DiskKey) -> usize {
+        match self.has_several {
+            true => {
+                let of_lane = lane.running.left_beside_others(disk, lane.share);
+                of_lane.min(self.running.left_beside_others(disk, self.most))
+            }
+            false => self.running.left(self.most),
         }
-        let of_disk = self.running.iter().find(|(of, _)| *of == disk);
-        let mine = of_disk.map_or(0, |(_, count)| *count);
-        // Half of what neither it nor others have, and the last thread if it has none.
-        let fair = free.saturating_sub(mine).div_ceil(2);
-        fair.min(free)
     }
 
     /// The number of jobs that could run now if there were threads.
     pub(super) fn runnable(&self) -> usize {
         let of_lane = |lane: &Lane| {
             let of_disk = |(disk, jobs): &(DiskKey, VecDeque<LoaderJob>)| {
-                jobs.len().min(self.left_for(*disk))
+                jobs.len().min(self.left_for(lane, *disk))
             };
             let jobs: usize = lane.disks.iter().map(of_disk).sum();
             jobs.min(self.left_in(lane))
@@ -217,7 +256,7 @@ impl JobQueue {
         let may_run = |lane: &Lane| {
             let mut disks = lane.disks.iter();
             let has_threads = |(disk, jobs): &(DiskKey, VecDeque<LoaderJob>)| {
-                !jobs.is_empty() && self.left_for(*disk) > 0
+                !jobs.is_empty() && self.left_for(lane, *disk) > 0
             };
             let is_free = self.left_in(lane) > 0;
             disks.position(has_threads).filter(|_| is_free)
@@ -231,23 +270,19 @@ impl JobQueue {
             // Others have their turn.
             lane.disks.push_back((disk, jobs));
         }
-        lane.running += 1;
+        lane.running.begin(disk);
         if lane.is_work {
             self.at_work.push_back(now);
         }
-        self.busy += 1;
         self.loads -= usize::from(matches!(job, LoaderJob::Load(..)));
-        match self.running.iter_mut().find(|(of, _)| *of == disk) {
-            Some((_, count)) => *count += 1,
-            None => self.running.push((disk, 1)),
-        }
+        self.running.begin(disk);
         Some((number, job))
     }
 
     /// Counts a job that has ended, of those that began then, and learns whether jobs of its kind wait or work.
     pub(super) fn end(&mut self, number: usize, disk: DiskKey, began: Instant, has_waited: bool) {
         if let Some(lane) = self.lanes.get_mut(number) {
-            lane.running -= 1;
+            lane.running.end(disk);
             let place = self.at_work.iter().position(|at_work| *at_work == began);
             if let Some(place) = place.filter(|_| lane.is_work) {
                 self.at_work.remove(place);
@@ -260,15 +295,7 @@ impl JobQueue {
                 .max(self.least_at_work);
             }
         }
-        self.busy -= 1;
-        if let Some(place) = self.running.iter().position(|(of, _)| *of == disk)
-            && let Some((_, count)) = self.running.get_mut(place)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.running.swap_remove(place);
-            }
-        }
+        self.running.end(disk);
     }
 }
 
@@ -390,6 +417,25 @@ mod tests {
         queue.watched_until = queue.to_watch();
         queue.rest(second(8), close(1));
         assert_eq!(queue.to_watch(), Some(second(8)), "for the first");
+    }
+
+    #[test]
+    fn a_disk_that_hangs_leaves_places_in_its_lane() {
+        let now = Instant::now();
+        let mut queue = JobQueue::new(64, 100, true, 64);
+        let begin = |queue: &mut JobQueue| std::iter::from_fn(|| queue.next(now)).count();
+        for lane in [1, 2, 3] {
+            (0..100).for_each(|_| queue.push(lane, close(1)));
+            let hung = begin(&mut queue);
+            queue.push(lane, close(2));
+            assert_eq!((hung > 0, begin(&mut queue)), (true, 1), "{lane}");
+        }
+        queue.push(0, close(2));
+        assert_eq!(begin(&mut queue), 1);
+        // Alone, a disk has all of its lane.
+        queue = JobQueue::new(64, 100, false, 64);
+        (0..100).for_each(|_| queue.push(1, close(1)));
+        assert_eq!(begin(&mut queue), 24);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Buckets in a build without them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use salver_assets::{Config, Source};
 
@@ -10,7 +11,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// Always.
-pub(crate) fn open(url: &str, _: &Config) -> Result<Arc<dyn Source>, Failure> {
+pub(crate) fn open(url: &str, _: &Config, _: Duration) -> Result<Arc<dyn Source>, Failure> {
     // What stands before it may be a password.
     let shown = url.rsplit_once('@').map_or(url, |(_, behind)| behind);
     Err(Failure::Misused(format!(

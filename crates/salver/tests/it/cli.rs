@@ -48,6 +48,7 @@ fn what_cannot_be_meant_is_one_line_and_exit_code_2() {
         "--header-timeout",
         "--send-timeout",
         "--answer-timeout",
+        "--bucket-timeout",
     ] {
         check(&[limit, "0s"], &[limit, "no time"]);
         check(&[limit, "10"], &[limit, "10sec"]);

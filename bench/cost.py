@@ -4,19 +4,19 @@ salver-server and to salver-tower: dependencies and compile time.
 Fresh crates that depend on tokio and axum alone, as axum is by default, and on one library more, or on one of our
 libraries with none of its features, and with some, are built from nothing, each into an empty folder; their order turns
 from round to round. Dependencies are the packages that Cargo compiles, those for macros and build scripts
-too (`cargo tree`). Seconds are those of the whole `cargo build`, and mean something on a quiet machine only;
-what a library or a feature adds to the first crate of its table is taken within a round.
+too (`cargo tree`). Seconds are those that cores work for the whole `cargo build`, so that neither their number nor what else
+the machine does counts; what a library or a feature adds to the first crate of its table is taken within a round.
 """
 
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import libraries
 import machine
@@ -110,12 +110,18 @@ def order(crates, number):
 
 
 def seconds(folder, flags):
-    """How long a build from nothing takes."""
+    """What cores work for a build from nothing: user and system time of cargo and all that it starts."""
     target = folder / "target"
     shutil.rmtree(target, ignore_errors=True)
-    begun = time.monotonic()
+    begun = work()
     cargo(folder, target, "build", "--offline", *flags)
-    return time.monotonic() - begun
+    return work() - begun
+
+
+def work():
+    """The time that cores have worked for processes of this one that have ended."""
+    of_children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return of_children.ru_utime + of_children.ru_stime
 
 
 def crates(study, folder):
@@ -178,5 +184,5 @@ def measure(options, _made):
 
 
 def tables(kept):
-    parts = [f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians, smallest and largest in brackets."]
+    parts = [f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians of the seconds that cores work, smallest and largest in brackets."]
     return "\n\n".join(parts + [table(study, one["packages"], one["seconds"]) for study, one in kept["tables"].items()])

@@ -37,7 +37,11 @@ pub(crate) async fn collect(result: GetResult, length: u64) -> Result<Bytes, Fai
     let mut bytes = BytesMut::with_capacity(length);
     let mut pieces = result.into_stream();
     while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(Failure::from)?;
+        let piece = match piece {
+            // All is there, but more was announced.
+            Err(_) if bytes.len() == length && length > 0 => return Err(wrong()),
+            piece => piece.map_err(Failure::from)?,
+        };
         if bytes.len().saturating_add(piece.len()) > length {
             return Err(wrong());
         }

@@ -20,6 +20,8 @@ enum Instead {
     Status(u16),
     /// An answer that says to be whole, and is not.
     Truncated,
+    /// An answer that announces more than there is, and ends.
+    Lengthened,
     /// A 404 whose page is no UTF-8.
     LatinPage,
     /// A 404 whose page never ends.
@@ -114,6 +116,13 @@ impl Origin {
                     let answer = answer.replace("Content-Length: 7", "Content-Length: 3");
                     answer.replace("content", "con").into_bytes()
                 }
+                Some(Instead::Lengthened) => {
+                    let answer = String::from_utf8(self.answer(&head)).unwrap();
+                    let answer = answer.replace("Content-Length: 7", "Content-Length: 17");
+                    let mut stream = stream;
+                    let _ = stream.write_all(answer.as_bytes());
+                    return;
+                }
                 Some(Instead::LatinPage) => {
                     b"HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\n\xe9\xe8".to_vec()
                 }
@@ -182,6 +191,9 @@ impl Origin {
             let end: usize = end.parse().unwrap();
             start.parse().unwrap()..content.len().min(end + 1)
         });
+        if range.as_ref().is_some_and(|range| range.is_empty()) {
+            return b"HTTP/1.1 416 X\r\nContent-Length: 0\r\n\r\n".to_vec();
+        }
         let status = match &range {
             Some(range) => format!(
                 "206 X\r\nContent-Range: bytes {}-{}/{}",
@@ -363,12 +375,18 @@ fn an_origin_need_know_no_ranges_for_what_is_short() {
 }
 
 #[test]
-fn an_answer_that_was_truncated_is_no_version() {
+fn an_answer_of_another_length_than_it_says_is_no_version() {
     let origin = Origin::start(&[("/files/a", b"content")]);
-    let view = view(&origin, Duration::from_millis(600));
-    origin.next(usize::MAX, Instead::Truncated);
-    let error = read(&*view, b"a", 0, 9).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionAborted, "{error}");
+    let view = view(&origin, PATIENT);
+    for instead in [Instead::Truncated, Instead::Lengthened] {
+        origin.next(usize::MAX, instead);
+        let error = read(&*view, b"a", 0, 9).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            ErrorKind::ConnectionAborted,
+            "{instead:?}: {error}"
+        );
+    }
     origin.next(0, Instead::Truncated);
     assert_eq!(read(&*view, b"a", 0, 9).unwrap(), b"content");
 }

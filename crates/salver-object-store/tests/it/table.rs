@@ -17,7 +17,7 @@ use object_store::{
 };
 use salver_assets::source::{Identity, Kind, Opened};
 use salver_assets::{Config, DirectorySource, Mount, Patience, Source as _, Symlinks, View};
-use salver_conformance::{Endpoint, Fixture, Need, Protocol, Setup, run_once};
+use salver_conformance::{Endpoint, Failure, Fixture, Need, Protocol, Setup, run_once};
 use salver_object_store::{ObjectStoreSource, object_key};
 use salver_server::{Server, Settings};
 
@@ -219,8 +219,8 @@ impl ObjectStore for DirectoryStore {
     }
 }
 
-/// Plays the table against a server of this source.
-pub(crate) fn play(fixture: &Fixture, source: ObjectStoreSource, protocol: Protocol) {
+/// Plays the table against a server of this source, as often as this at most: what is wrong each time is wrong.
+pub(crate) fn play(fixture: &Fixture, source: ObjectStoreSource, protocol: Protocol, times: usize) {
     let server = Server::builder()
         .config(Config {
             compress: false,
@@ -238,7 +238,15 @@ pub(crate) fn play(fixture: &Fixture, source: ObjectStoreSource, protocol: Proto
     let endpoint = Endpoint::bare(server.addresses()[0], protocol).unwrap();
     let handle = server.handle();
     let serving = std::thread::spawn(|| server.serve());
-    let report = run_once(&endpoint, fixture, Setup::Default).unwrap();
+    let mut report = run_once(&endpoint, fixture, Setup::Default).unwrap();
+    for _ in 1..times {
+        if report.passed() {
+            break;
+        }
+        let again = run_once(&endpoint, fixture, Setup::Default).unwrap();
+        let is_wrong_again = |row: &Failure| again.failures.iter().any(|it| it.name == row.name);
+        report.failures.retain(is_wrong_again);
+    }
     handle.shutdown();
     serving.join().unwrap().unwrap();
     println!("{report}");
@@ -258,7 +266,7 @@ fn check(protocol: Protocol) {
     let directory = tempfile::tempdir().unwrap();
     let (fixture, files) = fixture(&directory);
     let source = ObjectStoreSource::new(Arc::new(DirectoryStore(files)), "", settings()).unwrap();
-    play(&fixture, source, protocol);
+    play(&fixture, source, protocol, 1);
 }
 
 #[test]

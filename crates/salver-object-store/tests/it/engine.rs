@@ -43,6 +43,19 @@ impl Site {
         }
     }
 
+    /// Another node, which serves the same bucket.
+    fn another_node(&self) -> Self {
+        let config = Config {
+            mounts: vec![Mount::tree("/", Arc::new(self.store.source(settings())))],
+            ..Config::default()
+        };
+        Site {
+            engine: Engine::new(config).unwrap(),
+            store: self.store.clone(),
+            now: self.now,
+        }
+    }
+
     /// Lets time pass, so that what is cached has to be compared.
     fn pass(&mut self, time: Duration) {
         self.now.instant += time;
@@ -204,30 +217,13 @@ fn a_long_object_is_sent_by_ranges_and_tagged_alike_on_every_node() {
         assert!(file.read(&(at..end)).unwrap() == content[range], "{at}");
         at = end;
     }
-    // Another node, which serves the same bucket.
-    let other = Site {
-        engine: Engine::new(Config {
-            mounts: vec![Mount::tree("/", Arc::new(site.store.source(settings())))],
-            ..Config::default()
-        })
-        .unwrap(),
-        store: site.store.clone(),
-        now: site.now,
-    };
+    let other = site.another_node();
     assert_eq!(field(&other.get("/long.bin"), "ETag").as_ref(), Some(&tag));
     // Of the same length, and perhaps of the same second.
     content[0] ^= 1;
     site.store.put("long.bin", Some(&content));
     let gone = file.read(&(0..1)).map(drop);
     assert!(gone.is_ok() || gone.unwrap_err().kind() == std::io::ErrorKind::InvalidData);
-    let third = Site {
-        engine: Engine::new(Config {
-            mounts: vec![Mount::tree("/", Arc::new(site.store.source(settings())))],
-            ..Config::default()
-        })
-        .unwrap(),
-        store: site.store.clone(),
-        now: site.now,
-    };
+    let third = site.another_node();
     assert_ne!(field(&third.get("/long.bin"), "ETag"), Some(tag));
 }

@@ -27,8 +27,8 @@ const CREDENTIALS: [&str; 9] = [
 /// The codes by which stores say that there is no such bucket.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
-/// The codes by which stores say that no key is so long. Some lie on file systems, whose names are shorter.
-const TOO_LONG: [&str; 1] = ["KeyTooLongError"];
+/// The code by which stores say that no key is so long. Some lie on file systems, whose names are shorter.
+const TOO_LONG: &str = "KeyTooLongError";
 
 /// The text by which the client says that an answer is a refusal: behind it stand its status and its content.
 const REFUSED: &str = "Server returned non-2xx status code: ";
@@ -111,15 +111,17 @@ impl From<Error> for Failure {
 /// What an error means, as the engine sorts errors: nothing there, not permitted, not to be reached now, or another. By the
 /// status and the code of the answer alone: strangers choose the paths that texts of errors have in them.
 fn kind(error: &Error) -> io::ErrorKind {
-    if has_code(error, &CREDENTIALS) {
+    let code = code(error);
+    let code = code.as_deref().unwrap_or_default();
+    if CREDENTIALS.contains(&code) {
         return io::ErrorKind::NotConnected;
     }
-    if has_code(error, &TOO_LONG) {
+    if code == TOO_LONG {
         return io::ErrorKind::NotFound;
     }
     match error {
         // A misspelt bucket is no missing file.
-        Error::NotFound { .. } if has_code(error, &NO_BUCKET) => io::ErrorKind::Other,
+        Error::NotFound { .. } if NO_BUCKET.contains(&code) => io::ErrorKind::Other,
         Error::NotFound { .. } | Error::InvalidPath { .. } | Error::Precondition { .. } => {
             io::ErrorKind::NotFound
         }
@@ -179,12 +181,12 @@ fn answer(error: &Error) -> Option<(u16, String)> {
     None
 }
 
-/// True if the answer beneath an error has one of these codes.
-fn has_code(error: &Error, codes: &[&str]) -> bool {
-    let body = answer(error).map_or(String::new(), |(_, body)| body);
-    let behind = body.split_once("<Code>").map(|(_, behind)| behind);
-    let code = behind.and_then(|behind| behind.split_once("</Code>"));
-    code.is_some_and(|(code, _)| codes.contains(&code))
+/// The code by which the answer beneath an error says what is wrong.
+fn code(error: &Error) -> Option<String> {
+    let (_, body) = answer(error)?;
+    let (_, behind) = body.split_once("<Code>")?;
+    let (code, _) = behind.split_once("</Code>")?;
+    Some(code.to_owned())
 }
 
 /// True if a server redirects, as those for people do from a directory to the same with a slash.

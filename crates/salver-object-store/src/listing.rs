@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use object_store::path::Path;
-use salver_coalesce::{Joined, SingleFlight};
+use salver_coalesce::SingleFlight;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{Bucket, Entry, PAGE};
@@ -97,22 +97,15 @@ impl Listings {
         let Some(directory) = self.prefix.directory(path) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let follower = match self.flights.join(path) {
-            Joined::Follower(follower) => follower,
-            Joined::Leader(leader) => {
-                let follower = leader.follower();
-                let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-                self.runtime.handle()?.spawn(async move {
-                    let result = match listings.kept_page(&path) {
-                        Some(page) => Ok(page),
-                        None => listings.load_page(path, &directory).await,
-                    };
-                    leader.complete(result);
-                });
-                follower
+        self.runtime.once(&self.flights, path, || {
+            let (listings, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+            async move {
+                match listings.kept_page(&path) {
+                    Some(page) => Ok(page),
+                    None => listings.load_page(path, &directory).await,
+                }
             }
-        };
-        Ok(wait(follower)?)
+        })
     }
 
     async fn load_page(&self, path: Arc<[u8]>, directory: &Path) -> ListingResult {

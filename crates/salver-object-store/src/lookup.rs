@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use salver_assets::source::new_device;
 use salver_assets::{ContentCoding, Patience};
-use salver_coalesce::{Joined, Leader, SingleFlight};
+use salver_coalesce::SingleFlight;
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::{Bucket, Looked};
@@ -16,7 +16,6 @@ use crate::object::Object;
 use crate::runtime::LazyRuntime;
 use crate::settings::Settings;
 use crate::slices::Slices;
-use crate::wait::wait;
 
 /// The bytes that what is known of paths may take.
 const KNOWN_BYTES: usize = 16 * 1024 * 1024;
@@ -96,15 +95,16 @@ impl Lookups {
         if patience == Patience::MustNotWait {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let follower = match self.flights.join(path) {
-            Joined::Follower(follower) => follower,
-            Joined::Leader(leader) => {
-                let follower = leader.follower();
-                self.start(leader, path)?;
-                follower
+        self.runtime.once(&self.flights, path, || {
+            let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
+            async move {
+                // It came between the look and the start.
+                match lookups.known_lately(&path) {
+                    Some(found) => Ok(found),
+                    None => lookups.look(path).await,
+                }
             }
-        };
-        Ok(wait(follower)?)
+        })
     }
 
     /// Lets go of what is known of a path: it has proved to be no longer so.
@@ -116,24 +116,6 @@ impl Lookups {
     fn known_lately(&self, path: &[u8]) -> Option<Found> {
         let known = self.known().get(path)?;
         (known.asked.elapsed() < self.reuse).then_some(known.found)
-    }
-
-    /// Starts to look, for all who wait with the leader.
-    fn start(
-        self: &Arc<Self>,
-        leader: Leader<Arc<[u8]>, LookupResult>,
-        path: &[u8],
-    ) -> io::Result<()> {
-        let (lookups, path) = (Arc::clone(self), Arc::<[u8]>::from(path));
-        self.runtime.handle()?.spawn(async move {
-            // It came between the look and the start.
-            let result = match lookups.known_lately(&path) {
-                Some(found) => Ok(found),
-                None => lookups.look(path).await,
-            };
-            leader.complete(result);
-        });
-        Ok(())
     }
 
     async fn look(&self, path: Arc<[u8]>) -> LookupResult {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use salver_assets::Patience;
-use salver_assets::source::RemoteContent;
+use salver_assets::source::{Reader, RemoteContent};
 
 use crate::lookup::Lookups;
 use crate::object::Object;
@@ -66,12 +66,7 @@ impl RemoteContent for RemoteObject {
                 self.lookups.forget(&self.path);
             }
         })?;
-        let start = usize::try_from(offset % self.slices.size()).unwrap_or(usize::MAX);
-        let rest = slice.get(start..).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
+        let count = Reader::Memory(slice).read_at(buffer, offset % self.slices.size(), patience)?;
         self.look_ahead(offset, u64::try_from(count).unwrap_or(u64::MAX));
         Ok(count)
     }

@@ -1,11 +1,17 @@
 //! The runtime of a source: one thread that talks to the bucket, started when it is first needed.
 
+use std::borrow::Borrow;
+use std::hash::Hash;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use salver_coalesce::{Joined, Leader, SingleFlight};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tracing::Dispatch;
 use tracing::dispatcher::set_default;
+
+use crate::failure::Failure;
+use crate::wait::wait;
 
 /// The most threads beside it, which look names of hosts up and read what credentials lie in files.
 const MOST_BLOCKING: usize = 4;
@@ -32,6 +38,51 @@ impl LazyRuntime {
             .enable_all()
             .build()?;
         Ok(runtime.insert(started).handle().clone())
+    }
+
+    /// The result of work for a key, which is done once however many want it: it is under way, or begins. Waits for it.
+    ///
+    /// # Errors
+    /// The work's, or the system gives no thread.
+    pub(crate) fn once<K, Q, T, F>(
+        &self,
+        flights: &SingleFlight<K, Result<T, Failure>>,
+        key: &Q,
+        work: impl FnOnce() -> F,
+    ) -> io::Result<T>
+    where
+        K: Eq + Hash + Clone + Borrow<Q> + for<'a> From<&'a Q> + Send + 'static,
+        Q: Eq + Hash + ?Sized,
+        T: Clone + Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let follower = match flights.join(key) {
+            Joined::Follower(follower) => follower,
+            Joined::Leader(leader) => {
+                let follower = leader.follower();
+                self.lead(leader, work())?;
+                follower
+            }
+        };
+        Ok(wait(follower)?)
+    }
+
+    /// Begins work for all who wait with the leader.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn lead<K, T>(
+        &self,
+        leader: Leader<K, Result<T, Failure>>,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> io::Result<()>
+    where
+        K: Eq + Hash + Clone + Send + 'static,
+        T: Clone + Send + 'static,
+    {
+        self.handle()?
+            .spawn(async move { leader.complete(work.await) });
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use salver_assets::Patience;
-use salver_coalesce::{Joined, Leader, SingleFlight};
+use salver_coalesce::{Joined, SingleFlight};
 
 use crate::bounded_cache::BoundedCache;
 use crate::bucket::Bucket;
@@ -14,7 +14,6 @@ use crate::failure::Failure;
 use crate::object::Object;
 use crate::runtime::LazyRuntime;
 use crate::settings::Settings;
-use crate::wait::wait;
 
 /// The bytes that a slice takes besides its own.
 const OVERHEAD: usize = 128;
@@ -83,15 +82,8 @@ impl Slices {
         if patience == Patience::MustNotWait {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let follower = match self.flights.join(&key) {
-            Joined::Follower(follower) => follower,
-            Joined::Leader(leader) => {
-                let follower = leader.follower();
-                self.fetch(leader, object, number)?;
-                follower
-            }
-        };
-        Ok(wait(follower)?)
+        self.runtime
+            .once(&self.flights, &key, || self.fetch(object, number))
     }
 
     /// Has a slice asked for that will be wanted soon, unless others need the turn.
@@ -102,7 +94,7 @@ impl Slices {
         }
         if let Joined::Leader(leader) = self.flights.join(&key) {
             // Whoever needs it finds out why it cannot be had.
-            let _ = self.fetch(leader, object, number);
+            let _ = self.runtime.lead(leader, self.fetch(object, number));
         }
     }
 
@@ -116,15 +108,14 @@ impl Slices {
         numbers.all(|number| kept.contains(&key(object, number)))
     }
 
-    /// Asks for a slice, for all who wait with the leader.
+    /// Asks for a slice, and keeps it.
     fn fetch(
         self: &Arc<Self>,
-        leader: Leader<SliceKey, SliceResult>,
         object: &Arc<Object>,
         number: u64,
-    ) -> io::Result<()> {
+    ) -> impl Future<Output = SliceResult> + Send + use<> {
         let (slices, object) = (Arc::clone(self), Arc::clone(object));
-        self.runtime.handle()?.spawn(async move {
+        async move {
             let key = key(&object, number);
             // It came between the look and the start.
             let known = slices.kept().get(&key);
@@ -139,9 +130,8 @@ impl Slices {
             if let Ok(bytes) = &result {
                 slices.keep(key, bytes.clone());
             }
-            leader.complete(result);
-        });
-        Ok(())
+            result
+        }
     }
 
     fn keep(&self, key: SliceKey, bytes: Bytes) {

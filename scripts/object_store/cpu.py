@@ -4,12 +4,11 @@
   cpu.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
 
 PROGRAM is one of a release. Two servers of one loop each, one of a directory and one of a bucket, on one core; the client on
-another, which needs two cores of the machine. Rounds go by turns, ROUNDS (5) of SECONDS (5) each. Counted is utime and stime of
-all of a server's threads, those that talk to the bucket included, divided by the answers. COMMAND is not used."""
+another, which needs two cores of the machine. Rounds go by turns, ROUNDS (5) of SECONDS (5) each. `salver bench load` counts the
+time of all of a server's threads, those that talk to the bucket included. COMMAND is not used."""
 
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -18,24 +17,17 @@ from common import PROGRAM, Salver, check, for_each_store
 
 ROUNDS, SECONDS = (int(os.environ.get(name, "5")) for name in ("ROUNDS", "SECONDS"))
 FILES = {"app.js": b"let a = 1;\n" * 1500, "index.html": b"<p>Hello.\n" * 20}
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def measured(salver, path):
-    """Microseconds of CPU for each answer."""
-    before = cpu(salver.process)
+    """What the load generator tells, microseconds of the server's CPU for each request among it."""
     command = ["taskset", "-c", "1", PROGRAM, "bench", "load", f"http://127.0.0.1:{salver.port}{path}"]
-    command += ["--duration", f"{SECONDS}s", "--connections", "64", "--json"]
+    command += ["--duration", f"{SECONDS}s", "--connections", "64", "--json", "--pid", str(salver.process.pid)]
     # It says by 1 that others took so much of the machine that times mean little; CPU time means something even then.
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode not in (0, 1) or not ran.stdout:
         sys.exit(f"{' '.join(command)}: {ran.stderr}")
-    return (cpu(salver.process) - before) * 1e6, json.loads(ran.stdout)
+    return json.loads(ran.stdout)
 
 
 def judge(store):
@@ -54,10 +46,10 @@ def judge(store):
         found, others = {name: [] for name in servers}, []
         for _ in range(ROUNDS):
             for name, salver in servers.items():
-                spent, told = measured(salver, path)
+                told = measured(salver, path)
                 answers, errors = told["result"]["requests"], told["result"]["errors"]
                 check(f"{path} from a {name}", answers > 0 and not any(errors.values()), errors)
-                found[name].append(spent / max(answers, 1))
+                found[name].append(told["result"]["server"]["cpu_us_per_request"])
                 others.append(told["environment"]["others"]["cores"])
         medians = {name: statistics.median(values) for name, values in found.items()}
         ratio = medians["bucket"] / medians["directory"]

@@ -8,14 +8,18 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use salver_bench::model::{Latency, Measured, Progress};
 use salver_bench::report::{CACHED, Interval, LOAD, PLAIN, Report, Row, Series, SpeedUp};
 use salver_bench::ui::{Job, JobKind, JobProgress, Runner, Settings, Ui};
 
 /// Ends at once; `/fails`, `/panics` and `/wrong` (with errors) do so in their way. `/stalls` goes on
-/// until it is stopped, and then has nothing; `/lasts` has a result even then.
+/// until it is stopped, and then has nothing; `/lasts` has a result even then. Both take [`ENDING`] to stop.
 struct Scripted;
+
+/// The time between being told to stop and having done so: some frames of the browser, which draws meanwhile.
+const ENDING: Duration = Duration::from_millis(200);
 
 impl Runner for Scripted {
     fn run(
@@ -51,8 +55,9 @@ impl Runner for Scripted {
             Some("panics") => panic!("as asked"),
             Some(lasting @ ("stalls" | "lasts")) => {
                 while progress(&step).is_continue() {
-                    std::thread::yield_now();
+                    std::thread::sleep(Duration::from_millis(5));
                 }
+                std::thread::sleep(ENDING);
                 if lasting == "stalls" {
                     return Err("stopped".to_owned());
                 }

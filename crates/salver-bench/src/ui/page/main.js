@@ -24,6 +24,12 @@ function announce(text, urgent) {
   byId("announce").textContent = text;
 }
 
+// The button Stop, enabled or not: who is on it goes to Run before it is disabled, or the browser leaves them nowhere.
+function allowStop(allowed) {
+  if (!allowed && document.activeElement === byId("stop")) byId("run").focus();
+  byId("stop").disabled = !allowed;
+}
+
 let seen = { run: -1, phase: "" };
 
 function showStatus(status) {
@@ -31,10 +37,9 @@ function showStatus(status) {
   const began = seen.run === -1;
   seen = { run: status.run, phase: status.phase };
   const busy = status.phase === "running" || status.phase === "stopping";
+  allowStop(status.phase === "running");
   byId("progress").hidden = !busy;
   byId("run").toggleAttribute("data-busy", busy);
-  if (!busy && document.activeElement === byId("stop")) byId("run").focus();
-  byId("stop").disabled = status.phase !== "running";
   if (busy) showProgress(status, fresh);
   else document.title = "Salver bench";
   if (fresh && !busy) showEnd(status, began);
@@ -99,8 +104,8 @@ function listen() {
   });
   events.addEventListener("error", async () => {
     seen = { run: -1, phase: "" };
+    allowStop(false);
     byId("progress").hidden = true;
-    byId("stop").disabled = true;
     // The program has ended, or does not know the token.
     const { ok, body } = await ask("api/runs");
     if (ok) return;

@@ -50,7 +50,7 @@ FEATURES = {
         "`tls`": ("tls",),
         "`tls`, `self-signed`": ("self-signed",),
         "`tls`, `http3`": ("http3",),
-        "all and the three codings, the default": ("default",),
+        "all and the codings": ("default",),
     },
 }
 # The tables, and in which profiles each is built: what a feature adds is said of one, since there are many.

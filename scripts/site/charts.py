@@ -6,17 +6,19 @@ One chart for each column of figures, a bar for each row. They have the colours 
 import html
 import re
 
-# Of the tables between markers: what a chart is called before its column, and where equal is (None: there is no such line).
+# Of the tables between markers: what a chart is called before its column ({}: the head of the first), and where equal is
+# (None: there is no such line).
 STUDIES = {
     "servers": ("CPU per request by that of Salver", 1.0),
     "cached": ("Plain by cached", 1.0),
     "embedded": ("CPU per request by that of salver-tower", 1.0),
     "allocations": ("Allocations per request", None),
-    "cost": ("Added to a build", None),
+    "cost": ("Added to a build {}", None),
     "protocols": ("CPU per request by that of Salver", 1.0),
     "profile": ("Per request", None),
 }
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 WIDTH, ROW, NAMES, VALUES = 320, 20, 124, 48
 
 
@@ -24,16 +26,10 @@ def cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def tables(text):
-    """Each Markdown table of a text, as its rows, the head first."""
-    found, rows = [], []
-    for line in text.splitlines() + [""]:
-        if line.startswith("|"):
-            rows.append(cells(line))
-        elif rows:
-            found.append([rows[0]] + rows[2:])
-            rows = []
-    return found
+def table(text):
+    """The rows of a Markdown table, the head first."""
+    rows = [cells(line) for line in text.splitlines()]
+    return [rows[0]] + rows[2:]
 
 
 def figure(cell):
@@ -73,24 +69,25 @@ def chart(rows, column, equal):
     return f"<figure><figcaption>{caption}</figcaption>{bars(names, values, labels, equal)}</figure>"
 
 
-def charts(study, table):
-    """All charts of a study's table, in one block of HTML without an empty line."""
+def charts(study, rows):
+    """All charts of one of a study's tables, in one block of HTML without an empty line."""
     title, equal = STUDIES[study]
-    found = [chart(table, column, equal) for column in range(1, len(table[0]))]
+    title = title.format(rows[0][0].replace("`", ""))
+    found = [chart(rows, column, equal) for column in range(1, len(rows[0]))]
     title = f"{title}; the dotted line is at {equal:g}" if equal else title
     return f'<p class="charts-title">{html.escape(title)}</p>\n<div class="charts">\n' + "\n".join(one for one in found if one) + "\n</div>"
 
 
 def put_in(text):
-    """The page with the charts of each study behind its table. A study that has no chart here is an error."""
+    """The page with the charts of each study behind its tables. A study that has no chart here is an error."""
     def one(match):
         study, inner = match.group(1), match.group(2)
         if study not in STUDIES:
             raise ValueError(f"BENCHMARKS.md has a study {study} without a chart: add it to STUDIES of scripts/site/charts.py")
-        found = tables(inner)
-        if len(found) != 1:
-            raise ValueError(f"BENCHMARKS.md has {len(found)} tables for {study}, not one")
-        return f"<!-- {study}:begin -->{inner}{charts(study, found[0])}\n\n<!-- {study}:end -->"
+        inner, found = TABLE.subn(lambda of: f"{of.group()}\n{charts(study, table(of.group()))}\n", inner)
+        if not found:
+            raise ValueError(f"BENCHMARKS.md has no table for {study}")
+        return f"<!-- {study}:begin -->{inner}<!-- {study}:end -->"
     page, count = re.subn(r"<!-- (\w+):begin -->(.*?)<!-- \1:end -->", one, text, flags=re.DOTALL)
     if not count:
         raise ValueError("BENCHMARKS.md has no markers of studies any more")

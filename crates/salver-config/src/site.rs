@@ -80,7 +80,8 @@ impl Site {
     /// True if anything of it is served from a bucket, by a URL in the place of a path.
     pub fn has_bucket(&self) -> bool {
         let mounts = self.mount.iter().chain(self.mount_plain.iter());
-        let mut paths = mounts.map(|mount| &mount.path).chain([&*self.root]);
+        let paths = mounts.map(|mount| &mount.path).chain([&*self.root]);
+        let mut paths = paths.chain(self.store.as_ref());
         paths.any(|path| is_url(path.as_os_str()))
     }
 
@@ -106,6 +107,7 @@ impl Site {
                 value: "STORE",
                 help: "Serve the current release of this store instead of PATH, and what fingerprinted files other \
                        releases have; `salver deploy` makes releases",
+                more: "In builds with the feature object-store also the URL of a bucket: s3://BUCKET/PREFIX, gs:// or az://.",
                 heading: "Content",
                 ..SITE
             }),

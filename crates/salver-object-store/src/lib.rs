@@ -5,6 +5,8 @@
 //! [`ObjectStoreSource::open`] takes a URL, [`ObjectStoreSource::new`] any [`ObjectStore`](object_store::ObjectStore)
 //! that a program has. What either gives is a [`Source`](salver_assets::Source) for the engine. [`Settings`] bound
 //! what it takes, and [`object_key`] says where the object of a path lies.
+//!
+//! [`ReleaseBucket`] is a bucket for a store of releases, which is changed, too: see [`salver_store`].
 #![forbid(unsafe_code)]
 
 mod bounded_cache;
@@ -17,6 +19,7 @@ mod listing;
 mod location;
 mod lookup;
 mod object;
+mod release_bucket;
 mod remote_object;
 mod runtime;
 mod settings;
@@ -27,5 +30,6 @@ mod wait;
 pub use key::object_key;
 pub use location::LocationError;
 pub use object_store;
+pub use release_bucket::ReleaseBucket;
 pub use settings::Settings;
 pub use source::ObjectStoreSource;

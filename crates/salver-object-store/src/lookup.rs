@@ -49,6 +49,7 @@ pub(crate) struct Lookups {
     prefix: Prefix,
     device: u64,
     reuse: Duration,
+    is_immutable: bool,
     known: Mutex<BoundedCache<Arc<[u8]>, Known>>,
     flights: SingleFlight<Arc<[u8]>, LookupResult>,
 }
@@ -68,6 +69,7 @@ impl Lookups {
             prefix,
             device: new_device(),
             reuse: settings.reuse(),
+            is_immutable: settings.is_immutable,
             known: Mutex::new(BoundedCache::new(KNOWN_BYTES)),
             flights: SingleFlight::new(Err(Failure::given_up())),
         }
@@ -115,7 +117,8 @@ impl Lookups {
     /// What was found at a path so lately that nobody is asked.
     fn known_lately(&self, path: &[u8]) -> Option<Found> {
         let known = self.known().get(path)?;
-        (known.asked.elapsed() < self.reuse).then_some(known.found)
+        let stays = self.is_immutable && matches!(known.found, Found::File(_));
+        (stays || known.asked.elapsed() < self.reuse).then_some(known.found)
     }
 
     async fn look(&self, path: Arc<[u8]>) -> LookupResult {

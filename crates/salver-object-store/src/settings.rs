@@ -17,6 +17,9 @@ pub struct Settings {
     /// The time within which whoever serves compares what it has with the bucket. What was found serves further looks for
     /// a quarter of it, and for no more than 100 milliseconds. Zero: each look asks the bucket.
     pub revalidate: Duration,
+    /// True if no object is ever replaced by another, nor removed while it is needed: what is known to be there is not asked
+    /// for again.
+    pub is_immutable: bool,
     /// The most time that a request to the bucket may take, with all its attempts and its turn among others.
     pub timeout: Duration,
     /// The most attempts after the first, with pauses that grow.
@@ -37,6 +40,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             revalidate: Duration::from_secs(1),
+            is_immutable: false,
             timeout: Duration::from_secs(10),
             retries: 2,
             lookups: 64,

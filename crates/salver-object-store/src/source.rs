@@ -75,7 +75,7 @@ impl ObjectStoreSource {
         Ok(Self::of(location, settings.bounded()))
     }
 
-    fn of(location: Location, settings: Settings) -> Self {
+    pub(crate) fn of(location: Location, settings: Settings) -> Self {
         let Location {
             objects,
             lists,
@@ -107,6 +107,11 @@ impl ObjectStoreSource {
     /// The store, for who puts objects there: of its keys the prefix is a part.
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
+    }
+
+    /// Lets go of what is known of a path: it has proved to be wrong.
+    pub(crate) fn forget(&self, path: &[u8]) {
+        self.lookups.forget(path);
     }
 
     /// Where the files lie, for people: without credentials.

@@ -48,6 +48,9 @@ impl fmt::Display for Error {
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                         ": make room, `salver prune` removes old releases"
                     }
+                    io::ErrorKind::PermissionDenied if path.to_string_lossy().contains("://") => {
+                        ": give credentials that may"
+                    }
                     io::ErrorKind::PermissionDenied => ": run it as a user who may",
                     _ => "",
                 })

@@ -7,6 +7,7 @@ pub(crate) mod escape;
 pub(crate) mod journal;
 pub(crate) mod layout;
 pub(crate) mod manifest;
+pub(crate) mod piece_hashes;
 pub(crate) mod pieces;
 pub(crate) mod preview;
 pub(crate) mod release_id;

@@ -8,13 +8,18 @@
 //! format of a release.
 #![forbid(unsafe_code)]
 
+mod bucket;
 mod error;
 mod event;
 mod files;
+mod place;
 mod source;
 mod store;
 mod writer;
 
+pub use bucket::{
+    Bucket, BucketObject, ListedObject, ObjectChange, ObjectVersion, PutCondition, PutOutcome,
+};
 pub use error::Error;
 pub use event::Event;
 pub use files::digest::BlobDigest;

@@ -1,37 +1,43 @@
 //! The store as a server reads it.
 
+mod blobs;
+mod bucket_blobs;
+mod directory;
 mod kept;
+mod manifests;
 mod release;
 #[cfg(test)]
 mod tests;
+mod verified;
 mod view;
+mod watch;
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use salver_assets::source::{StoredFile, new_device};
-use salver_assets::{Patience, Resolver, Source, Symlinks, View};
-use salver_os::Directory;
+use salver_assets::{Patience, Source, View};
 
+use crate::bucket::Bucket;
 use crate::error::Error;
-use crate::files::current::{Current, MOST_BYTES};
-use crate::files::layout::CURRENT;
-use crate::files::manifest::Manifest;
-use crate::files::release_id::ReleaseId;
 use crate::store::Store;
+use directory::DirectoryReleases;
+use manifests::Manifests;
 pub use release::ReleaseSource;
 use view::ReleaseView;
-
-/// The time for which a look at `current` serves further ones.
-const LOOKED_FOR: Duration = Duration::from_millis(10);
+use watch::Watch;
 
 /// A [`Source`] of the current release of a store, and of what older and newer ones have under fingerprinted names.
 ///
 /// A look is one read of `current`, which says if anything has changed; the rest is in memory, so that no file is looked
 /// at to know what there is, and none is hashed. Content is sent from the blobs by descriptor. All of a view is of one
 /// release, whatever becomes current meanwhile.
+///
+/// **A bucket is watched.** A thread, which the first view starts, asks for `current` by one conditional request, as often
+/// as is said, and that is all that is asked while nothing changes. No view waits for it once there is a release, and
+/// where the bucket does not answer, what is held stays. A name with a fingerprint that nobody knows has it asked at once,
+/// ten times a second at most: another node may have sent the page that names it a moment ago.
 ///
 /// **Nobody gets a 404 for yesterday's chunk.** What the current release does not have, but another one that is kept, is
 /// found there, the newest first, if its name carries a fingerprint ([`is_fingerprinted`](salver_semantics::is_fingerprinted)),
@@ -43,13 +49,18 @@ const LOOKED_FOR: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct StoreSource {
     store: Store,
-    device: u64,
-    look_after: Duration,
-    latest: Mutex<Option<(Arc<ReleaseView>, Instant)>>,
-    /// Held by who reads manifests, so that one does it for all.
-    reading: Mutex<()>,
-    /// The manifests of other releases that were asked for, the last one last.
-    manifests: Mutex<Vec<(ReleaseId, Arc<Manifest>)>>,
+    /// The manifests of releases that were asked for.
+    manifests: Arc<Manifests>,
+    releases: Releases,
+}
+
+/// What knows the current release.
+#[derive(Debug)]
+enum Releases {
+    /// Reads it when it is asked.
+    Directory(DirectoryReleases),
+    /// Has a thread that looks.
+    Bucket(Watch),
 }
 
 impl StoreSource {
@@ -60,72 +71,48 @@ impl StoreSource {
     /// # Errors
     /// There is something else than a store.
     pub fn open(path: &Path, revalidate: Duration) -> Result<Self, Error> {
+        let store = Store::open_or_awaited(path)?;
+        let manifests = Arc::new(Manifests::few());
+        let releases = DirectoryReleases::new(store.clone(), Arc::clone(&manifests), revalidate);
         Ok(StoreSource {
-            store: Store::open_or_awaited(path)?,
-            device: new_device(),
-            look_after: (revalidate / 4).min(LOOKED_FOR),
-            latest: Mutex::new(None),
-            reading: Mutex::new(()),
-            manifests: Mutex::new(Vec::new()),
+            store,
+            manifests,
+            releases: Releases::Directory(releases),
         })
     }
 
-    /// The path of the store, absolute.
+    /// The store that there is in a bucket, or is going to be. Nothing is asked yet, and no thread started. What becomes
+    /// current is seen within `revalidate`; with zero every view asks.
+    pub fn open_bucket(bucket: Arc<dyn Bucket>, revalidate: Duration) -> Self {
+        let store = Store::awaited_in(Arc::clone(&bucket));
+        let manifests = Arc::new(Manifests::many());
+        let watch = Watch::new(store.clone(), Arc::clone(&manifests), bucket, revalidate);
+        StoreSource {
+            store,
+            manifests,
+            releases: Releases::Bucket(watch),
+        }
+    }
+
+    /// The path of the store, absolute, or the URL of its bucket.
     pub fn path(&self) -> &Path {
         self.store.path()
     }
 
-    /// True if no release is current yet.
+    /// True if no release is current yet, as far as a directory says: a bucket is not asked.
     pub fn has_no_release(&self) -> bool {
-        self.store.current().is_ok_and(|current| current.is_none())
-    }
-
-    fn latest(&self) -> MutexGuard<'_, Option<(Arc<ReleaseView>, Instant)>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The view that is known, if it is of `current`.
-    fn known(&self, current: &Current, now: Instant) -> Option<Arc<ReleaseView>> {
-        let mut latest = self.latest();
-        let (view, looked) = latest.as_mut()?;
-        (view.store().current == *current).then(|| {
-            *looked = now;
-            Arc::clone(view)
-        })
+        match &self.releases {
+            Releases::Directory(_) => self.store.current().is_ok_and(|current| current.is_none()),
+            Releases::Bucket(_) => false,
+        }
     }
 
     /// A view of the current release.
     fn current_view(&self, patience: Patience) -> io::Result<Arc<ReleaseView>> {
-        let now = Instant::now();
-        if let Some((view, looked)) = &*self.latest()
-            && now.duration_since(*looked) < self.look_after
-        {
-            return Ok(Arc::clone(view));
+        match &self.releases {
+            Releases::Directory(releases) => releases.current_view(patience),
+            Releases::Bucket(watch) => watch.current_view(patience),
         }
-        let blobs = Blobs::open(self.store.path(), patience)?;
-        let current = blobs.current(patience)?;
-        if let Some(view) = self.known(&current, now) {
-            return Ok(view);
-        }
-        if patience == Patience::MustNotWait {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else has read it meanwhile, or it has changed again.
-        let current = blobs.current(patience)?;
-        if let Some(view) = self.known(&current, now) {
-            return Ok(view);
-        }
-        let view = ReleaseView::read(&self.store, current, blobs, self.device);
-        let view = Arc::new(view.map_err(into_io)?);
-        tracing::info!(
-            "{:?}: release {} is current",
-            self.store.path(),
-            view.store().current.release
-        );
-        *self.latest() = Some((Arc::clone(&view), now));
-        drop(reading);
-        Ok(view)
     }
 }
 
@@ -140,50 +127,5 @@ fn into_io(error: Error) -> io::Error {
     match error {
         Error::Io(_, error) => error,
         other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
-    }
-}
-
-/// The directory of a store, from which files are opened by the patience of who asks. No link in it is followed.
-#[derive(Debug)]
-struct Blobs {
-    directory: Directory,
-    path: PathBuf,
-}
-
-impl Blobs {
-    fn open(path: &Path, patience: Patience) -> io::Result<Self> {
-        let directory = Directory::open(path, Symlinks::None, Resolver::Kernel, patience)?;
-        let path = path.to_owned();
-        Ok(Blobs { directory, path })
-    }
-
-    /// What `current` says.
-    fn current(&self, patience: Patience) -> io::Result<Current> {
-        // None before the first deploy: a tree that is not there.
-        let opened = self.directory.open_file(CURRENT.as_bytes(), patience)?;
-        let mut bytes = vec![0; usize::try_from(MOST_BYTES).unwrap_or(usize::MAX)];
-        let count = match patience {
-            Patience::MayWait => salver_os::read_at(&opened.file, &mut bytes, 0),
-            Patience::MustNotWait => salver_os::read_resident(&opened.file, &mut bytes, 0),
-        }?;
-        bytes.truncate(count);
-        let text = String::from_utf8(bytes).ok();
-        let current = text.and_then(|text| Current::parse(&text));
-        current.ok_or_else(|| {
-            let what = "`current` names no release: `salver rollback STORE ID` names one anew";
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })
-    }
-
-    /// Opens the blob at this path within the store.
-    fn open_blob(
-        &self,
-        path: &str,
-        patience: Patience,
-    ) -> io::Result<(Arc<StoredFile>, u64, bool)> {
-        let opened = self.directory.open_file(path.as_bytes(), patience)?;
-        let identity = opened.metadata.identity;
-        let file = StoredFile::new(Arc::new(opened.file), identity);
-        Ok((Arc::new(file), identity.length, opened.local))
     }
 }

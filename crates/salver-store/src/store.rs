@@ -1,33 +1,35 @@
-//! A store on a disk, as it is read.
+//! A store, as it is read.
 
 pub(crate) mod blobs;
 pub(crate) mod diff;
 pub(crate) mod fsck;
 
-use std::collections::HashMap;
-use std::fs;
-use std::io;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::bucket::Bucket;
 use crate::error::Error;
 use crate::files::current::{self, Current};
 use crate::files::digest::BlobDigest;
-use crate::files::durable::{make_directory, read_text, rename, sync_directory, write};
-use crate::files::journal::{Action, Journal, JournalEntry};
-use crate::files::layout::{DIRECTORIES, FORMAT, Layout};
+use crate::files::journal::{self, Action, Journal, JournalEntry};
+use crate::files::layout::{self, BLOBS, CURRENT, FORMAT, JOURNAL, Layout, MANIFESTS, PREVIEWS};
 use crate::files::manifest::{self, Manifest};
 use crate::files::preview::{self, Preview, PreviewName};
 use crate::files::release_id::ReleaseId;
+use crate::place::Place;
+use crate::place::bucket::BucketPlace;
+use crate::place::directory::DirectoryPlace;
 
 /// The shortest part of a release's name by which it can be named.
 const SHORTEST_PART: usize = 4;
 
-/// A store of releases.
+/// A store of releases, in a directory or a bucket.
 ///
 /// Reading takes no lock: whatever has its name in a store is whole.
 #[derive(Clone, Debug)]
 pub struct Store {
-    pub(crate) layout: Layout,
+    pub(crate) place: Arc<dyn Place>,
 }
 
 /// A release as a list shows it.
@@ -55,10 +57,8 @@ impl Store {
     /// # Errors
     /// There is none.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        match Store::at(path)? {
-            (store, true) => Ok(store),
-            (_, false) => Err(no_store(path)),
-        }
+        let place = DirectoryPlace::new(path)?;
+        Store::opened(place.format()?, place)
     }
 
     /// The store at a path, or the one that the first deploy is going to make there: of nothing, or of an empty directory.
@@ -66,26 +66,10 @@ impl Store {
     /// # Errors
     /// There is something else.
     pub(crate) fn open_or_awaited(path: &Path) -> Result<Self, Error> {
-        let (store, is_there) = Store::at(path)?;
-        match is_there || store.layout.is_vacant()? {
-            true => Ok(store),
-            false => Err(no_store(path)),
-        }
-    }
-
-    /// The store at a path, and whether there is one.
-    fn at(path: &Path) -> Result<(Self, bool), Error> {
-        let root = std::path::absolute(path).map_err(Error::at(path))?;
-        let store = Store {
-            layout: Layout { root },
-        };
-        let most = u64::try_from(FORMAT.1.len()).unwrap_or(u64::MAX);
-        match read_text(&store.layout.format(), most)? {
-            Some(text) if text == FORMAT.1 => Ok((store, true)),
-            Some(_) => Err(Error::Misused(format!(
-                "{path:?} is a store of another version of Salver: use that one"
-            ))),
-            None => Ok((store, false)),
+        let place = DirectoryPlace::new(path)?;
+        match place.format()? {
+            None if place.is_vacant()? => Ok(Store::of(place)),
+            format => Store::opened(format, place),
         }
     }
 
@@ -94,34 +78,81 @@ impl Store {
     /// # Errors
     /// There is something else, or it cannot be made.
     pub fn open_or_create(path: &Path) -> Result<Self, Error> {
-        let root = std::path::absolute(path).map_err(Error::at(path))?;
-        let layout = Layout { root };
-        if layout.format().exists() {
-            return Store::open(path);
+        let place = DirectoryPlace::new(path)?;
+        match place.format()? {
+            None => place.create().map(|()| Store::of(place)),
+            format => Store::opened(format, place),
         }
-        fs::create_dir_all(&layout.root).map_err(Error::at(&layout.root))?;
-        if !layout.is_vacant()? {
-            return Err(Error::Misused(format!(
-                "{path:?} is neither empty nor a store: give another directory, which need not exist"
-            )));
-        }
-        for name in DIRECTORIES {
-            make_directory(&layout.root.join(name))?;
-        }
-        let new = layout.unfinished().join(FORMAT.0);
-        write(&new, FORMAT.1.as_bytes())?;
-        // Last: what has it has all else.
-        rename(&new, &layout.format())?;
-        sync_directory(&layout.root)?;
-        if let Some(parent) = layout.root.parent() {
-            sync_directory(parent)?;
-        }
-        Ok(Store { layout })
     }
 
-    /// Its path, absolute.
+    /// The store in a bucket.
+    ///
+    /// # Errors
+    /// There is none, or the bucket does not say.
+    pub fn open_bucket(bucket: Arc<dyn Bucket>) -> Result<Self, Error> {
+        let place = BucketPlace::new(bucket);
+        Store::opened(place.format()?, place)
+    }
+
+    /// The store in a bucket, which is made if there is none: beneath the prefix lies nothing else then.
+    ///
+    /// # Errors
+    /// There is something else, it cannot be made, or the bucket does not compare what is there with what is to take its
+    /// place.
+    pub fn open_or_create_bucket(bucket: Arc<dyn Bucket>) -> Result<Self, Error> {
+        let place = BucketPlace::new(bucket);
+        match place.format()? {
+            None => place.create().map(|()| Store::of(place)),
+            format => Store::opened(format, place),
+        }
+    }
+
+    /// The store that there is, or is going to be, in a bucket, which is asked nothing.
+    pub(crate) fn awaited_in(bucket: Arc<dyn Bucket>) -> Self {
+        Store::of(BucketPlace::new(bucket))
+    }
+
+    /// The store at a place that says this of its form.
+    fn opened(format: Option<String>, place: impl Place + 'static) -> Result<Self, Error> {
+        let path = place.root();
+        match format.as_deref() {
+            Some(text) if text == FORMAT.1 => Ok(Store::of(place)),
+            Some(_) => Err(Error::Misused(format!(
+                "{path:?} is a store of another version of Salver: use that one"
+            ))),
+            None => Err(Error::Misused(format!(
+                "{path:?} is no store: `salver deploy DIR --to STORE` makes one"
+            ))),
+        }
+    }
+
+    fn of(place: impl Place + 'static) -> Self {
+        Store {
+            place: Arc::new(place),
+        }
+    }
+
+    /// Its path, absolute, or the URL of its bucket.
     pub fn path(&self) -> &Path {
-        &self.layout.root
+        self.place.root()
+    }
+
+    /// True if it lies in a bucket.
+    pub(crate) fn is_in_bucket(&self) -> bool {
+        self.place.layout().is_none()
+    }
+
+    /// The paths of it.
+    ///
+    /// # Errors
+    /// It lies in a bucket.
+    pub(crate) fn layout(&self) -> Result<&Layout, Error> {
+        self.place.layout().ok_or_else(|| {
+            Error::Misused(format!(
+                "{:?} is a bucket, which takes deploys by itself: `salver deploy DIR --to` its URL",
+                self.path()
+            ))
+        })
     }
 
     /// The current release; `None` before the first deploy.
@@ -133,16 +164,18 @@ impl Store {
     }
 
     pub(crate) fn read_current(&self) -> Result<Option<Current>, Error> {
-        let path = self.layout.current();
-        let Some(text) = read_text(&path, current::MOST_BYTES)? else {
-            return Ok(None);
-        };
-        match Current::parse(&text) {
-            Some(current) => Ok(Some(current)),
-            None => Err(Error::Damaged(format!(
-                "{path:?} names no release: `salver rollback STORE ID` names one anew"
-            ))),
-        }
+        let text = self.place.text(CURRENT, current::MOST_BYTES)?;
+        text.map(|text| self.parse_current(&text)).transpose()
+    }
+
+    /// What the text of `current` says.
+    pub(crate) fn parse_current(&self, text: &str) -> Result<Current, Error> {
+        Current::parse(text).ok_or_else(|| {
+            Error::Damaged(format!(
+                "{:?} names no release: `salver rollback STORE ID` names one anew",
+                self.place.within(CURRENT)
+            ))
+        })
     }
 
     /// The names of all releases, oldest first.
@@ -150,19 +183,18 @@ impl Store {
     /// # Errors
     /// They cannot be listed.
     pub fn ids(&self) -> Result<Vec<ReleaseId>, Error> {
-        let directory = self.layout.manifests();
-        let mut ids = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(Error::at(&directory))? {
-            let name = entry.map_err(Error::at(&directory))?.file_name();
-            ids.extend(name.to_str().and_then(ReleaseId::parse));
-        }
+        let names = self.place.names(MANIFESTS)?;
+        let mut ids: Vec<_> = names
+            .iter()
+            .filter_map(|name| ReleaseId::parse(name))
+            .collect();
         ids.sort();
         Ok(ids)
     }
 
     /// True if there is a release of this name.
-    pub(crate) fn has(&self, id: &ReleaseId) -> bool {
-        self.layout.manifest(id).exists()
+    pub(crate) fn has(&self, id: &ReleaseId) -> Result<bool, Error> {
+        self.place.has(&layout::manifest(id))
     }
 
     /// The previews, by name, those included that have expired and are not pruned yet.
@@ -175,18 +207,11 @@ impl Store {
 
     /// Each preview, or what is wrong with it.
     pub(crate) fn each_preview(&self) -> Result<Vec<Result<Preview, Error>>, Error> {
-        let directory = self.layout.previews();
-        let entries = match fs::read_dir(&directory) {
-            Ok(entries) => entries,
-            // An older version made the store.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::at(&directory)(error)),
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(Error::at(&directory))?.file_name();
-            names.extend(name.to_str().and_then(PreviewName::parse));
-        }
+        let names = self.place.names(PREVIEWS)?;
+        let mut names: Vec<_> = names
+            .iter()
+            .filter_map(|name| PreviewName::parse(name))
+            .collect();
         names.sort();
         Ok(names
             .into_iter()
@@ -196,14 +221,15 @@ impl Store {
 
     /// The preview of this name; `None` if there is none.
     fn preview(&self, name: PreviewName) -> Result<Option<Preview>, Error> {
-        let path = self.layout.preview(&name);
-        let Some(text) = read_text(&path, preview::MOST_BYTES)? else {
+        let file = layout::preview(&name);
+        let Some(text) = self.place.text(&file, preview::MOST_BYTES)? else {
             return Ok(None);
         };
         match Preview::parse(name, &text) {
             Some(preview) => Ok(Some(preview)),
             None => Err(Error::Damaged(format!(
-                "{path:?} names no release: `salver deploy DIR --to STORE --preview NAME` writes it anew, or remove it"
+                "{:?} names no release: `salver deploy DIR --to STORE --preview NAME` writes it anew, or remove it",
+                self.place.within(&file)
             ))),
         }
     }
@@ -240,15 +266,16 @@ impl Store {
     /// # Errors
     /// There is none, or it is damaged.
     pub fn manifest(&self, id: &ReleaseId) -> Result<Manifest, Error> {
-        let path = self.layout.manifest(id);
-        let Some(text) = read_text(&path, manifest::MOST_BYTES)? else {
+        let name = layout::manifest(id);
+        let Some(text) = self.place.text(&name, manifest::MOST_BYTES)? else {
             return Err(Error::Misused(format!(
                 "there is no release {id}: `salver releases STORE` lists them"
             )));
         };
         let damaged = |what: String| {
             Error::Damaged(format!(
-                "{path:?}: {what}: go to another release by `salver rollback STORE ID`, or deploy anew"
+                "{:?}: {what}: go to another release by `salver rollback STORE ID`, or deploy anew",
+                self.place.within(&name)
             ))
         };
         let manifest = Manifest::parse(&text).map_err(|error| damaged(error.to_string()))?;
@@ -264,7 +291,7 @@ impl Store {
     /// One of them is damaged, or cannot be read.
     pub fn releases(&self) -> Result<Vec<Release>, Error> {
         let current = self.current()?;
-        let journal = Journal::read(&self.layout)?;
+        let journal = self.read_journal()?;
         let mut manifests = Vec::new();
         for id in self.ids()? {
             let manifest = self.manifest(&id)?;
@@ -315,7 +342,22 @@ impl Store {
     /// # Errors
     /// The journal cannot be read.
     pub fn journal(&self) -> Result<Vec<JournalEntry>, Error> {
-        Ok(Journal::read(&self.layout)?.entries)
+        Ok(self.read_journal()?.entries)
+    }
+
+    pub(crate) fn read_journal(&self) -> Result<Journal, Error> {
+        let text = self.place.text(JOURNAL, journal::MOST_BYTES)?;
+        Ok(Journal::parse(&text.unwrap_or_default()))
+    }
+
+    /// The blobs that releases have.
+    pub(crate) fn named_blobs(&self) -> Result<HashSet<BlobDigest>, Error> {
+        let mut named = HashSet::new();
+        for id in self.ids()? {
+            let manifest = self.manifest(&id)?;
+            named.extend(manifest.files().iter().map(|file| file.blob));
+        }
+        Ok(named)
     }
 
     /// The bytes of all blobs, which releases share.
@@ -323,46 +365,8 @@ impl Store {
     /// # Errors
     /// They cannot be listed.
     pub fn blob_bytes(&self) -> Result<u64, Error> {
-        let mut bytes = 0_u64;
-        for (path, _) in self.blobs()? {
-            match fs::symlink_metadata(&path) {
-                Ok(metadata) => bytes = bytes.saturating_add(metadata.len()),
-                // It was pruned meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::at(&path)(error)),
-            }
-        }
-        Ok(bytes)
+        let blobs = self.place.digest_files(BLOBS)?;
+        let lengths = blobs.iter().map(|file| file.length);
+        Ok(lengths.fold(0, u64::saturating_add))
     }
-
-    /// The files among the blobs, with the digests that their names say.
-    pub(crate) fn blobs(&self) -> Result<Vec<(std::path::PathBuf, Option<BlobDigest>)>, Error> {
-        let mut found = Vec::new();
-        let root = self.layout.blobs();
-        for directory in fs::read_dir(&root).map_err(Error::at(&root))? {
-            let directory = directory.map_err(Error::at(&root))?.path();
-            let names = match fs::read_dir(&directory) {
-                Ok(names) => names,
-                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                    found.push((directory, None));
-                    continue;
-                }
-                Err(error) => return Err(Error::at(&directory)(error)),
-            };
-            for name in names {
-                let path = name.map_err(Error::at(&directory))?.path();
-                let name = path.file_name().and_then(|name| name.to_str());
-                let digest =
-                    name.and_then(|name| crate::files::layout::digest_of(&directory, name));
-                found.push((path, digest));
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn no_store(path: &Path) -> Error {
-    Error::Misused(format!(
-        "{path:?} is no store: `salver deploy DIR --to STORE` makes one"
-    ))
 }

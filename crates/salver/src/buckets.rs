@@ -4,19 +4,53 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use salver_assets::{Config, Source};
-use salver_object_store::{ObjectStoreSource, Settings};
+use salver_object_store::{ObjectStoreSource, ReleaseBucket, Settings};
+use salver_store::{Bucket, StoreSource};
 
 use crate::failure::Failure;
 
-/// The buckets that are served, so that what is mounted twice, and what is there before and after a reload, is asked once:
-/// a source knows objects and keeps slices of them.
-static SERVED: Mutex<Vec<ServedBucket>> = Mutex::new(Vec::new());
+/// The buckets that are served.
+static SERVED: Served<ObjectStoreSource> = Served(Mutex::new(Vec::new()));
+
+/// The stores in buckets that are served.
+static STORES: Served<StoreSource> = Served(Mutex::new(Vec::new()));
+
+/// The time that a command leaves to a request, with all its attempts: over a slow line an upload takes a while.
+const OF_COMMANDS: Duration = Duration::from_mins(2);
+
+/// What is served, so that what is mounted twice, and what is there before and after a reload, is asked once: a source
+/// knows objects and keeps slices of them.
+struct Served<T>(Mutex<Vec<ServedBucket<T>>>);
 
 /// One bucket that is served, as long as somebody does.
-struct ServedBucket {
+struct ServedBucket<T> {
     url: String,
     settings: Settings,
-    source: Weak<ObjectStoreSource>,
+    source: Weak<T>,
+}
+
+impl<T> Served<T> {
+    /// The source of a URL: the one that is served, or a new one.
+    fn open(
+        &self,
+        url: &str,
+        settings: Settings,
+        open: impl FnOnce(&str, Settings) -> Result<T, Failure>,
+    ) -> Result<Arc<T>, Failure> {
+        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        served.retain(|bucket| bucket.source.strong_count() > 0);
+        let same = |bucket: &&ServedBucket<T>| bucket.url == url && bucket.settings == settings;
+        if let Some(source) = served.iter().find(same).and_then(|it| it.source.upgrade()) {
+            return Ok(source);
+        }
+        let source = Arc::new(open(url, settings.clone())?);
+        served.push(ServedBucket {
+            url: url.to_owned(),
+            settings,
+            source: Arc::downgrade(&source),
+        });
+        Ok(source)
+    }
 }
 
 /// The source of the bucket that a URL leads to; nobody is asked yet.
@@ -28,23 +62,51 @@ pub(crate) fn open(
     engine: &Config,
     timeout: Duration,
 ) -> Result<Arc<dyn Source>, Failure> {
-    let settings = settings(engine, timeout);
-    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
-    served.retain(|bucket| bucket.source.strong_count() > 0);
-    let same = |bucket: &&ServedBucket| bucket.url == url && bucket.settings == settings;
-    if let Some(source) = served.iter().find(same).and_then(|it| it.source.upgrade()) {
-        return Ok(source);
-    }
-    let source = match ObjectStoreSource::open(url, settings.clone()) {
-        Ok(source) => Arc::new(source),
-        Err(error) => return Err(Failure::Misused(error.to_string())),
-    };
-    served.push(ServedBucket {
-        url: url.to_owned(),
-        settings,
-        source: Arc::downgrade(&source),
-    });
+    let source = SERVED.open(url, settings(engine, timeout), |url, settings| {
+        let source = ObjectStoreSource::open(url, settings);
+        source.map_err(|error| Failure::Misused(error.to_string()))
+    })?;
     Ok(source)
+}
+
+/// The store in the bucket that a URL leads to, as it is served; nobody is asked yet. What becomes current is seen within
+/// this time.
+///
+/// # Errors
+/// As of [`open`].
+pub(crate) fn open_store(
+    url: &str,
+    engine: &Config,
+    revalidate: Duration,
+    timeout: Duration,
+) -> Result<Arc<StoreSource>, Failure> {
+    let settings = Settings {
+        revalidate,
+        ..settings(engine, timeout)
+    };
+    STORES.open(url, settings, |url, settings| {
+        let bucket = release_bucket(url, settings)?;
+        Ok(StoreSource::open_bucket(bucket, revalidate))
+    })
+}
+
+/// The bucket that a URL leads to, for who works on the store in it.
+///
+/// # Errors
+/// The URL or the environment cannot be used.
+pub(crate) fn of_store(url: &str) -> Result<Arc<dyn Bucket>, Failure> {
+    let settings = Settings {
+        timeout: OF_COMMANDS,
+        ..Settings::default()
+    };
+    release_bucket(url, settings)
+}
+
+fn release_bucket(url: &str, settings: Settings) -> Result<Arc<dyn Bucket>, Failure> {
+    match ReleaseBucket::open(url, settings) {
+        Ok(bucket) => Ok(Arc::new(bucket)),
+        Err(error) => Err(Failure::Misused(error.to_string())),
+    }
 }
 
 /// The bounds of a source before this engine.

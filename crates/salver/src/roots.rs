@@ -8,6 +8,8 @@ use salver_assets::{Config, DirectorySource, Patience, Source, Symlinks};
 #[cfg(target_os = "linux")]
 use salver_config::Configuration;
 #[cfg(target_os = "linux")]
+use salver_config::values::is_url;
+#[cfg(target_os = "linux")]
 use salver_store::Store;
 use salver_store::StoreSource;
 
@@ -59,7 +61,8 @@ pub(crate) fn make_stores(configuration: &Configuration) -> Result<Vec<PathBuf>,
         return Ok(made);
     }
     for site in &configuration.sites {
-        let Some(path) = site.store.as_ref() else {
+        let path = site.store.as_ref();
+        let Some(path) = path.filter(|path| !is_url(path.as_os_str())) else {
             continue;
         };
         if Store::open(path).is_err() {

@@ -14,6 +14,7 @@ mod dated_store;
 mod engine;
 mod faults;
 mod origin;
+mod releases;
 mod s3;
 mod store;
 mod table;

@@ -10,18 +10,13 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{Read, Seek, SeekFrom, Write};
 
-use crate::error::Error;
-use crate::files::durable::{read_text, sync_directory};
 use crate::files::escape::{escape, unescape};
-use crate::files::layout::Layout;
 use crate::files::release_id::ReleaseId;
 use crate::files::time;
 
 /// The longest journal that is read, in bytes: a million changes or so.
-const MOST_BYTES: u64 = 128 * 1024 * 1024;
+pub(crate) const MOST_BYTES: u64 = 128 * 1024 * 1024;
 
 /// The longest name of who did something, in bytes.
 const LONGEST_NAME: usize = 128;
@@ -127,8 +122,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn read(layout: &Layout) -> Result<Self, Error> {
-        let text = read_text(&layout.journal(), MOST_BYTES)?.unwrap_or_default();
+    /// The journal that has this text.
+    pub(crate) fn parse(text: &str) -> Self {
         let mut journal = Journal::default();
         for line in text.split_inclusive('\n') {
             match line.strip_suffix('\n').and_then(JournalEntry::parse) {
@@ -137,7 +132,7 @@ impl Journal {
                 None => journal.damaged += 1,
             }
         }
-        Ok(journal)
+        journal
     }
 
     /// The releases that were previews and never current.
@@ -161,36 +156,6 @@ impl Journal {
             .cloned()
             .collect()
     }
-
-    /// Adds lines at the end, and syncs them.
-    pub(crate) fn append(layout: &Layout, entries: &[JournalEntry]) -> Result<(), Error> {
-        let path = layout.journal();
-        let is_new = !path.exists();
-        let written = || {
-            let mut options = OpenOptions::new();
-            let mut file = options.read(true).append(true).create(true).open(&path)?;
-            let mut text = String::new();
-            // A line that was cut off stays a line of its own.
-            if file.seek(SeekFrom::End(0))? > 0 {
-                let mut last = [0];
-                file.seek(SeekFrom::End(-1))?;
-                file.read_exact(&mut last)?;
-                if last != *b"\n" {
-                    text.push('\n');
-                }
-            }
-            for entry in entries {
-                text.push_str(&format!("{entry}\n"));
-            }
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        };
-        written().map_err(Error::at(&path))?;
-        match is_new {
-            true => sync_directory(&layout.root),
-            false => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -212,22 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_and_what_was_cut_off_hides_nothing() {
-        let temp = tempfile::tempdir().unwrap();
-        let layout = Layout {
-            root: temp.path().to_owned(),
-        };
-        assert_eq!(Journal::read(&layout).unwrap(), Journal::default());
-        let first = entry(1, Action::Deploy, "jo d\u{f6}\n");
-        Journal::append(&layout, std::slice::from_ref(&first)).unwrap();
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(layout.journal())
-            .unwrap();
-        file.write_all(b"2 2026-11-24T01:3").unwrap();
-        let second = entry(2, Action::Prune, "ci");
-        Journal::append(&layout, std::slice::from_ref(&second)).unwrap();
-        let journal = Journal::read(&layout).unwrap();
+    fn what_was_cut_off_hides_nothing() {
+        assert_eq!(Journal::parse(""), Journal::default());
+        let (first, second) = (
+            entry(1, Action::Deploy, "jo d\u{f6}\n"),
+            entry(2, Action::Prune, "ci"),
+        );
+        let journal = Journal::parse(&format!("{first}\n2 2026-11-24T01:3\n{second}\n"));
         assert_eq!(journal.entries, [first, second]);
         assert_eq!(journal.damaged, 1);
     }

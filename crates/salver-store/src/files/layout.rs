@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::files::digest::BlobDigest;
@@ -12,19 +12,25 @@ use crate::files::release_id::ReleaseId;
 /// The name of the file that names the form of the store, and what it says.
 pub(crate) const FORMAT: (&str, &str) = ("salver-store", "salver-store 1\n");
 
+/// The longest file that says so, in bytes.
+pub(crate) const MOST_FORMAT_BYTES: u64 = 64;
+
 /// The name of the file that names the current release.
 pub(crate) const CURRENT: &str = "current";
 
 /// The directories of a store.
 pub(crate) const DIRECTORIES: [&str; 4] = [BLOBS, MANIFESTS, NEW, PREVIEWS];
-const BLOBS: &str = "blobs";
-const MANIFESTS: &str = "manifests";
+pub(crate) const BLOBS: &str = "blobs";
+pub(crate) const MANIFESTS: &str = "manifests";
 const NEW: &str = "new";
-const PREVIEWS: &str = "previews";
+pub(crate) const PREVIEWS: &str = "previews";
 
 /// The directory of notes on codings, which the first deploy that waits for them makes.
 #[cfg(feature = "compress")]
-const CODINGS: &str = "codings";
+pub(crate) const CODINGS: &str = "codings";
+
+/// The directory of hashes of the pieces of long blobs, in a bucket.
+pub(crate) const HASHES: &str = "hashes";
 
 /// The directory of blobs that come piece by piece, which the first deploy over the network makes.
 const INCOMING: &str = "incoming";
@@ -32,15 +38,21 @@ const INCOMING: &str = "incoming";
 /// The name of the file whose lock is that of the store.
 pub(crate) const LOCK: &str = "lock";
 
-const JOURNAL: &str = "journal";
+/// The name of the file that says what was done.
+pub(crate) const JOURNAL: &str = "journal";
 
-/// The paths of a store.
+/// The paths of a store in a directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) root: PathBuf,
 }
 
 impl Layout {
+    /// The path of what has this name in a store.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
     pub(crate) fn format(&self) -> PathBuf {
         self.root.join(FORMAT.0)
     }
@@ -49,28 +61,8 @@ impl Layout {
         self.root.join(LOCK)
     }
 
-    pub(crate) fn current(&self) -> PathBuf {
-        self.root.join(CURRENT)
-    }
-
     pub(crate) fn journal(&self) -> PathBuf {
         self.root.join(JOURNAL)
-    }
-
-    pub(crate) fn manifests(&self) -> PathBuf {
-        self.root.join(MANIFESTS)
-    }
-
-    pub(crate) fn manifest(&self, id: &ReleaseId) -> PathBuf {
-        self.manifests().join(id.as_str())
-    }
-
-    pub(crate) fn previews(&self) -> PathBuf {
-        self.root.join(PREVIEWS)
-    }
-
-    pub(crate) fn preview(&self, name: &PreviewName) -> PathBuf {
-        self.previews().join(name.as_str())
     }
 
     pub(crate) fn blobs(&self) -> PathBuf {
@@ -78,7 +70,7 @@ impl Layout {
     }
 
     pub(crate) fn blob(&self, digest: &BlobDigest) -> PathBuf {
-        self.root.join(relative_blob(digest))
+        self.root.join(blob(digest))
     }
 
     /// True if a store can be made here: there is nothing, or no more than what a deploy that was killed here has left.
@@ -102,18 +94,6 @@ impl Layout {
         Ok(true)
     }
 
-    /// The directory of notes on what codings there are of blobs.
-    #[cfg(feature = "compress")]
-    pub(crate) fn all_codings(&self) -> PathBuf {
-        self.root.join(CODINGS)
-    }
-
-    /// The note on what codings there are of a blob.
-    #[cfg(feature = "compress")]
-    pub(crate) fn codings(&self, digest: &BlobDigest) -> PathBuf {
-        self.root.join(relative(CODINGS, digest))
-    }
-
     /// The directory of blobs that come piece by piece, and are not whole yet.
     pub(crate) fn incoming(&self) -> PathBuf {
         self.root.join(INCOMING)
@@ -125,20 +105,41 @@ impl Layout {
     }
 }
 
-/// The path of a blob relative to the store.
-pub(crate) fn relative_blob(digest: &BlobDigest) -> String {
-    relative(BLOBS, digest)
+/// The name of the manifest of a release within a store.
+pub(crate) fn manifest(id: &ReleaseId) -> String {
+    format!("{MANIFESTS}/{id}")
 }
 
-fn relative(above: &str, digest: &BlobDigest) -> String {
+/// The name of the file of a preview within a store.
+pub(crate) fn preview(name: &PreviewName) -> String {
+    format!("{PREVIEWS}/{name}")
+}
+
+/// The name of a blob within a store.
+pub(crate) fn blob(digest: &BlobDigest) -> String {
+    by_digest(BLOBS, digest)
+}
+
+/// The name within a store of the note on what codings there are of a blob.
+#[cfg(feature = "compress")]
+pub(crate) fn codings(digest: &BlobDigest) -> String {
+    by_digest(CODINGS, digest)
+}
+
+/// The name within a store of the hashes of the pieces of a blob.
+pub(crate) fn hashes(digest: &BlobDigest) -> String {
+    by_digest(HASHES, digest)
+}
+
+fn by_digest(above: &str, digest: &BlobDigest) -> String {
     let name = digest.to_string();
     let (directory, rest) = name.split_at_checked(2).unwrap_or_default();
     format!("{above}/{directory}/{rest}")
 }
 
-/// The digest of the blob with this name in the directory of this name.
-pub(crate) fn digest_of(directory: &Path, name: &str) -> Option<BlobDigest> {
-    let start = directory.file_name()?.to_str()?;
+/// The digest that a name beneath a directory of such files says: `ab/cdef…`.
+pub(crate) fn digest_of(name: &str) -> Option<BlobDigest> {
+    let (start, rest) = name.split_once('/')?;
     (start.len() == 2).then_some(())?;
-    BlobDigest::parse(&format!("{start}{name}"))
+    BlobDigest::parse(&format!("{start}{rest}"))
 }

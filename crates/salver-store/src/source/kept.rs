@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use salver_semantics::{HashPlaces, IMMUTABLE, cache_control, may_be_fingerprinted};
 
+use super::manifests::Manifests;
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::release_id::ReleaseId;
 use crate::store::Store;
@@ -21,7 +22,7 @@ pub(super) type KeptFiles = BTreeMap<Box<[u8]>, ManifestFile>;
 /// The files that the current release does not have, of the newest release that has them. What was never more than a
 /// preview, as those `alone` were, is no part of the site.
 pub(super) fn kept_files(
-    store: &Store,
+    (store, manifests): (&Store, &Manifests),
     (ids, alone): (&[ReleaseId], &HashSet<ReleaseId>),
     current: &ReleaseId,
     manifest: &Manifest,
@@ -29,7 +30,7 @@ pub(super) fn kept_files(
     let mut kept = KeptFiles::new();
     let others = ids.iter().rev();
     for id in others.filter(|id| *id != current && !alone.contains(*id)) {
-        let other = match store.manifest(id) {
+        let other = match manifests.pass(store, id) {
             Ok(other) => other,
             // One that is damaged or was pruned a moment ago takes nothing from the current one.
             Err(error) => {
@@ -49,6 +50,11 @@ pub(super) fn kept_files(
         }
     }
     kept
+}
+
+/// True if a file at this path, which a release does not have, would be the same for ever under its name.
+pub(super) fn seems_fingerprinted(manifest: &Manifest, path: &[u8]) -> bool {
+    Directory::new(manifest, manifest).may_be_fingerprinted(path)
 }
 
 /// The names in the directory that was asked for last: files that stand in one come one after the other.

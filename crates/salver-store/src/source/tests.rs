@@ -1,7 +1,9 @@
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use salver_assets::Symlinks;
 use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
 use salver_assets::source::{FileVersion, VersionedName};
 
@@ -60,7 +62,10 @@ impl Site {
 
     /// The path of the blob of this content.
     fn blob(&self, content: &[u8]) -> PathBuf {
-        self.store().layout.blob(&BlobDigest::of(content))
+        self.store()
+            .layout()
+            .unwrap()
+            .blob(&BlobDigest::of(content))
     }
 }
 
@@ -203,7 +208,7 @@ fn damage_is_an_error_and_no_absence() {
     fs::remove_file(&blob).unwrap();
     fs::create_dir(&blob).unwrap();
     assert_eq!(read(&source, "a.txt"), Err(io::ErrorKind::InvalidData));
-    fs::write(site.store().layout.current(), "nonsense").unwrap();
+    fs::write(site.store().path().join("current"), "nonsense").unwrap();
     assert_eq!(read(&source, "a.txt"), Err(io::ErrorKind::InvalidData));
 }
 

@@ -4,21 +4,23 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io;
 use std::ops::Bound;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use salver_assets::digest::KnownDigests;
 use salver_assets::source::{
-    FileVersion, Identity, Kind, Metadata, Opened, Reader, Timestamp, VersionedName,
+    FileVersion, Identity, Kind, Metadata, Opened, Timestamp, VersionedName,
 };
-use salver_assets::{Patience, View};
+use salver_assets::{ContentCoding, Patience, View};
 use sha2::{Digest as _, Sha256};
 
-use super::Blobs;
-use super::kept::{KeptFiles, kept_files};
+use super::blobs::{Blobs, NewerRelease, ReleaseWatch};
+use super::kept::{KeptFiles, kept_files, seems_fingerprinted};
+use super::manifests::Manifests;
 use crate::error::Error;
 use crate::files::current::Current;
-use crate::files::journal::Journal;
-use crate::files::layout::relative_blob;
+use crate::files::layout;
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::preview::{Preview, PreviewName};
 use crate::files::release_id::ReleaseId;
@@ -39,6 +41,8 @@ pub(super) struct ReleaseView {
     kept: KeptFiles,
     /// The device number of all that it holds.
     device: u64,
+    /// True if it is of the release that was current then.
+    is_current: bool,
 }
 
 /// What a store held from one change of it to the next.
@@ -50,7 +54,7 @@ pub(super) struct StoreState {
     /// Those of them that were never more than previews.
     alone: HashSet<ReleaseId>,
     previews: Vec<Preview>,
-    blobs: Blobs,
+    blobs: Box<dyn Blobs>,
 }
 
 impl StoreState {
@@ -73,23 +77,41 @@ impl ReleaseView {
     /// The current release, and what others have under fingerprinted names.
     pub(super) fn read(
         store: &Store,
+        manifests: &Manifests,
         current: Current,
-        blobs: Blobs,
+        blobs: Box<dyn Blobs>,
         device: u64,
     ) -> Result<Self, Error> {
-        let manifest = store.manifest(&current.release)?;
-        let ids = store.ids()?;
-        let alone = Journal::read(&store.layout)?.previews_alone();
-        let mut previews = Vec::new();
-        for preview in store.each_preview()? {
-            match preview {
-                Ok(preview) => previews.push(preview),
-                // It takes nothing from the others.
-                Err(error) => tracing::warn!("{error}"),
+        let previews = || -> Result<Vec<Preview>, Error> {
+            let mut previews = Vec::new();
+            for preview in store.each_preview()? {
+                match preview {
+                    Ok(preview) => previews.push(preview),
+                    // It takes nothing from the others.
+                    Err(error) => tracing::warn!("{error}"),
+                }
             }
-        }
+            Ok(previews)
+        };
+        // None of these waits for what another one says.
+        let are_far = store.is_in_bucket();
+        let ((manifest, ids), (journal, previews)) = both(
+            are_far,
+            || {
+                let manifest = || manifests.pass(store, &current.release);
+                both(are_far, manifest, || store.ids())
+            },
+            || both(are_far, || store.read_journal(), previews),
+        );
+        let (manifest, ids, previews) = (manifest?, ids?, previews?);
+        let alone = journal?.previews_alone();
         Ok(ReleaseView {
-            kept: kept_files(store, (&ids, &alone), &current.release, &manifest),
+            kept: kept_files(
+                (store, manifests),
+                (&ids, &alone),
+                &current.release,
+                &manifest,
+            ),
             store: Arc::new(StoreState {
                 current,
                 ids,
@@ -97,8 +119,9 @@ impl ReleaseView {
                 previews,
                 blobs,
             }),
-            manifest: Arc::new(manifest),
+            manifest,
             device,
+            is_current: true,
         })
     }
 
@@ -109,7 +132,14 @@ impl ReleaseView {
             manifest,
             kept: KeptFiles::new(),
             device: self.device,
+            is_current: false,
         }
+    }
+
+    /// Tells the log which release this is.
+    pub(super) fn is_announced(&self, store: &Store) {
+        let release = &self.store.current.release;
+        tracing::info!("{:?}: release {release} is current", store.path());
     }
 
     pub(super) fn store(&self) -> &StoreState {
@@ -166,22 +196,79 @@ impl ReleaseView {
     }
 
     /// What it means that a blob is not there, or not what it should be.
-    fn damage(&self, path: &str, what: &str, patience: Patience) -> io::Error {
-        match self.store.blobs.current(patience) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => error,
+    fn damage(&self, name: &str, what: &str, patience: Patience) -> io::Error {
+        let blobs = &self.store.blobs;
+        match blobs.has_changed(&self.store.current, patience) {
+            Err(error) => error,
             // The release was pruned a moment ago: whoever asks looks again.
-            Ok(current) if current != self.store.current => io::ErrorKind::NotFound.into(),
-            Ok(_) | Err(_) => {
-                let path = self.store.blobs.path.join(path);
+            Ok(true) => io::ErrorKind::NotFound.into(),
+            Ok(false) => {
+                let path = blobs.place().join(name);
                 let what = format!("{path:?} {what}: `salver fsck` says what else is damaged");
                 io::Error::new(io::ErrorKind::InvalidData, what)
             }
         }
     }
+
+    /// The watch of the store, for a view of the release that was current.
+    fn watch(&self) -> Option<Arc<dyn ReleaseWatch>> {
+        let watch = self.store.blobs.watch();
+        watch.filter(|_| self.is_current)
+    }
+
+    /// A newer release that has a file which is missing in this one. Of names with a fingerprint alone: what has such a name is
+    /// the same for ever, in whichever release it is.
+    fn elsewhere(
+        &self,
+        path: &[u8],
+        patience: Patience,
+    ) -> io::Result<Option<Arc<dyn NewerRelease>>> {
+        let Some(watch) = self.watch() else {
+            return Ok(None);
+        };
+        // A coded sibling is looked for with each look at its original.
+        let original = ContentCoding::of_file_name(path).map(|(_, original)| original);
+        let has_original =
+            |release: &dyn NewerRelease| original.is_some_and(|path| release.has(path));
+        if has_original(self) || !seems_fingerprinted(&self.manifest, path) {
+            return Ok(None);
+        }
+        let newer = watch.newer(&self.store.current);
+        match newer {
+            Some(newer) if newer.has(path) => return Ok(Some(newer)),
+            Some(newer) if has_original(&*newer) => return Ok(None),
+            Some(_) | None => {}
+        }
+        let found = watch.look_for(patience)?;
+        Ok(found.filter(|release| release.has(path)))
+    }
+}
+
+/// What both give: at once, or one after the other.
+fn both<A, B: Send>(
+    at_once: bool,
+    one: impl FnOnce() -> A,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if !at_once {
+        return (one(), other());
+    }
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        let other = other.join();
+        (one, other.unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+impl NewerRelease for ReleaseView {
+    fn has(&self, path: &[u8]) -> bool {
+        self.find(path).is_some()
+    }
 }
 
 impl View for ReleaseView {
-    fn stat(&self, path: &[u8], _: Patience) -> io::Result<Metadata> {
+    fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
         if let Some(file) = self.find(path) {
             return Ok(Metadata {
                 kind: Kind::File,
@@ -193,37 +280,50 @@ impl View for ReleaseView {
                 kind: Kind::Directory,
                 identity: self.directory(),
             }),
-            false => Err(io::ErrorKind::NotFound.into()),
+            false => match self.elsewhere(path, patience)? {
+                Some(newer) => newer.stat(path, patience),
+                None => Err(io::ErrorKind::NotFound.into()),
+            },
         }
     }
 
     fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
         let Some(file) = self.find(path) else {
-            self.stat(path, patience)?;
-            return Err(io::ErrorKind::InvalidInput.into());
+            let elsewhere = match self.is_directory(path) {
+                true => None,
+                false => self.elsewhere(path, patience)?,
+            };
+            return match elsewhere {
+                Some(newer) => newer.open(path, patience),
+                None => {
+                    self.stat(path, patience)?;
+                    Err(io::ErrorKind::InvalidInput.into())
+                }
+            };
         };
-        let blob = relative_blob(&file.blob);
-        let (stored, length, local) = match self.store.blobs.open_blob(&blob, patience) {
+        let name = layout::blob(&file.blob);
+        let blob = match self.store.blobs.open_blob(&name, patience) {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(self.damage(&blob, "is missing", patience));
+            Err(error) => {
+                return Err(match error.kind() {
+                    io::ErrorKind::NotFound => self.damage(&name, "is missing", patience),
+                    io::ErrorKind::InvalidInput => self.damage(&name, "is no file", patience),
+                    _ => error,
+                });
             }
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err(self.damage(&blob, "is no file", patience));
-            }
-            Err(error) => return Err(error),
         };
+        let length = blob.length;
         if length != file.length {
             let what = format!("has {length} bytes instead of {}", file.length);
-            return Err(self.damage(&blob, &what, patience));
+            return Err(self.damage(&name, &what, patience));
         }
         Ok(Opened {
             metadata: Metadata {
                 kind: Kind::File,
                 identity: self.identity(file),
             },
-            reader: Reader::Stored(stored),
-            local,
+            reader: blob.reader,
+            local: blob.local,
         })
     }
 
@@ -242,7 +342,10 @@ impl View for ReleaseView {
     }
 
     fn known(&self, path: &[u8]) -> Option<KnownDigests> {
-        self.find(path).map(|file| file.known)
+        if let Some(file) = self.find(path) {
+            return Some(file.known);
+        }
+        self.watch()?.newer(&self.store.current)?.known(path)
     }
 
     fn versions(&self, path: &[u8], name: VersionedName<'_>) -> Option<Vec<FileVersion>> {

@@ -1,14 +1,14 @@
 //! The check of a whole store: every blob is read, and what is damaged is named with all that it is of.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::BlobDigest;
-use crate::files::journal::Journal;
+use crate::files::layout::BLOBS;
 use crate::files::preview::Preview;
 use crate::files::release_id::ReleaseId;
+use crate::place::DigestFile;
 use crate::store::Store;
 use crate::store::blobs::BlobState;
 
@@ -87,7 +87,7 @@ impl Store {
         for id in &ids {
             let manifest = match self.manifest(id) {
                 Ok(manifest) => manifest,
-                Err(_) if !self.layout.manifest(id).exists() => continue,
+                Err(_) if !self.has(id)? => continue,
                 Err(error) => {
                     is_listed_whole = false;
                     found.faults.push(error.to_string());
@@ -116,9 +116,10 @@ impl Store {
                 BlobState::Unreadable(why) => Damage::Unreadable(why),
             };
             // A release that was pruned meanwhile needs nothing.
+            let left: HashSet<ReleaseId> = self.ids()?.into_iter().collect();
             let files: Vec<_> = files
                 .iter()
-                .filter(|(id, _)| self.layout.manifest(id).exists())
+                .filter(|(id, _)| left.contains(id))
                 .cloned()
                 .collect();
             if !files.is_empty() {
@@ -130,7 +131,7 @@ impl Store {
             }
         }
         match self.current() {
-            Ok(Some(current)) if !self.layout.manifest(&current).exists() => {
+            Ok(Some(current)) if !self.has(&current)? => {
                 found.faults.push(format!(
                     "the current release {current} has no manifest: `salver rollback STORE ID` goes to another"
                 ));
@@ -143,7 +144,7 @@ impl Store {
         }
         for preview in self.each_preview()? {
             match preview {
-                Ok(Preview { name, release, .. }) if !self.has(&release) => {
+                Ok(Preview { name, release, .. }) if !self.has(&release)? => {
                     found.faults.push(format!(
                         "the preview {name} has the release {release}, which has no manifest: deploy it anew"
                     ));
@@ -153,19 +154,19 @@ impl Store {
             }
         }
         if is_listed_whole {
-            let blobs = self.blobs()?.into_iter();
-            let unnamed = blobs.filter(|(path, digest)| {
-                let is_named = digest.is_some_and(|digest| named.contains_key(&digest));
-                !is_named && fs::symlink_metadata(path).is_ok()
-            });
-            found.unnamed = unnamed.count();
+            let blobs = self.place.digest_files(BLOBS)?.into_iter();
+            let is_named = |file: &DigestFile| {
+                file.digest
+                    .is_some_and(|digest| named.contains_key(&digest))
+            };
+            found.unnamed = blobs.filter(|file| !is_named(file)).count();
         }
         Ok(found)
     }
 
     /// True if a release was current once. Before, a deploy may have been interrupted just before its end.
     fn had_a_current(&self) -> Result<bool, Error> {
-        let journal = Journal::read(&self.layout)?;
+        let journal = self.read_journal()?;
         Ok(journal.entries.iter().any(|entry| entry.previous.is_some()))
     }
 }

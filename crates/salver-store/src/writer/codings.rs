@@ -15,7 +15,7 @@
 //! damaged, or of other encoders, is made anew.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -31,12 +31,10 @@ use salver_coding::{
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::BlobDigest;
-use crate::files::durable::{make_directory, read_text, rename, sync_directory, write};
-use crate::files::layout::Layout;
+use crate::files::layout::{self, CODINGS as NOTES};
 use crate::files::manifest::{LONGEST_PATH, MOST_FILES, ManifestFile};
-use crate::files::pieces::Piece;
+use crate::place::Changes;
 use crate::store::Store;
-use crate::writer::incoming::{self, Received};
 
 /// The codings that are made.
 const CODINGS: [ContentCoding; 3] = [
@@ -144,20 +142,12 @@ fn made(
     threads: usize,
     listener: &mut Listener<'_>,
 ) -> Result<BTreeMap<BlobDigest, BlobCodings>, Error> {
-    let mut known = BTreeMap::new();
-    let mut missing = Vec::new();
-    for (blob, wanted) in wanted {
-        match noted(store, blob)? {
-            Some(codings) => {
-                known.insert(*blob, codings);
-            }
-            None => missing.push((*blob, wanted)),
-        }
-    }
+    let mut known = noted(store, wanted.keys())?;
+    let missing = wanted.iter().filter(|(blob, _)| !known.contains_key(*blob));
+    let mut missing: Vec<_> = missing.map(|(blob, wanted)| (*blob, wanted)).collect();
     if missing.is_empty() {
         return Ok(known);
     }
-    incoming::prepare(&store.layout, std::time::SystemTime::now())?;
     let bytes = missing.iter().map(|(_, wanted)| wanted.length);
     listener(Event::Expected(bytes.fold(0, u64::saturating_add)));
     // The longest first: nobody waits for one alone at the end.
@@ -235,8 +225,13 @@ impl Making<'_> {
     fn make(&self, blob: &BlobDigest, wanted: &Wanted) -> Result<BlobCodings, Error> {
         let _alone = (wanted.length > LONG)
             .then(|| self.long.lock().unwrap_or_else(PoisonError::into_inner));
-        let path = self.store.layout.blob(blob);
-        let bytes = fs::read(&path).map_err(Error::at(&path))?;
+        let (name, place) = (layout::blob(blob), &self.store.place);
+        let path = place.within(&name);
+        let mut bytes = Vec::new();
+        let read = place
+            .open(&name)
+            .and_then(|mut opened| opened.content.read_to_end(&mut bytes));
+        read.map_err(Error::at(&path))?;
         if BlobDigest::of(&bytes) != *blob {
             return Err(Error::Damaged(format!(
                 "{path:?} is damaged: deploy again, which writes it anew"
@@ -249,7 +244,7 @@ impl Making<'_> {
                 *place = Some(self.keep(&coded)?);
             }
         }
-        note(&self.store.layout, blob, &codings)?;
+        place.put_note(&layout::codings(blob), &codings.to_text())?;
         Ok(codings)
     }
 
@@ -285,18 +280,8 @@ impl Making<'_> {
     fn keep(&self, coded: &[u8]) -> Result<Coding, Error> {
         let blob = BlobDigest::of(coded);
         let length = u64::try_from(coded.len()).unwrap_or(u64::MAX);
-        let piece = Piece {
-            blob,
-            length,
-            offset: 0,
-            bytes: coded,
-        };
-        let layout = &self.store.layout;
-        let engine = match incoming::receive(layout, &piece)? {
-            Received::Whole(whole) => whole.finish(layout, &blob)?.engine,
-            // A whole piece is all of it.
-            Received::Growing => salver_assets::digest::of_bytes(coded),
-        };
+        self.store.place.put_blob(&blob, coded)?;
+        let engine = salver_assets::digest::of_bytes(coded);
         Ok(Coding {
             blob,
             engine,
@@ -305,62 +290,50 @@ impl Making<'_> {
     }
 }
 
-/// What is noted of a blob, if it holds: by these encoders, with all its codings there.
-fn noted(store: &Store, blob: &BlobDigest) -> Result<Option<BlobCodings>, Error> {
-    let text = read_text(&store.layout.codings(blob), LONGEST_NOTE);
-    // Whatever else lies there is written anew.
-    let Some(codings) = text.ok().flatten().as_deref().and_then(BlobCodings::parse) else {
-        return Ok(None);
+/// What is noted of blobs, if it holds: by these encoders, with all codings there.
+fn noted<'a>(
+    store: &Store,
+    blobs: impl Iterator<Item = &'a BlobDigest>,
+) -> Result<BTreeMap<BlobDigest, BlobCodings>, Error> {
+    let notes = store.place.digest_files(NOTES)?;
+    let notes: BTreeSet<BlobDigest> = notes.iter().filter_map(|note| note.digest).collect();
+    let mut noted = BTreeMap::new();
+    for blob in blobs.filter(|blob| notes.contains(*blob)) {
+        let text = store.place.text(&layout::codings(blob), LONGEST_NOTE);
+        // Whatever else lies there is written anew.
+        let codings = text.ok().flatten().as_deref().and_then(BlobCodings::parse);
+        noted.extend(codings.map(|codings| (*blob, codings)));
+    }
+    let all = noted
+        .values()
+        .flat_map(|codings| codings.0.iter().flatten());
+    let mut lengths = match noted.is_empty() {
+        true => BTreeMap::new(),
+        false => store
+            .place
+            .lengths(&all.map(|coding| coding.blob).collect())?,
     };
-    for coding in codings.0.iter().flatten() {
-        if store.blob_length(&coding.blob)? != Some(coding.length) {
-            return Ok(None);
-        }
+    if store.is_in_bucket() {
+        // A prune may be about to remove what no release has.
+        let named = store.named_blobs()?;
+        lengths.retain(|blob, _| named.contains(blob));
     }
-    Ok(Some(codings))
-}
-
-/// Notes what codings there are of a blob.
-fn note(layout: &Layout, blob: &BlobDigest, codings: &BlobCodings) -> Result<(), Error> {
-    let path = layout.codings(blob);
-    if let Some(directory) = path.parent() {
-        if let Some(above) = directory.parent() {
-            make_directory(above)?;
-        }
-        make_directory(directory)?;
-    }
-    // What two write at once has a wrong sum, and is made anew.
-    let new = layout.incoming().join(format!("{blob}.codings"));
-    write(&new, codings.to_text().as_bytes())?;
-    match rename(&new, &path) {
-        // The other one was quicker.
-        Err(Error::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        renamed => renamed,
-    }
+    noted.retain(|_, codings| {
+        let mut codings = codings.0.iter().flatten();
+        codings.all(|coding| lengths.get(&coding.blob) == Some(&coding.length))
+    });
+    Ok(noted)
 }
 
 /// Removes notes of blobs that are of no release.
-pub(super) fn prune(layout: &Layout, is_named: &dyn Fn(&BlobDigest) -> bool) -> Result<(), Error> {
-    let root = layout.all_codings();
-    let directories = match fs::read_dir(&root) {
-        Ok(directories) => directories,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::at(&root)(error)),
-    };
-    for directory in directories {
-        let directory = directory.map_err(Error::at(&root))?.path();
-        let notes = fs::read_dir(&directory).map_err(Error::at(&directory))?;
-        for note in notes {
-            let path = note.map_err(Error::at(&directory))?.path();
-            let name = path.file_name().and_then(|name| name.to_str());
-            let blob = name.and_then(|name| crate::files::layout::digest_of(&directory, name));
-            if blob.is_some_and(|blob| !is_named(&blob)) {
-                crate::files::durable::remove(&path)?;
-            }
-        }
-        sync_directory(&directory)?;
-    }
-    Ok(())
+pub(super) fn prune(
+    store: &Store,
+    is_named: &dyn Fn(&BlobDigest) -> bool,
+    changes: &mut dyn Changes,
+) -> Result<(), Error> {
+    let notes = store.place.digest_files(NOTES)?.into_iter();
+    let unnamed = notes.filter(|note| note.digest.is_some_and(|blob| !is_named(&blob)));
+    changes.remove(&unnamed.map(|note| note.name).collect::<Vec<_>>())
 }
 
 impl BlobCodings {

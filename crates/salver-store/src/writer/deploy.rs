@@ -2,12 +2,12 @@
 //!
 //! The order is what makes it safe, whatever ends it. Blobs that are missing are written, synced and named; all blobs of
 //! the release are read back; the journal says what comes; the manifest gets its name; then `current` is replaced by one
-//! rename. Before that rename the old release is the current one, after it the new one, and each is whole.
+//! rename, in a bucket by one conditional request. Before that the old release is the current one, after it the new one,
+//! and each is whole.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::Path;
 use std::time::SystemTime;
 
 use salver_assets::Symlinks;
@@ -16,19 +16,15 @@ use salver_assets::digest::{KnownDigests, of_coded};
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::{BlobDigest, Hashes};
-use crate::files::durable::{keep_from_writing, make_directory, rename, sync};
+use crate::files::layout::{self, HASHES};
 use crate::files::manifest::ManifestFile;
+use crate::files::piece_hashes::PieceHashes;
+use crate::place::Contents;
 use crate::store::blobs::BlobState;
 use crate::writer::preview::NewPreview;
 use crate::writer::publish::{Deployed, ExpectedCurrent, ReleaseRole, comparable, set_verdicts};
 use crate::writer::tree::{Tree, TreeFile};
 use crate::writer::{Writer, codings};
-
-/// The blobs that are written before they are synced: the first sync of a batch is that of most of it.
-const BATCH: usize = 128;
-
-/// The bytes of such a batch, from which on no blob is added.
-const BATCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What of a directory is deployed, and by whom.
 #[derive(Clone, Debug)]
@@ -106,7 +102,10 @@ impl Writer {
         }
         let (missing, kept, repaired) = self.missing(&blobs, listener)?;
         let sent = self.add(&tree, &missing, listener)?;
-        self.verify(&missing, listener)?;
+        if self.changes.is_alone() {
+            // Of what is put into a bucket that has verified the hash.
+            self.verify(&missing, listener)?;
+        }
         if let Some(threads) = options.coding_threads {
             codings::add(&self.store, &mut files, threads, listener)?;
         }
@@ -121,6 +120,9 @@ impl Writer {
 
     /// A store within its own release would grow with each.
     fn refuse_itself(&self, directory: &Path) -> Result<(), Error> {
+        if self.store.is_in_bucket() {
+            return Ok(());
+        }
         let store = self.store.path();
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (from, to) = (real(directory), real(store));
@@ -143,15 +145,44 @@ impl Writer {
         let mut candidates = 0_u64;
         let mut present = Vec::new();
         let (mut missing, mut kept, mut repaired) = (BlobFiles::new(), (0, 0_u64), 0);
+        let lengths = self.store.place.lengths(&blobs.keys().copied().collect())?;
+        if self.store.is_in_bucket() {
+            // What no release has may be about to be pruned, and is put anew, so that it is young.
+            let named = self.store.named_blobs()?;
+            let has_long = blobs
+                .values()
+                .any(|(_, length)| PieceHashes::are_wanted(*length));
+            let hashed: BTreeSet<BlobDigest> = match has_long {
+                true => {
+                    let hashes = self.store.place.digest_files(HASHES)?;
+                    hashes.iter().filter_map(|file| file.digest).collect()
+                }
+                false => BTreeSet::new(),
+            };
+            let is_kept = |blob: &BlobDigest, length: u64| {
+                let has_hashes = !PieceHashes::are_wanted(length) || hashed.contains(blob);
+                lengths.get(blob) == Some(&length) && named.contains(blob) && has_hashes
+            };
+            for (blob, &(file, length)) in blobs {
+                match lengths.get(blob) {
+                    Some(_) if is_kept(blob, length) => {
+                        kept = (kept.0 + 1, kept.1.saturating_add(length));
+                    }
+                    known => {
+                        let is_damaged = known.is_some_and(|known| *known != length);
+                        repaired += usize::from(is_damaged);
+                        missing.insert(*blob, (file, length));
+                    }
+                }
+            }
+            return Ok((missing, kept, repaired));
+        }
         for (blob, &(file, length)) in blobs {
-            match self.store.blob_length(blob)? {
-                Some(_) => {
-                    candidates = candidates.saturating_add(length);
-                    present.push((*blob, file, length));
-                }
-                None => {
-                    missing.insert(*blob, (file, length));
-                }
+            if lengths.contains_key(blob) {
+                candidates = candidates.saturating_add(length);
+                present.push((*blob, file, length));
+            } else {
+                missing.insert(*blob, (file, length));
             }
         }
         listener(Event::Expected(candidates));
@@ -166,45 +197,25 @@ impl Writer {
         Ok((missing, kept, repaired))
     }
 
-    /// Writes blobs, syncs and names them; gives their number and bytes.
+    /// Adds blobs; gives their number and bytes.
     fn add(
         &mut self,
         tree: &Tree,
         missing: &BlobFiles<'_>,
         listener: &mut Listener<'_>,
     ) -> Result<(usize, u64), Error> {
-        let lengths = missing.values().map(|(_, length)| *length);
+        let blobs: Vec<_> = missing
+            .iter()
+            .map(|(blob, (_, length))| (*blob, *length))
+            .collect();
+        let lengths = blobs.iter().map(|(_, length)| *length);
         let bytes = lengths.fold(0_u64, u64::saturating_add);
         // Written, and read back.
-        listener(Event::Expected(bytes.saturating_mul(2)));
-        let (mut batch, mut in_batch) = (Vec::new(), 0_u64);
-        for (blob, &(file, length)) in missing {
-            let new = self.new_file();
-            copy(tree, file, blob, &new, listener)?;
-            batch.push((*blob, new));
-            in_batch = in_batch.saturating_add(length);
-            if batch.len() == BATCH || in_batch >= BATCH_BYTES {
-                self.name(&std::mem::take(&mut batch))?;
-                in_batch = 0;
-            }
-        }
-        self.name(&batch)?;
-        Ok((missing.len(), bytes))
-    }
-
-    /// Syncs blobs that were written, and gives them their names.
-    fn name(&self, batch: &[(BlobDigest, PathBuf)]) -> Result<(), Error> {
-        for (_, new) in batch {
-            sync(new)?;
-        }
-        for (blob, new) in batch {
-            let path = self.store.layout.blob(blob);
-            if let Some(directory) = path.parent() {
-                make_directory(directory)?;
-            }
-            rename(new, &path)?;
-        }
-        Ok(())
+        let times = if self.changes.is_alone() { 2 } else { 1 };
+        listener(Event::Expected(bytes.saturating_mul(times)));
+        let contents = TreeContents { tree, missing };
+        self.changes.add_blobs(&blobs, &contents, listener)?;
+        Ok((blobs.len(), bytes))
     }
 
     /// Reads back what was written.
@@ -212,7 +223,7 @@ impl Writer {
         for (blob, &(_, length)) in blobs {
             let state = self.store.examine(blob, length, listener)?;
             if state != BlobState::Whole {
-                let path = self.store.layout.blob(blob);
+                let path = self.store.place.within(&layout::blob(blob));
                 return Err(Error::Damaged(format!(
                     "{path:?} is not what was written ({state:?}): look at the disk; nothing was switched"
                 )));
@@ -222,57 +233,26 @@ impl Writer {
     }
 }
 
-/// Copies a file, which has to have this digest.
-fn copy(
-    tree: &Tree,
-    file: &TreeFile,
-    blob: &BlobDigest,
-    new: &Path,
-    listener: &mut Listener<'_>,
-) -> Result<(), Error> {
-    let mut failure = None;
-    let copied = tree.read(file, |reader| {
-        let mut written = File::create(new)?;
-        let tee = Tee {
-            reader,
-            written: &mut written,
-            failure: &mut failure,
-        };
-        let hashes = Hashes::read(tee, listener)?;
-        keep_from_writing(&written)?;
-        Ok(hashes)
-    });
-    // What the disk of the store says is no fault of the file.
-    if let Some(error) = failure {
-        return Err(Error::at(new)(error));
-    }
-    match copied? {
-        hashes if hashes.blob == *blob => Ok(()),
-        _ => Err(Error::Misused(format!(
-            "{:?} was changed while it was read: deploy again when the build has ended",
-            tree.within(&file.path)
-        ))),
-    }
+/// The files of a tree, by their blobs.
+struct TreeContents<'a> {
+    tree: &'a Tree,
+    missing: &'a BlobFiles<'a>,
 }
 
-/// A reader that writes what passes to a file.
-struct Tee<'a> {
-    reader: &'a mut dyn io::Read,
-    written: &'a mut File,
-    failure: &'a mut Option<io::Error>,
-}
+impl Contents for TreeContents<'_> {
+    fn read(
+        &self,
+        blob: &BlobDigest,
+        read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let (file, _) = self.missing.get(blob).ok_or(Error::Stopped)?;
+        self.tree.read(file, read)
+    }
 
-impl io::Read for Tee<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        let bytes = buffer.get(..count).unwrap_or_default();
-        match self.written.write_all(bytes) {
-            Ok(()) => Ok(count),
-            Err(error) => {
-                let kind = error.kind();
-                *self.failure = Some(error);
-                Err(kind.into())
-            }
+    fn changed(&self, blob: &BlobDigest) -> Error {
+        match self.missing.get(blob) {
+            Some((file, _)) => self.tree.changed(file),
+            None => Error::Stopped,
         }
     }
 }

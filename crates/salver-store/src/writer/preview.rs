@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::files::durable::{make_directory, rename, sync_directory, write};
 use crate::files::journal::Action;
+use crate::files::layout;
 use crate::files::manifest::Manifest;
 use crate::files::preview::{Preview, PreviewName};
 use crate::files::release_id::ReleaseId;
@@ -42,8 +42,8 @@ impl Writer {
         }
     }
 
-    /// Gives a release the name of a preview: the manifest, if it is a new release; then the file of the preview by one
-    /// rename; then whoever serves the store is told that it has changed.
+    /// Gives a release the name of a preview: the manifest, if it is a new release; then the file of the preview, whole;
+    /// then whoever serves the store is told that it has changed.
     pub(crate) fn put_preview(
         &mut self,
         preview: &Preview,
@@ -51,18 +51,12 @@ impl Writer {
         by: (&str, i64),
     ) -> Result<(), Error> {
         self.permits_preview()?;
-        let layout = self.store.layout.clone();
-        if make_directory(&layout.previews())? {
-            sync_directory(&layout.root)?;
-        }
         self.note(Action::Preview, std::slice::from_ref(&preview.release), by)?;
         if let Some(manifest) = new {
             self.put_manifest(manifest)?;
         }
-        let file = self.new_file();
-        write(&file, preview.to_text().as_bytes())?;
-        rename(&file, &layout.preview(&preview.name))?;
-        sync_directory(&layout.previews())?;
+        let name = layout::preview(&preview.name);
+        self.changes.put(&name, &preview.to_text())?;
         match &self.current {
             Some(current) => self.switch(current.release.clone()),
             None => Ok(()),

@@ -1,16 +1,17 @@
 //! A prune: old releases are removed, and the blobs that no other release names.
 
 use std::collections::HashSet;
-use std::fs;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
-use crate::files::durable::{remove, sync_directory};
-use crate::files::journal::{Action, Journal};
+use crate::files::digest::BlobDigest;
+use crate::files::journal::Action;
+use crate::files::layout::{self, BLOBS, HASHES};
 use crate::files::preview::PreviewName;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
-use crate::writer::{Writer, codings, incoming};
+use crate::place::{DigestFile, incoming};
+use crate::writer::{Writer, codings};
 
 /// What a prune has removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Writer {
         who: &str,
         now: SystemTime,
     ) -> Result<Pruned, Error> {
-        let layout = self.store.layout.clone();
+        self.take_turn(false)?;
         let Some(current) = self.current.clone() else {
             return Err(Error::Misused(
                 "no release is current: `salver rollback STORE ID` or `salver deploy` makes one so first"
@@ -49,7 +50,7 @@ impl Writer {
         let ids = self.store.ids()?;
         let now_seconds = unix_seconds(now);
         let since = now_seconds.saturating_sub(i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
-        let journal = Journal::read(&layout)?;
+        let journal = self.journal.clone();
         let is_recent = |id: &ReleaseId| {
             // It was current until another took its place.
             let replaced = journal.entries.iter().rev().find(|entry| {
@@ -82,16 +83,23 @@ impl Writer {
             let manifest = self.store.manifest(id)?;
             named.extend(manifest.files().iter().map(|file| file.blob));
         }
-        codings::prune(&layout, &|blob| named.contains(blob))?;
-        incoming::sweep(&layout, now)?;
-        let blobs = self.store.blobs()?;
-        let unnamed = blobs.into_iter().filter_map(|(path, digest)| {
-            // What is no blob is not ours.
-            digest
-                .filter(|digest| !named.contains(digest))
-                .map(|_| path)
-        });
-        let unnamed: Vec<_> = unnamed.collect();
+        codings::prune(
+            &self.store,
+            &|blob| named.contains(blob),
+            self.changes.as_mut(),
+        )?;
+        if let Some(layout) = self.store.place.layout() {
+            incoming::sweep(layout, now)?;
+        }
+        // What is no blob is not ours.
+        let is_unnamed = |file: &DigestFile| {
+            let digest = file.digest;
+            digest.is_some_and(|digest| !named.contains(&digest)) && self.is_abandoned(file, now)
+        };
+        let blobs = self.store.place.digest_files(BLOBS)?.into_iter();
+        let unnamed: Vec<DigestFile> = blobs.filter(&is_unnamed).collect();
+        let hashes = self.store.place.digest_files(HASHES)?.into_iter();
+        let unneeded: Vec<DigestFile> = hashes.filter(&is_unnamed).collect();
         let mut pruned = Pruned {
             releases: removed,
             previews: expired.into_iter().map(|preview| preview.name).collect(),
@@ -104,24 +112,45 @@ impl Writer {
         if !pruned.releases.is_empty() {
             self.note(Action::Prune, &pruned.releases, by)?;
         }
-        for name in &pruned.previews {
-            remove(&layout.preview(name))?;
-        }
-        if !pruned.previews.is_empty() {
-            sync_directory(&layout.previews())?;
-        }
-        for id in &pruned.releases {
-            remove(&layout.manifest(id))?;
-        }
-        sync_directory(&layout.manifests())?;
+        let gone = pruned.previews.iter().map(layout::preview);
+        let gone = gone.chain(pruned.releases.iter().map(layout::manifest));
+        self.changes.remove(&gone.collect::<Vec<_>>())?;
         // From here on whoever serves the store no longer looks for what goes now.
         self.switch(current.release)?;
-        for path in unnamed {
-            let metadata = fs::symlink_metadata(&path).map_err(Error::at(&path))?;
-            remove(&path)?;
-            pruned.blobs += 1;
-            pruned.bytes = pruned.bytes.saturating_add(metadata.len());
+        let names = unnamed.iter().chain(&unneeded);
+        let names: Vec<String> = names.map(|file| file.name.clone()).collect();
+        self.changes.remove(&names)?;
+        pruned.blobs = unnamed.len();
+        let lengths = unnamed.iter().map(|file| file.length);
+        pruned.bytes = lengths.fold(0, u64::saturating_add);
+        match self.changes.is_alone() {
+            true => Ok(pruned),
+            false => self.refuse_needed(&ids, &unnamed).map(|()| pruned),
         }
-        Ok(pruned)
+    }
+
+    /// True if a blob that no release names is of no deploy under way. In a bucket one may be: what it puts there is young.
+    fn is_abandoned(&self, file: &DigestFile, now: SystemTime) -> bool {
+        let age = now.duration_since(file.modified);
+        self.changes.is_alone() || age.is_ok_and(|age| age > incoming::AGE)
+    }
+
+    /// Fails if a release that has come since there were only these needs what was removed.
+    fn refuse_needed(&self, before: &[ReleaseId], removed: &[DigestFile]) -> Result<(), Error> {
+        let removed: HashSet<BlobDigest> = removed.iter().filter_map(|file| file.digest).collect();
+        let ids = self.store.ids()?.into_iter();
+        for id in ids.filter(|id| !before.contains(id)) {
+            let manifest = self.store.manifest(&id)?;
+            if manifest
+                .files()
+                .iter()
+                .any(|file| removed.contains(&file.blob))
+            {
+                return Err(Error::Damaged(format!(
+                    "{id} was deployed meanwhile, and needs what was removed: deploy it again"
+                )));
+            }
+        }
+        Ok(())
     }
 }

@@ -1,22 +1,20 @@
 //! The end of every deploy: what is named by a manifest, and the switch to it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use salver_assets::ContentCoding;
 use salver_assets::digest::{DECODED, KnownDigests};
 
 use crate::error::Error;
-use crate::files::durable::sync_directory;
 use crate::files::journal::Action;
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::preview::Preview;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
 use crate::store::Store;
-use crate::writer::Writer;
 use crate::writer::preview::NewPreview;
+use crate::writer::{Writer, overtaken};
 
 /// The release that has to be current for a deploy to take its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,30 +90,22 @@ impl Writer {
         role: &ReleaseRole,
         (who, now): (&str, SystemTime),
     ) -> Result<Deployed, Error> {
-        let layout = self.store.layout.clone();
+        self.take_turn(role.preview().is_none())?;
         let previous = self.current.as_ref().map(|current| current.release.clone());
         let before = comparable(&self.store, previous.as_ref(), role)?;
         if let Some((_, before)) = &before {
             keep_times(&mut files, before);
         }
-        let blobs: BTreeSet<_> = files.iter().map(|file| (file.blob, file.length)).collect();
-        for (blob, length) in &blobs {
-            if self.store.blob_length(blob)? != Some(*length) {
-                return Err(Error::Busy(format!(
-                    "{blob} was removed while this deploy was under way, by `salver prune` perhaps: nothing was switched, deploy again"
-                )));
-            }
+        let blobs: BTreeSet<_> = files.iter().map(|file| file.blob).collect();
+        let lengths = self.store.place.lengths(&blobs)?;
+        let is_there = |file: &ManifestFile| lengths.get(&file.blob) == Some(&file.length);
+        if let Some(missing) = files.iter().find(|file| !is_there(file)) {
+            return Err(Error::Busy(format!(
+                "{} was removed while this deploy was under way, by `salver prune` perhaps: nothing was switched, deploy again",
+                missing.blob
+            )));
         }
-        // Also the directories of blobs that were there: who wrote them may have been interrupted before.
-        let mut directories: Vec<PathBuf> = Vec::new();
-        for (blob, _) in &blobs {
-            directories.extend(layout.blob(blob).parent().map(PathBuf::from));
-        }
-        directories.dedup();
-        for directory in &directories {
-            sync_directory(directory)?;
-        }
-        sync_directory(&layout.blobs())?;
+        self.changes.settle(&blobs)?;
         let manifest = Manifest::new(self.time_of_next(now)?, files);
         let same = before.filter(|(_, before)| before.files() == manifest.files());
         let is_unchanged = same.is_some();
@@ -131,10 +121,7 @@ impl Writer {
             }
             ReleaseRole::Current(_) if is_unchanged => {}
             ReleaseRole::Current(expected) if !expected.permits(previous.as_ref()) => {
-                let now = previous.as_ref().map_or("no release", ReleaseId::as_str);
-                return Err(Error::Overtaken(format!(
-                    "{now} has become current meanwhile: nothing was switched, look at it and deploy again"
-                )));
+                return Err(overtaken(previous.as_ref()));
             }
             ReleaseRole::Current(_) => {
                 self.note(Action::Deploy, std::slice::from_ref(&id), by)?;

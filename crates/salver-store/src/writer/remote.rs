@@ -19,10 +19,11 @@ use salver_assets::digest::{Digest, KnownDigests, of_coded};
 use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::files::digest::{BlobDigest, Hashes};
+use crate::files::layout::{self, Layout};
 use crate::files::manifest::{Manifest, ManifestFile};
 use crate::files::pieces::Piece;
+use crate::place::incoming::{self, Received};
 use crate::store::Store;
-use crate::writer::incoming::{self, Received};
 use crate::writer::publish::{Deployed, ReleaseRole, comparable, set_verdicts};
 use crate::writer::{Writer, codings};
 
@@ -55,6 +56,7 @@ pub struct MissingBlob {
 #[derive(Debug)]
 pub struct RemoteDeploy {
     store: Store,
+    layout: Layout,
     limits: DeployLimits,
     manifest: (BlobDigest, u64),
     state: Mutex<State>,
@@ -95,9 +97,11 @@ impl RemoteDeploy {
                 manifest.1
             )));
         }
-        incoming::prepare(&store.layout, now)?;
+        let layout = store.layout()?.clone();
+        incoming::prepare(&layout, now)?;
         Ok(RemoteDeploy {
             store,
+            layout,
             limits,
             manifest,
             state: Mutex::default(),
@@ -112,7 +116,7 @@ impl RemoteDeploy {
     /// What has to be sent next, sorted, behind this blob and at most so many: the manifest, then, once the store was
     /// [compared](Self::examine) with it, what that lacks.
     pub fn missing(&self, after: Option<&BlobDigest>, most: usize) -> Vec<MissingBlob> {
-        let layout = &self.store.layout;
+        let layout = &self.layout;
         let with_received = |(blob, length): (BlobDigest, u64)| MissingBlob {
             blob,
             length,
@@ -157,13 +161,13 @@ impl RemoteDeploy {
                 piece.blob, piece.length
             )));
         }
-        let Received::Whole(whole) = incoming::receive(&self.store.layout, piece)? else {
+        let Received::Whole(whole) = incoming::receive(&self.layout, piece)? else {
             return Ok(());
         };
         if piece.blob == self.manifest.0 && self.state().examined.is_none() {
             return Ok(());
         }
-        let hashes = whole.finish(&self.store.layout, &piece.blob)?;
+        let hashes = whole.finish(&self.layout, &piece.blob)?;
         let state = &mut *self.state();
         if let Some(examined) = &mut state.examined {
             examined.missing.remove(&piece.blob);
@@ -183,7 +187,7 @@ impl RemoteDeploy {
             return Ok(());
         }
         let (digest, length) = self.manifest;
-        let text = incoming::take_text(&self.store.layout, &digest, length)?;
+        let text = incoming::take_text(&self.layout, &digest, length)?;
         let text = text.ok_or_else(|| {
             Error::Busy("the manifest is not the one that was announced: send it again".to_owned())
         })?;
@@ -200,8 +204,9 @@ impl RemoteDeploy {
             repaired: 0,
         };
         let mut present = Vec::new();
+        let lengths = self.store.place.lengths(&blobs.keys().copied().collect())?;
         for (blob, length) in blobs {
-            match self.store.blob_length(&blob)? {
+            match lengths.get(&blob) {
                 Some(_) => present.push((blob, length)),
                 None => {
                     examined.missing.insert(blob, length);
@@ -309,7 +314,7 @@ impl RemoteDeploy {
         let mut files = self.whole_files()?;
         let before = comparable(&self.store, self.store.current()?.as_ref(), role)?;
         let before = before.as_ref().map(|(_, manifest)| manifest);
-        let layout = &self.store.layout;
+        let layout = &self.layout;
         let blobs: Vec<BlobDigest> = files.iter().map(|file| file.blob).collect();
         set_verdicts(&mut files, before, |number, coding, length| {
             let blob = blobs.get(number).ok_or(Error::Stopped)?;
@@ -371,9 +376,10 @@ impl Store {
         length: u64,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Hashes>, Error> {
-        let path = self.layout.blob(blob);
-        let read = File::open(&path).and_then(|file| Hashes::read(file, listener));
-        match read.map_err(Error::at(&path)) {
+        let name = layout::blob(blob);
+        let read = self.place.open(&name);
+        let read = read.and_then(|opened| Hashes::read(opened.content, listener));
+        match read.map_err(Error::at(&self.place.within(&name))) {
             Ok(hashes) => {
                 Ok(Some(hashes).filter(|hashes| hashes.blob == *blob && hashes.length == length))
             }

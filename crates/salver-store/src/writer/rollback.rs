@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::error::Error;
-use crate::files::journal::{Action, Journal};
+use crate::files::journal::Action;
 use crate::files::release_id::ReleaseId;
 use crate::files::time::unix_seconds;
 use crate::writer::Writer;
@@ -21,11 +21,12 @@ impl Writer {
         who: &str,
         now: SystemTime,
     ) -> Result<ReleaseId, Error> {
+        self.take_turn(true)?;
         let id = match (id, &self.current) {
             (Some(id), _) => id.clone(),
             (None, Some(current)) => {
                 let ids = self.store.ids()?;
-                let alone = Journal::read(&self.store.layout)?.previews_alone();
+                let alone = self.journal.previews_alone();
                 let was_current = |id: &ReleaseId| *id < current.release && !alone.contains(id);
                 let older = ids.into_iter().rev().find(was_current);
                 older.ok_or_else(|| {
@@ -51,8 +52,11 @@ impl Writer {
                 "{id} is the current release already"
             )));
         }
-        for file in self.store.manifest(&id)?.files() {
-            if self.store.blob_length(&file.blob)? != Some(file.length) {
+        let manifest = self.store.manifest(&id)?;
+        let blobs = manifest.files().iter().map(|file| file.blob).collect();
+        let lengths = self.store.place.lengths(&blobs)?;
+        for file in manifest.files() {
+            if lengths.get(&file.blob) != Some(&file.length) {
                 return Err(Error::Damaged(format!(
                     "{:?} of {id} is missing or damaged: `salver fsck` says what else is; nothing was switched",
                     file.path.escape_ascii().to_string()

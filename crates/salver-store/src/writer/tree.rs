@@ -146,10 +146,16 @@ impl Tree {
             && now.is_none_or(|now| now.identity == file.identity);
         match is_same {
             true => Ok(value),
-            false => Err(Error::Misused(format!(
-                "{path:?} was changed while it was read: deploy again when the build has ended"
-            ))),
+            false => Err(self.changed(file)),
         }
+    }
+
+    /// The error of a file that has another content than it had when it was read first.
+    pub(crate) fn changed(&self, file: &TreeFile) -> Error {
+        Error::Misused(format!(
+            "{:?} was changed while it was read: deploy again when the build has ended",
+            self.within(&file.path)
+        ))
     }
 
     pub(crate) fn within(&self, path: &[u8]) -> PathBuf {

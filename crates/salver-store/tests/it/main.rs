@@ -7,9 +7,12 @@
     missing_docs
 )]
 
+mod bucket;
 mod damage;
 mod deploy;
 mod interrupted;
+mod memory_bucket;
 mod preview;
 mod prune;
 mod site;
+mod watch;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::StatusCode;
 use salver_admin::{DeployOrder, DeployRefusal, Deploys, PreviewOrder};
+use salver_config::values::is_url;
 use salver_store::{
     BlobDigest, DeployLimits, Deployed, Error, Event, ExpectedCurrent, NewPreview, Preview,
     PreviewName, ReleaseId, ReleaseRole, RemoteDeploy, Store, Writer,
@@ -118,6 +119,15 @@ impl StoreDeploys {
                 stores.find(|store| store.name.eq_ignore_ascii_case(site))
             }
         };
+        if let Some(served) = found
+            && is_url(served.path.as_os_str())
+        {
+            let url = served.path.display();
+            let message = format!(
+                "the store is a bucket, which is worked on by itself: `salver deploy DIR --to {url}` and its kin"
+            );
+            return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, &message));
+        }
         found.cloned().ok_or_else(|| {
             let site = site.unwrap_or_default().escape_debug();
             let message = format!(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salver_assets::{Config, Source};
+use salver_store::{Bucket, StoreSource};
 
 use crate::failure::Failure;
 
@@ -12,9 +13,34 @@ use crate::failure::Failure;
 /// # Errors
 /// Always.
 pub(crate) fn open(url: &str, _: &Config, _: Duration) -> Result<Arc<dyn Source>, Failure> {
+    Err(refused(url))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) fn open_store(
+    url: &str,
+    _: &Config,
+    _: Duration,
+    _: Duration,
+) -> Result<Arc<StoreSource>, Failure> {
+    Err(refused(url))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) fn of_store(url: &str) -> Result<Arc<dyn Bucket>, Failure> {
+    Err(refused(url))
+}
+
+fn refused(url: &str) -> Failure {
     // What stands before it may be a password.
     let shown = url.rsplit_once('@').map_or(url, |(_, behind)| behind);
-    Err(Failure::Misused(format!(
+    Failure::Misused(format!(
         "{shown:?}: this build serves no buckets: take one that was built with --features object-store"
-    )))
+    ))
 }

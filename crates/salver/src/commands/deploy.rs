@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use salver_assets::Symlinks;
 use salver_config::values::limit;
-use salver_store::{DeployOptions, Event, NewPreview, PreviewName, SiteFiles, Store, Writer};
+use salver_store::{DeployOptions, Event, NewPreview, PreviewName, SiteFiles, Writer};
 
 use super::remote::{self, Deploying, RemoteFlags, StorePlace, Target, store_place};
 use super::store::{blob_count, counted, print, print_json_of, who, with_progress};
@@ -16,20 +16,21 @@ use crate::size::size;
 
 /// Make a directory the current release of a store, at once.
 ///
-/// What the store has already is not copied. Everything is read back before the switch, which is one rename: whatever ends
-/// this before, the old release stays current, whole. What a server would not show is left out.
+/// What the store has already is not copied. Everything is read back before the switch, which is one rename, or one
+/// conditional request: whatever ends this before, the old release stays current, whole. What a server would not show is left out.
 #[derive(Args, Clone, Debug)]
 pub struct DeployFlags {
     /// The directory of the built site
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// The directory of the store, which is made if there is none; or the admin listener of a server that takes deploys,
-    /// and the site, if it has several: https://HOST:PORT/SITE, or unix:PATH#SITE
+    /// The directory of the store, which is made if there is none; the URL of a bucket, as s3://BUCKET/PREFIX, in builds with
+    /// the feature object-store; or the admin listener of a server that takes deploys, and the site, if it has several:
+    /// https://HOST:PORT/SITE, or unix:PATH#SITE
     #[arg(long, value_name = "STORE", value_parser = store_place)]
     pub to: StorePlace,
 
-    /// Of a server: take the place of whatever is current, also of what somebody else has deployed meanwhile
+    /// Of a server or a bucket: take the place of whatever is current, also of what somebody else has deployed meanwhile
     #[arg(long)]
     pub force: bool,
 
@@ -98,10 +99,13 @@ pub fn run(flags: &DeployFlags) -> Result<(), Failure> {
     });
     let is_quiet = flags.quiet || flags.json;
     let (store, report) = match &flags.to {
-        StorePlace::Directory(path) => {
-            let store = Store::open_or_create(path)?;
+        StorePlace::Own(store) => {
+            let store = store.open_or_create()?;
             let deployed = with_progress(is_quiet, |listener| {
                 let mut writer = Writer::lock(&store, "deploy")?;
+                if flags.force {
+                    writer = writer.forcing();
+                }
                 match &preview {
                     Some(preview) => {
                         writer.deploy_preview(&flags.directory, preview, &options, listener)

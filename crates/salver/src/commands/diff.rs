@@ -1,21 +1,19 @@
 //! `salver diff`: what differs between two releases.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use salver_store::{Change, Store};
+use salver_store::Change;
 use serde::Serialize;
 
-use super::store::{counted, print, print_json, shown, store};
+use super::store::{OwnStore, counted, own_store, print, print_json, shown};
 use crate::failure::Failure;
 use crate::size::size;
 
 /// Say what differs between two releases of a store.
 #[derive(Args, Clone, Debug)]
 pub struct DiffFlags {
-    /// The directory of the store
-    #[arg(value_name = "STORE", value_parser = store)]
-    pub store: PathBuf,
+    /// The directory of the store, or the URL of its bucket
+    #[arg(value_name = "STORE", value_parser = own_store)]
+    pub store: OwnStore,
 
     /// A release, a preview, or a part of the name of a release
     #[arg(value_name = "A")]
@@ -50,7 +48,7 @@ struct Json<'a> {
 /// # Errors
 /// One of them is not there, or damaged.
 pub fn run(flags: &DiffFlags) -> Result<(), Failure> {
-    let store = Store::open(&flags.store)?;
+    let store = flags.store.open()?;
     let (before, after) = (store.find(&flags.before)?, store.find(&flags.after)?);
     let diff = store.diff(&before, &after)?;
     if flags.json {

@@ -1,12 +1,10 @@
 //! `salver fsck`: whether a store is whole.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use salver_store::{Damaged, Fsck, Store};
+use salver_store::{Damaged, Fsck};
 use serde::Serialize;
 
-use super::store::{counted, print, print_json, remark, shown, store, with_progress};
+use super::store::{OwnStore, counted, own_store, print, print_json, remark, shown, with_progress};
 use crate::failure::Failure;
 use crate::size::size;
 
@@ -19,9 +17,9 @@ const SHOWN: usize = 20;
 /// site again writes anew what is damaged of it. Exits with 1 if anything is wrong.
 #[derive(Args, Clone, Debug)]
 pub struct FsckFlags {
-    /// The directory of the store
-    #[arg(value_name = "STORE", value_parser = store)]
-    pub store: PathBuf,
+    /// The directory of the store, or the URL of its bucket
+    #[arg(value_name = "STORE", value_parser = own_store)]
+    pub store: OwnStore,
 
     /// Print what was found as one line of JSON
     #[arg(long)]
@@ -60,7 +58,7 @@ struct Json<'a> {
 /// # Errors
 /// Something is damaged.
 pub fn run(flags: &FsckFlags) -> Result<(), Failure> {
-    let store = Store::open(&flags.store)?;
+    let store = flags.store.open()?;
     let found = with_progress(flags.quiet || flags.json, |listener| store.fsck(listener))?;
     if flags.json {
         print_json(store.path(), json(&found))?;

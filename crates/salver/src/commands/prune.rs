@@ -1,14 +1,13 @@
 //! `salver prune`: old releases are removed.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use salver_config::values::{time, whole};
-use salver_store::{Pruned, Store, Writer};
+use salver_store::{Pruned, Writer};
 use serde::Serialize;
 
-use super::store::{blob_count, counted, print, print_json, store, who};
+use super::store::{OwnStore, blob_count, counted, own_store, print, print_json, who};
 use crate::failure::Failure;
 use crate::reports::BlobCount;
 
@@ -19,9 +18,9 @@ use crate::reports::BlobCount;
 /// deploy has left goes, too.
 #[derive(Args, Clone, Debug)]
 pub struct PruneFlags {
-    /// The directory of the store
-    #[arg(value_name = "STORE", value_parser = store)]
-    pub store: PathBuf,
+    /// The directory of the store, or the URL of its bucket
+    #[arg(value_name = "STORE", value_parser = own_store)]
+    pub store: OwnStore,
 
     /// The number of the newest releases that stay
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = whole(0_usize, 1_000_000))]
@@ -48,7 +47,7 @@ struct Json<'a> {
 /// # Errors
 /// What is wrong.
 pub fn run(flags: &PruneFlags) -> Result<(), Failure> {
-    let store = Store::open(&flags.store)?;
+    let store = flags.store.open()?;
     let mut writer = Writer::lock(&store, "prune")?;
     let pruned = writer.prune(flags.keep, flags.time, &who(), SystemTime::now())?;
     if flags.json {

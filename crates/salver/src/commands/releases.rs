@@ -13,7 +13,7 @@ use crate::size::size;
 /// List the releases of a store, the newest last.
 #[derive(Args, Clone, Debug)]
 pub struct ReleasesFlags {
-    /// The directory of the store, or the server that has it, as for `salver deploy`
+    /// The directory of the store, the URL of its bucket, or the server that has it, as for `salver deploy`
     #[arg(value_name = "STORE", value_parser = store_place)]
     pub store: StorePlace,
 
@@ -60,8 +60,8 @@ pub fn run(flags: &ReleasesFlags) -> Result<(), Failure> {
             let list = remote::releases(target, &flags.remote)?;
             (target.to_string(), list)
         }
-        StorePlace::Directory(path) => {
-            let store = Store::open(path)?;
+        StorePlace::Own(store) => {
+            let store = store.open()?;
             if flags.journal {
                 return print_journal(&store, flags.json);
             }

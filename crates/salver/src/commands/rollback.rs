@@ -13,7 +13,7 @@ use crate::reports::RollbackReport;
 /// Make an older release of a store the current one again, at once.
 #[derive(Args, Clone, Debug)]
 pub struct RollbackFlags {
-    /// The directory of the store, or the server that has it, as for `salver deploy`
+    /// The directory of the store, the URL of its bucket, or the server that has it, as for `salver deploy`
     #[arg(value_name = "STORE", value_parser = store_place)]
     pub store: StorePlace,
 
@@ -36,8 +36,8 @@ pub struct RollbackFlags {
 /// What is wrong; the release that was current still is.
 pub fn run(flags: &RollbackFlags) -> Result<(), Failure> {
     let (store, report) = match &flags.store {
-        StorePlace::Directory(path) => {
-            let store = Store::open(path)?;
+        StorePlace::Own(store) => {
+            let store = store.open()?;
             let report = roll_back(&store, flags.id.as_deref())?;
             (store.path().to_string_lossy().into_owned(), report)
         }

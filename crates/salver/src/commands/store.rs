@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use salver_store::Event;
+use salver_store::{Event, Store};
 use serde::Serialize;
 
 use super::progress::Progress;
+use crate::buckets;
 use crate::failure::Failure;
 use crate::log::say;
 use crate::reports::BlobCount;
@@ -18,15 +19,55 @@ use crate::signal;
 /// The version of the JSON of all of them.
 const VERSION: u32 = 1;
 
-/// A store that is given on a command line.
+/// The schemes of buckets that a store may lie in.
+const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
+
+/// A store that the program works on by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnStore {
+    /// In a directory of this machine.
+    Directory(PathBuf),
+    /// In the bucket of this URL.
+    Bucket(String),
+}
+
+impl OwnStore {
+    /// The store.
+    ///
+    /// # Errors
+    /// There is none, or the bucket does not say.
+    pub(super) fn open(&self) -> Result<Store, Failure> {
+        Ok(match self {
+            OwnStore::Directory(path) => Store::open(path)?,
+            OwnStore::Bucket(url) => Store::open_bucket(buckets::of_store(url)?)?,
+        })
+    }
+
+    /// The store, which is made if there is none.
+    ///
+    /// # Errors
+    /// There is something else, or it cannot be made.
+    pub(super) fn open_or_create(&self) -> Result<Store, Failure> {
+        Ok(match self {
+            OwnStore::Directory(path) => Store::open_or_create(path)?,
+            OwnStore::Bucket(url) => Store::open_or_create_bucket(buckets::of_store(url)?)?,
+        })
+    }
+}
+
+/// A store that is given on a command line: a path, or the URL of a bucket.
 ///
 /// # Errors
-/// It is a URL, which would be taken for a path.
-pub(super) fn store(text: &str) -> Result<PathBuf, String> {
-    match text.contains("://") {
-        true => Err("a store is a directory of this machine: give its path".to_owned()),
-        false if text.is_empty() => Err("give the path of a store".to_owned()),
-        false => Ok(text.into()),
+/// It is another URL, which would be taken for a path.
+pub(super) fn own_store(text: &str) -> Result<OwnStore, String> {
+    match text.split_once("://") {
+        Some((scheme, _)) if SCHEMES.contains(&scheme) => Ok(OwnStore::Bucket(text.to_owned())),
+        Some(_) => Err(
+            "give the path of a directory of this machine, or the URL of a bucket: s3://, gs:// or az://"
+                .to_owned(),
+        ),
+        None if text.is_empty() => Err("give the path of a store".to_owned()),
+        None => Ok(OwnStore::Directory(text.into())),
     }
 }
 
@@ -135,10 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_no_path() {
-        assert_eq!(store("/srv/store"), Ok("/srv/store".into()));
-        for wrong in ["https://example.org/", "s3://bucket", ""] {
-            assert!(store(wrong).is_err(), "{wrong}");
+    fn a_store_is_a_directory_or_a_bucket() {
+        let directory = |path: &str| Ok(OwnStore::Directory(path.into()));
+        assert_eq!(own_store("/srv/store"), directory("/srv/store"));
+        for url in ["s3://bucket", "gs://bucket/site", "az://container/a"] {
+            assert_eq!(own_store(url), Ok(OwnStore::Bucket(url.to_owned())));
+        }
+        for wrong in ["https://example.org/", "ftp://a", "file:///srv", ""] {
+            assert!(own_store(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -65,7 +65,10 @@ const MAY_USE: [(&str, &[&str]); 27] = [
             "salver-semantics",
         ],
     ),
-    ("salver-object-store", &["salver-assets", "salver-coalesce"]),
+    (
+        "salver-object-store",
+        &["salver-assets", "salver-coalesce", "salver-store"],
+    ),
     ("salver-coding", &["salver-semantics"]),
     ("salver-http1", &["salver-semantics"]),
     ("salver-http2", &["salver-semantics", "salver-fields"]),

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::event::Listener;
 use crate::files::digest::BlobDigest;
-use crate::files::layout::Layout;
 use crate::files::manifest::ManifestFile;
+use crate::place::Changes;
 use crate::store::Store;
 
 /// Refuses: there is no encoder.
@@ -21,6 +21,10 @@ pub(super) fn add(
 }
 
 /// Leaves alone what another build has noted.
-pub(super) fn prune(_: &Layout, _: &dyn Fn(&BlobDigest) -> bool) -> Result<(), Error> {
+pub(super) fn prune(
+    _: &Store,
+    _: &dyn Fn(&BlobDigest) -> bool,
+    _: &mut dyn Changes,
+) -> Result<(), Error> {
     Ok(())
 }

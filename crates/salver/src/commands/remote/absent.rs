@@ -1,10 +1,9 @@
 //! Stores of running servers, which are reached from Linux alone.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use salver_store::{Event, NewPreview, SiteFiles};
 
+use crate::commands::store::{OwnStore, own_store};
 use crate::failure::Failure;
 use crate::reports::{DeployReport, ReleaseList, RollbackReport};
 
@@ -15,8 +14,8 @@ pub struct RemoteFlags {}
 /// A store, as a command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorePlace {
-    /// A directory of this machine.
-    Directory(PathBuf),
+    /// A directory of this machine, or a bucket.
+    Own(OwnStore),
     /// That of a site of a running server, of which there is none here.
     Server(Target),
 }
@@ -50,9 +49,9 @@ pub(super) struct Deploying<'a> {
 /// # Errors
 /// It is no path.
 pub(super) fn store_place(text: &str) -> Result<StorePlace, String> {
-    match text.contains("://") {
+    match text.starts_with("https://") || text.starts_with("http://") {
         true => Err("servers are deployed to from Linux: see docs/platforms.md".to_owned()),
-        false => super::store::store(text).map(StorePlace::Directory),
+        false => own_store(text).map(StorePlace::Own),
     }
 }
 

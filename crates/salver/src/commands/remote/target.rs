@@ -1,14 +1,16 @@
-//! Where a store is: a directory of this machine, or a server that has it.
+//! Where a store is: a directory of this machine, a bucket, or a server that has it.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use crate::commands::store::{OwnStore, own_store};
+
 /// A store, as a command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorePlace {
-    /// A directory of this machine.
-    Directory(PathBuf),
+    /// A directory of this machine, or a bucket.
+    Own(OwnStore),
     /// That of a site of a running server.
     Server(Target),
 }
@@ -86,13 +88,10 @@ pub(crate) fn store_place(text: &str) -> Result<StorePlace, String> {
     let (over_tls, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
         (Some(rest), _) => (true, rest),
         (_, Some(rest)) => (false, rest),
-        _ if text.contains("://") => {
-            return Err(
-                "give the path of a directory, or an address with https:// before it".into(),
-            );
+        _ => {
+            let own = own_store(text).map(StorePlace::Own);
+            return own.map_err(|error| format!("{error}; of a server its address with https://"));
         }
-        _ if text.is_empty() => return Err("give the path of a store".to_owned()),
-        _ => return Ok(StorePlace::Directory(text.into())),
     };
     let (authority, site) = rest.split_once('/').unwrap_or((rest, ""));
     let site = site.trim_end_matches('/');
@@ -153,12 +152,13 @@ mod tests {
         check("unix:/run/a.sock", "unix:/run/a.sock", false);
         check("unix:/run/a.sock#b.test", "unix:/run/a.sock#b.test", false);
         for path in ["/srv/store", "store", "./unix:x"] {
-            let directory = StorePlace::Directory(path.into());
+            let directory = StorePlace::Own(OwnStore::Directory(path.into()));
             assert_eq!(store_place(path), Ok(directory));
         }
+        let bucket = StorePlace::Own(OwnStore::Bucket("s3://bucket".to_owned()));
+        assert_eq!(store_place("s3://bucket"), Ok(bucket));
         for wrong in [
             "",
-            "s3://bucket",
             "ftp://a.test/",
             "https://",
             "https:///x",

@@ -15,7 +15,7 @@ use crate::files::layout::Layout;
 use crate::files::pieces::Piece;
 
 /// The time after which what nobody goes on with is removed.
-const AGE: Duration = Duration::from_hours(24);
+pub(crate) const AGE: Duration = Duration::from_hours(24);
 
 /// The times that a file is opened anew because somebody has taken it away between opening and locking it.
 const TRIES: usize = 8;

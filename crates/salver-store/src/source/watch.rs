@@ -1,0 +1,271 @@
+//! The watch of a store in a bucket: a thread that asks for `current` once in a while, and at once if it is wanted.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use salver_assets::Patience;
+use salver_assets::source::new_device;
+
+use super::blobs::{NewerRelease, ReleaseWatch};
+use super::bucket_blobs::BucketBlobs;
+use super::into_io;
+use super::manifests::Manifests;
+use super::view::ReleaseView;
+use crate::bucket::{Bucket, BucketObject, ObjectChange, ObjectVersion};
+use crate::files::current::{Current, MOST_BYTES};
+use crate::files::layout::CURRENT;
+use crate::store::Store;
+
+/// The shortest time between two looks, however many want one.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The most time that somebody waits for a look who has something to answer without it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The watch, and the thread that looks as long as this is there.
+#[derive(Debug)]
+pub(super) struct Watch(Arc<Watched>);
+
+/// What is watched, and what was seen.
+#[derive(Debug)]
+pub(super) struct Watched {
+    store: Store,
+    manifests: Arc<Manifests>,
+    bucket: Arc<dyn Bucket>,
+    blobs: BucketBlobs,
+    device: u64,
+    /// The time between two looks; zero if each view is to have one of its own.
+    period: Duration,
+    state: Mutex<WatchState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct WatchState {
+    latest: Option<Arc<ReleaseView>>,
+    /// The version of `current` that this is of.
+    version: Option<ObjectVersion>,
+    /// The number of looks that have begun, and of those that have ended.
+    begun: u64,
+    ended: u64,
+    is_wanted: bool,
+    /// Why the last look has found nothing, if it has not.
+    failure: Option<Arc<io::Error>>,
+    has_thread: bool,
+    is_over: bool,
+}
+
+impl Watch {
+    pub(super) fn new(
+        store: Store,
+        manifests: Arc<Manifests>,
+        bucket: Arc<dyn Bucket>,
+        revalidate: Duration,
+    ) -> Self {
+        Watch(Arc::new(Watched {
+            store,
+            manifests,
+            blobs: BucketBlobs::new(Arc::clone(&bucket)),
+            bucket,
+            device: new_device(),
+            // So that what a look brings is there before the time is over.
+            period: revalidate * 7 / 8,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }))
+    }
+
+    /// A view of the current release, as far as it is known. Only the first one waits.
+    pub(super) fn current_view(&self, patience: Patience) -> io::Result<Arc<ReleaseView>> {
+        let watched = &self.0;
+        let mut state = watched.state();
+        if !state.has_thread {
+            let watched = Arc::clone(watched);
+            let thread = thread::Builder::new().name("salver-releases".to_owned());
+            thread.spawn(move || watched.run())?;
+            state.has_thread = true;
+        }
+        let is_known = state.ended > 0 && !watched.period.is_zero();
+        if !is_known && patience == Patience::MustNotWait {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if !is_known {
+            state = watched.wait(state, Duration::MAX);
+        }
+        match (&state.latest, &state.failure) {
+            (Some(latest), _) => Ok(Arc::clone(latest)),
+            (None, Some(failure)) => Err(io::Error::new(failure.kind(), failure.to_string())),
+            (None, None) => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.state().is_over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Watched {
+    /// Looks until nobody wants it any more.
+    fn run(self: Arc<Self>) {
+        let mut begun = None;
+        while self.is_due(begun) {
+            begun = Some(Instant::now());
+            let version = {
+                let mut state = self.state();
+                state.begun += 1;
+                state.is_wanted = false;
+                state.version.clone()
+            };
+            let looked = self.look(version.as_ref());
+            let mut state = self.state();
+            state.ended = state.begun;
+            self.note(&mut state, looked);
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until the next look is due; false if none is any more.
+    fn is_due(&self, begun: Option<Instant>) -> bool {
+        let mut state = self.state();
+        loop {
+            if state.is_over {
+                return false;
+            }
+            let period = match (state.is_wanted, self.period.is_zero()) {
+                (true, _) => SHORTEST.min(self.period),
+                (false, true) => Duration::MAX,
+                (false, false) => self.period,
+            };
+            let since = begun.map_or(Duration::MAX, |begun: Instant| begun.elapsed());
+            if since >= period {
+                return true;
+            }
+            let waited = self.changed.wait_timeout(state, period - since);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// One look: the view that is there now, and its version; nothing if it is that of the version which is known.
+    fn look(
+        self: &Arc<Self>,
+        known: Option<&ObjectVersion>,
+    ) -> io::Result<Option<(Arc<ReleaseView>, ObjectVersion)>> {
+        let change = match known {
+            Some(known) => self.bucket.get_if_changed(CURRENT, MOST_BYTES, known)?,
+            None => match self.bucket.get(CURRENT, MOST_BYTES)? {
+                Some(object) => ObjectChange::Changed(object),
+                None => ObjectChange::Gone,
+            },
+        };
+        let BucketObject { content, version } = match change {
+            ObjectChange::Same => return Ok(None),
+            ObjectChange::Changed(object) => object,
+            ObjectChange::Gone => {
+                let what = "there is no release: `salver deploy DIR --to STORE` makes one";
+                return Err(io::Error::new(io::ErrorKind::NotFound, what));
+            }
+        };
+        let text = String::from_utf8_lossy(&content);
+        let current = self.store.parse_current(&text).map_err(into_io)?;
+        let watch = Arc::downgrade(self);
+        let blobs = Box::new(self.blobs.of(watch));
+        let view = ReleaseView::read(&self.store, &self.manifests, current, blobs, self.device);
+        let view = Arc::new(view.map_err(into_io)?);
+        view.is_announced(&self.store);
+        Ok(Some((view, version)))
+    }
+
+    /// Notes what a look has brought. Where it has failed, what is held stays.
+    fn note(
+        &self,
+        state: &mut WatchState,
+        looked: io::Result<Option<(Arc<ReleaseView>, ObjectVersion)>>,
+    ) {
+        let place = self.store.path();
+        match looked {
+            Ok(seen) => {
+                if state.failure.take().is_some() && state.latest.is_some() {
+                    tracing::info!("{place:?}: it says again which release is current");
+                }
+                if let Some((view, version)) = seen {
+                    (state.latest, state.version) = (Some(view), Some(version));
+                }
+            }
+            Err(error) => {
+                let is_new = state.failure.is_none();
+                match &state.latest {
+                    Some(latest) if is_new => {
+                        let release = &latest.store().current.release;
+                        tracing::warn!(
+                            "{place:?} does not say which release is current: {error}: {release} is served on, as far as it \
+                             is held"
+                        );
+                    }
+                    None if is_new && error.kind() != io::ErrorKind::NotFound => {
+                        tracing::warn!("{place:?} does not say which release is current: {error}");
+                    }
+                    Some(_) | None => {}
+                }
+                state.failure = Some(Arc::new(error));
+            }
+        }
+    }
+
+    /// Has a look made that begins from now on, and waits for its end, for so long.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, WatchState>,
+        most: Duration,
+    ) -> MutexGuard<'a, WatchState> {
+        // The first one serves all who come before its end.
+        let wanted = match state.ended {
+            0 if !self.period.is_zero() => 1,
+            _ => state.begun + 1,
+        };
+        if state.begun < wanted {
+            state.is_wanted = true;
+            self.changed.notify_all();
+        }
+        let is_missing = |state: &mut WatchState| state.ended < wanted && !state.is_over;
+        match most {
+            Duration::MAX => {
+                let waited = self.changed.wait_while(state, is_missing);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+            most => {
+                let waited = self.changed.wait_timeout_while(state, most, is_missing);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReleaseWatch for Watched {
+    fn newer(&self, than: &Current) -> Option<Arc<dyn NewerRelease>> {
+        let latest = self.state().latest.clone()?;
+        (latest.store().current != *than).then_some(latest as Arc<dyn NewerRelease>)
+    }
+
+    fn look_for(&self, patience: Patience) -> io::Result<Option<Arc<dyn NewerRelease>>> {
+        let state = self.state();
+        // Where the last look has failed nobody waits for another: what is held is all there is.
+        if state.failure.is_some() || state.is_over {
+            return Ok(None);
+        }
+        if patience == Patience::MustNotWait {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let latest = self.wait(state, PATIENCE).latest.clone();
+        Ok(latest.map(|latest| latest as Arc<dyn NewerRelease>))
+    }
+}

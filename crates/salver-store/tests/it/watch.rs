@@ -1,0 +1,215 @@
+//! A store in a bucket as a server sees it: one question while nothing changes, and what is held stays.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use salver_assets::source::conformance::{FILES, check, check_apart, check_changes};
+use salver_assets::{Patience, Source, View};
+use salver_store::StoreSource;
+
+use crate::memory_bucket::{Fault, MemoryBucket};
+use crate::site::Site;
+
+const WAIT: Patience = Patience::MayWait;
+
+/// A source each view of which asks.
+fn source(bucket: &MemoryBucket) -> StoreSource {
+    StoreSource::open_bucket(bucket.shared(), Duration::ZERO)
+}
+
+fn read_of(view: &dyn View, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
+    let opened = view
+        .open(path.as_bytes(), WAIT)
+        .map_err(|error| error.kind())?;
+    let mut bytes = vec![0; 100];
+    let count = opened.reader.read_at(&mut bytes, 0, WAIT);
+    bytes.truncate(count.map_err(|error| error.kind())?);
+    Ok(bytes)
+}
+
+fn read(source: &StoreSource, path: &str) -> Result<Vec<u8>, io::ErrorKind> {
+    let view = source.view(WAIT).map_err(|error| error.kind())?;
+    read_of(&*view, path)
+}
+
+#[test]
+fn holds_to_what_every_source_must() {
+    let [one, other] = [(); 2].map(|()| {
+        let site = Site::new(&[]);
+        FILES
+            .iter()
+            .for_each(|(path, content)| site.put(path, content));
+        let bucket = MemoryBucket::default();
+        site.deploy_to(&bucket).unwrap();
+        (source(&bucket), site, bucket)
+    });
+    check(&one.0).unwrap();
+    check_apart(&one.0, &other.0).unwrap();
+    check_changes(&one.0, |path, content| {
+        match content {
+            Some(content) => one.1.put(path, content),
+            None => std::fs::remove_file(one.1.directory().join(path)).unwrap(),
+        }
+        one.1.deploy_to(&one.2).unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn while_nothing_changes_one_question_is_asked_and_blobs_are_not() {
+    let site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    let source = source(&bucket);
+    assert_eq!(read(&source, "a.txt"), Err(io::ErrorKind::NotFound));
+    site.deploy_to(&bucket).unwrap();
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+    bucket.asked();
+    for _ in 0..3 {
+        let view = source.view(WAIT).unwrap();
+        assert!(view.stat(b"a.txt", Patience::MustNotWait).is_ok());
+        assert!(view.known(b"a.txt").is_some());
+        assert!(view.stat(b"nothing.html", Patience::MustNotWait).is_err());
+    }
+    assert_eq!(bucket.asked(), ["GET current"; 3]);
+}
+
+#[test]
+fn a_look_after_a_deploy_asks_for_what_is_new_alone() {
+    let mut site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    for number in 0..5 {
+        site.put("a.txt", number.to_string());
+        site.deploy_to(&bucket).unwrap();
+        site.now += 60;
+    }
+    let source = source(&bucket);
+    source.view(WAIT).unwrap();
+    site.put("a.txt", "last");
+    site.deploy_to(&bucket).unwrap();
+    bucket.asked();
+    source.view(WAIT).unwrap();
+    let mut asked = bucket.asked();
+    asked.sort();
+    let manifests = asked
+        .iter()
+        .filter(|asked| asked.starts_with("GET manifests/"));
+    assert_eq!(manifests.count(), 1, "{asked:?}");
+    assert_eq!(asked.len(), 5, "{asked:?}");
+}
+
+#[test]
+fn a_bucket_that_is_away_takes_nothing_that_is_held() {
+    let mut site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    let early = source(&bucket);
+    bucket.fail(Some((0, Fault::IsAway)));
+    assert_eq!(read(&early, "a.txt"), Err(io::ErrorKind::NotConnected));
+    bucket.fail(None);
+    site.deploy_to(&bucket).unwrap();
+    let source = source(&bucket);
+    let before = source.view(WAIT).unwrap();
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+    bucket.fail(Some((0, Fault::IsAway)));
+    let view = source.view(WAIT).unwrap();
+    let stat = |view: &Arc<dyn View>| view.stat(b"a.txt", Patience::MustNotWait).unwrap();
+    assert_eq!(stat(&view), stat(&before));
+    // Nobody waits for a bucket that is away to be told that something is not there.
+    let missing = view.stat(b"app.3f9a1c2b.js", Patience::MustNotWait);
+    assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(read_of(&*view, "a.txt"), Err(io::ErrorKind::NotConnected));
+    bucket.fail(None);
+    site.now += 60;
+    site.put("a.txt", "beta");
+    site.deploy_to(&bucket).unwrap();
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"beta"[..]));
+    // One that has lost its pointer is no reason to serve nothing.
+    bucket.spoil("current", None);
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"beta"[..]));
+    bucket.spoil("current", Some(b"nonsense"));
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"beta"[..]));
+}
+
+#[test]
+fn a_chunk_of_a_release_that_this_node_has_not_seen_is_found() {
+    let mut site = Site::new(&[("index.html", "old"), ("app.3f9a1c2b.js", "old")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let source = StoreSource::open_bucket(bucket.shared(), Duration::from_secs(3600));
+    let view = source.view(WAIT).unwrap();
+    site.now += 60;
+    std::fs::remove_file(site.directory().join("app.3f9a1c2b.js")).unwrap();
+    site.put("index.html", "new");
+    site.put("app.9c2b1f3a.js", "new");
+    site.deploy_to(&bucket).unwrap();
+    bucket.asked();
+    // Who must not wait is told so; of what has no fingerprint nobody asks.
+    let now = view
+        .stat(b"app.9c2b1f3a.js", Patience::MustNotWait)
+        .unwrap_err();
+    assert_eq!(now.kind(), io::ErrorKind::WouldBlock);
+    for path in ["app.3f9a1c2b.js.br", "plain.js", "page-3f9a1c2b.html"] {
+        let now = view
+            .stat(path.as_bytes(), Patience::MustNotWait)
+            .unwrap_err();
+        assert_eq!(now.kind(), io::ErrorKind::NotFound, "{path}");
+    }
+    assert!(bucket.asked().is_empty());
+    assert!(view.stat(b"app.9c2b1f3a.js", WAIT).is_ok());
+    assert_eq!(
+        read_of(&*view, "app.9c2b1f3a.js").as_deref(),
+        Ok(&b"new"[..])
+    );
+    assert!(view.known(b"app.9c2b1f3a.js").is_some());
+    // All else of the view is as it was, and the next one is of the new release.
+    assert_eq!(read_of(&*view, "index.html").as_deref(), Ok(&b"old"[..]));
+    assert_eq!(read(&source, "index.html").as_deref(), Ok(&b"new"[..]));
+    assert_eq!(read(&source, "app.3f9a1c2b.js").as_deref(), Ok(&b"old"[..]));
+    let siblings = view
+        .stat(b"app.9c2b1f3a.js.br", Patience::MustNotWait)
+        .unwrap_err();
+    assert_eq!(
+        siblings.kind(),
+        io::ErrorKind::NotFound,
+        "its original is known"
+    );
+}
+
+#[test]
+fn other_bytes_than_a_name_says_are_never_sent() {
+    let site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let source = source(&bucket);
+    let objects = bucket.objects();
+    let (blob, content) = objects
+        .iter()
+        .find(|(key, _)| key.starts_with("blobs/"))
+        .unwrap();
+    for wrong in [Some(&b"omega"[..]), Some(b"longer"), None] {
+        bucket.spoil(blob, wrong);
+        assert_eq!(
+            read(&source, "a.txt"),
+            Err(io::ErrorKind::InvalidData),
+            "{wrong:?}"
+        );
+    }
+    bucket.spoil(blob, Some(content));
+    assert_eq!(read(&source, "a.txt").as_deref(), Ok(&b"alpha"[..]));
+}
+
+#[test]
+fn whoever_stops_serving_leaves_no_thread() {
+    let site = Site::new(&[("a.txt", "alpha")]);
+    let bucket = MemoryBucket::default();
+    site.deploy_to(&bucket).unwrap();
+    let shared = bucket.shared();
+    let watch = Arc::downgrade(&shared);
+    let source = StoreSource::open_bucket(shared, Duration::from_secs(3600));
+    assert!(source.view(WAIT).is_ok());
+    drop(source);
+    // The thread lets go of it once it has seen that.
+    while watch.upgrade().is_some() {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Judges nodes that serve one store of releases in a bucket, before S3 servers of others, over loopback.
+
+  fleet.py PROGRAM FOLDER moto|versitygw=SERVER... -- COMMAND...
+
+NODES processes of PROGRAM (4) serve s3://bucket/site while releases are deployed and rolled back, SWITCHES times (100), and
+clients load pages: each page of any node, and each of its chunks of any other. A page is mixed if a chunk is missing, or is of
+another release. A proxy between counts what the nodes ask. Then deploys meet, are killed, and the store goes away."""
+
+import concurrent.futures
+import hashlib
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import threading
+import time
+
+from common import FOLDER, PROGRAM, Salver, check, for_each_store
+
+NODES = int(os.environ.get("NODES", "4"))
+SWITCHES = int(os.environ.get("SWITCHES", "100"))
+CLIENTS = 4
+CHUNKS = 3
+URL = "s3://bucket/site"
+
+
+def build(folder, number):
+    """A site: a page that names its chunks by their hash; all of it says which build it is of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    names = []
+    for chunk in range(CHUNKS):
+        content = f"// build {number}, chunk {chunk}\n" * 50
+        names.append(f"app{chunk}.{hashlib.sha256(content.encode()).hexdigest()[:8]}.js")
+        (folder / names[-1]).write_text(content)
+    scripts = "".join(f'<script src="/{name}"></script>' for name in names)
+    (folder / "index.html").write_text(f"<title>build {number}</title>{scripts}\n")
+    return folder
+
+
+def run(env, *arguments):
+    return subprocess.run([PROGRAM, *arguments], env=env, capture_output=True, text=True, check=False)
+
+
+def number_in(content):
+    found = re.search(rb"build (\d+)", content)
+    return int(found[1]) if found else None
+
+
+class Client:
+    """A client with a connection to each node."""
+
+    def __init__(self, nodes):
+        self.nodes, self.connections = nodes, {}
+
+    def get(self, node, path):
+        """The status and the content; anew if the connection has ended."""
+        for _ in range(2):
+            connection = self.connections.get(node)
+            if connection is None:
+                port = self.nodes[node].port
+                connection = self.connections[node] = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                self.connections[node] = None
+        return None, b""
+
+
+class Load:
+    """Clients that load pages, each part of another node, until they are stopped."""
+
+    def __init__(self, nodes):
+        self.nodes, self.up, self.is_over = nodes, set(range(len(nodes))), False
+        self.pages, self.requests, self.mixed, self.failed = 0, 0, [], []
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(CLIENTS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self):
+        client, chance = Client(self.nodes), random.Random()
+        while not self.is_over:
+            first = chance.choice(sorted(self.up))
+            status, page = client.get(first, "/")
+            self.requests += 1
+            if status != 200:
+                if first in self.up:
+                    self.failed.append((first, "/", status))
+                continue
+            for path in re.findall(rb'src="([^"]+)"', page):
+                node = chance.choice(sorted(self.up))
+                status, content = client.get(node, path.decode())
+                self.requests += 1
+                if node not in self.up:
+                    continue
+                if status is None or status >= 500:
+                    self.failed.append((node, path, status))
+                elif status != 200 or number_in(content) != number_in(page):
+                    self.mixed.append((first, node, path, status, number_in(page), number_in(content)))
+            self.pages += 1
+            time.sleep(0.005)
+
+    def end(self):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+
+def seen_by_all(nodes, number, since):
+    """The seconds from `since` until each node shows a build."""
+
+    def seen(node):
+        client = Client(nodes)
+        while time.monotonic() - since < 30:
+            if number_in(client.get(node, "/")[1]) == number:
+                return time.monotonic() - since
+            time.sleep(0.01)
+        return 30.0
+
+    with concurrent.futures.ThreadPoolExecutor(len(nodes)) as pool:
+        return list(pool.map(seen, range(len(nodes))))
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+def judge(store):
+    env, dist = store.env, FOLDER / store.name / "dist"
+    first = run(env, "deploy", build(dist, 0), "--to", URL, "--json")
+    check("the first deploy", first.returncode == 0, first.stderr)
+    unchanged = run(env, "deploy", dist, "--to", URL)
+    check("the same again is nothing", "nothing has changed" in unchanged.stdout, unchanged)
+
+    def node():
+        return Salver("--store", URL, env=env)
+
+    nodes = [node() for _ in range(NODES)]
+    for each in nodes:
+        for path in ("/", *re.findall(r'src="([^"]+)"', (dist / "index.html").read_text())):
+            answer, _ = each.ask(path)
+            check(f"{path} of node {each.port}", answer.status == 200, answer.status)
+    store.asked()
+    time.sleep(10)
+    resting = store.asked()
+    load = Load(nodes)
+    time.sleep(2)
+    store.asked()
+    time.sleep(10)
+    loaded = store.asked()
+    for name, asked in (("at rest", resting), ("under load, while nothing changes", loaded)):
+        each = len(asked) / NODES / 10
+        others = [target for _, target in asked if not target.split("?")[0].endswith("/site/current")]
+        check(f"one request a second and node {name}", each <= 1.2 and not others, (each, others[:5]))
+        print(f"     {name}: {each:.2f} requests to the store per node and second")
+
+    latencies, all_nodes, commands, builds = [], [], [], [0]
+    chance = random.Random(7)
+    for switch in range(1, SWITCHES + 1):
+        time.sleep(chance.random())
+        begun = time.monotonic()
+        if switch % 3 == 0:
+            done = run(env, "rollback", URL)
+            # To the one before in the order of their names.
+            number = builds[-2]
+            builds.pop()
+        else:
+            done = run(env, "deploy", build(dist, switch), "--to", URL, "--quiet")
+            number = switch
+            builds.append(switch)
+        ended = time.monotonic()
+        if done.returncode != 0:
+            check(f"switch {switch}", False, done.stderr)
+            continue
+        commands.append(ended - begun)
+        seen = seen_by_all(nodes, number, ended)
+        all_nodes += seen
+        latencies.append(max(seen))
+        if switch == SWITCHES // 2:
+            # One node is killed, and another one takes its place.
+            load.up.discard(0)
+            nodes[0].process.kill()
+            nodes[0].process.wait()
+            begun = time.monotonic()
+            nodes[0] = node()
+            answer, body = nodes[0].ask("/")
+            took = time.monotonic() - begun
+            check("a node that is started again has the release at once", number_in(body) == number, answer.status)
+            print(f"     a node that was killed and started again answers after {took:.2f} s")
+            load.up.add(0)
+    load.end()
+    p99 = percentile(latencies, 0.99)
+    check(f"{SWITCHES} deploys and rollbacks, each seen by all nodes", len(latencies) == SWITCHES, len(latencies))
+    check("seen by all within p99 1 s", p99 <= 1.0, p99)
+    check("no page is mixed", not load.mixed, load.mixed[:5])
+    check("no request fails", not load.failed, load.failed[:5])
+    print(
+        f"     {NODES} nodes, {len(latencies)} deploys and rollbacks: seen by all after {statistics.median(latencies) * 1000:.0f} ms "
+        f"(median), {p99 * 1000:.0f} ms (p99), {max(latencies) * 1000:.0f} ms (most); by one node after "
+        f"{statistics.median(all_nodes) * 1000:.0f} ms (median); the commands took {statistics.median(commands) * 1000:.0f} ms"
+    )
+    print(f"     {load.pages:,} pages of {load.requests:,} requests meanwhile: {len(load.mixed)} mixed, {len(load.failed)} failed")
+
+    # Deploys that meet.
+    winners = {0: 0, 1: 0, 2: 0}
+    for meeting in range(10):
+        sites = [build(FOLDER / store.name / f"meeting-{side}", 10_000 + 2 * meeting + side) for side in range(2)]
+        commands = [
+            subprocess.Popen([PROGRAM, "deploy", site, "--to", URL, "--json"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for site in sites
+        ]
+        ended = [(command.communicate(), command.returncode) for command in commands]
+        won = [json.loads(out)["release"] for (out, _), code in ended if code == 0]
+        winners[len(won)] += 1
+        told = [err for (_, err), code in ended if code != 0]
+        listed = json.loads(run(env, "releases", URL, "--json").stdout)
+        current = [release["id"] for release in listed["releases"] if release["current"]]
+        check(f"meeting {meeting}: what is current has won", current and current[0] in won, (current, won, told))
+        check(f"meeting {meeting}: who has lost is told", all("nothing was switched" in text for text in told), told)
+    print(f"     of 10 times two deploys at once: {winners[1]} times one won and one was told, {winners[2]} times one came after the other")
+    sound = run(env, "fsck", URL)
+    check("the store is sound", sound.returncode == 0, sound.stderr + sound.stdout)
+
+    # Deploys that are killed, at any moment of the time that one takes alone.
+    took_alone = []
+    for alone in range(3):
+        begun = time.monotonic()
+        run(env, "deploy", build(dist, 15_000 + alone), "--to", URL)
+        took_alone.append(time.monotonic() - begun)
+    outcomes = {"old": 0, "new": 0}
+    for killed in range(20):
+        before = current_of(env)
+        site = build(dist, 20_000 + killed)
+        command = subprocess.Popen([PROGRAM, "deploy", site, "--to", URL, "--quiet"], env=env, stderr=subprocess.DEVNULL)
+        time.sleep(chance.random() * 1.3 * statistics.median(took_alone))
+        command.kill()
+        command.wait()
+        after = current_of(env)
+        outcomes["old" if after == before else "new"] += 1
+        sound = run(env, "fsck", URL)
+        check(f"killed {killed}: what is current is whole", sound.returncode == 0, sound.stderr + sound.stdout)
+    last = run(env, "deploy", build(dist, 30_000), "--to", URL, "--json")
+    check("a deploy after those that were killed", last.returncode == 0, last.stderr)
+    print(f"     of 20 deploys that were killed {outcomes['old']} left the old release, {outcomes['new']} the new one")
+    pruned = run(env, "prune", URL, "--keep", "3", "--for", "0s")
+    check("a prune", pruned.returncode == 0, pruned.stderr)
+    left = json.loads(run(env, "releases", URL, "--json").stdout)["releases"]
+    check("a prune leaves the newest", len(left) <= 4, len(left))
+    seen_by_all(nodes, 30_000, time.monotonic())
+    paths = ["/", *re.findall(r'src="([^"]+)"', (dist / "index.html").read_text())]
+    for each in nodes:
+        for path in paths:
+            check(f"{path} of node {each.port} after a prune", each.ask(path)[0].status == 200)
+
+    # A store that hangs, then one that is gone.
+    store.process.send_signal(signal.SIGSTOP)
+    for state in ("hangs", "is gone"):
+        if state == "is gone":
+            store.process.kill()
+            store.process.wait()
+        for _ in range(5):
+            time.sleep(1)
+            for each in nodes:
+                for path in paths:
+                    begun = time.monotonic()
+                    answer, body = each.ask(path)
+                    took = time.monotonic() - begun
+                    held = (answer.status, number_in(body)) == (200, 30_000) and took < 1
+                    if not held:
+                        check(f"{path} of node {each.port} while the store {state}", False, (answer.status, took))
+        check(f"a node goes on with what it holds while the store {state}", True)
+    for each in nodes:
+        code, said = each.end()
+        check("a node ends", code == 0, code)
+        check("a store that is away is said once", said.count("does not say which release is current") <= 2, said[-1000:])
+
+
+def current_of(env):
+    listed = run(env, "releases", URL, "--json")
+    return [release["id"] for release in json.loads(listed.stdout)["releases"] if release["current"]]
+
+
+for_each_store(judge)

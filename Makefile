@@ -252,7 +252,8 @@ kubernetes-judges: ## The chart by Helm and the types of the Kubernetes API; wha
 	$(if $(filter target/debug/salver,$(PROGRAM)),$(BUILD))
 	packaging/kubernetes/judge/run.sh $(PROGRAM)
 
-# Another script beside it: make object-store-judges SCRIPT=faults.py (SECONDS=600), cold.py, long.py, cpu.py
+# Another script beside it: make object-store-judges SCRIPT=faults.py (SECONDS=600), cold.py, long.py, cpu.py, fleet.py (NODES=4,
+# SWITCHES=100)
 object-store-judges: SCRIPT = judge.py
 object-store-judges: ## Buckets by moto and versitygw, S3 servers of others: the suite for sources, the exchange table, the program; SCRIPT=…
 	$(call need,python3:python3-venv go:golang-go)

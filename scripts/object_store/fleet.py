@@ -11,6 +11,7 @@ import concurrent.futures
 import hashlib
 import http.client
 import json
+import math
 import os
 import random
 import re
@@ -20,7 +21,7 @@ import subprocess
 import threading
 import time
 
-from common import FOLDER, PROGRAM, Salver, check, for_each_store
+from common import FOLDER, PROGRAM, Salver, check, for_each_store, free_port
 
 NODES = int(os.environ.get("NODES", "4"))
 SWITCHES = int(os.environ.get("SWITCHES", "100"))
@@ -131,8 +132,8 @@ def seen_by_all(nodes, number, since):
 
 
 def percentile(values, share):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * share))]
+    """By the nearest rank."""
+    return sorted(values)[math.ceil(len(values) * share) - 1]
 
 
 def judge(store):
@@ -210,6 +211,15 @@ def judge(store):
         f"{statistics.median(all_nodes) * 1000:.0f} ms (median); the commands took {statistics.median(commands) * 1000:.0f} ms"
     )
     print(f"     {load.pages:,} pages of {load.requests:,} requests meanwhile: {len(load.mixed)} mixed, {len(load.failed)} failed")
+
+    # The listener of a server leaves a bucket to who works on it.
+    port, token = free_port(), "a-token-of-twenty-four-b"
+    flags = ("--store", URL, "--admin", f"127.0.0.1:{port}", "--accept-deploys")
+    beside = Salver(*flags, env=env | {"SALVER_ADMIN_TOKEN": token})
+    refused = run(env | {"SALVER_ADMIN_TOKEN": token}, "releases", f"http://127.0.0.1:{port}/")
+    told = "the store is a bucket" in refused.stderr and refused.stderr.count("\n") == 1
+    check("a listener leaves a bucket alone", refused.returncode == 1 and told, refused.stderr)
+    check("that is said at the start", "does nothing for s3://bucket/site" in beside.end()[1])
 
     # Deploys that meet.
     winners = {0: 0, 1: 0, 2: 0}

@@ -2,18 +2,31 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use salver_assets::source::Kind;
 use salver_assets::{Config, DirectorySource, Patience, Source, Symlinks};
 #[cfg(target_os = "linux")]
 use salver_config::Configuration;
-#[cfg(target_os = "linux")]
 use salver_config::values::is_url;
+use salver_config::{Setting, Site};
 #[cfg(target_os = "linux")]
 use salver_store::Store;
 use salver_store::StoreSource;
 
+use crate::buckets;
 use crate::failure::Failure;
+
+/// The time after which a store is looked at again, unless it is said: a look takes no file but one, and a rollback
+/// is to be seen at once.
+const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
+
+/// The time within which another release of a store in a bucket is seen, unless it is said: each node asks so often.
+const BUCKET_LOOKED_AT: Duration = Duration::from_secs(1);
+
+/// How often what is known of a store in a bucket is looked at within that time: it lies in memory, and its own thread asks.
+const LOOKS_AT_MEMORY: u32 = 20;
 
 /// The path from the root of the file system.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
@@ -44,9 +57,31 @@ pub(crate) fn open(
         .map_err(|error| unusable(path, &error))
 }
 
-/// Opens a store, whose current release can then be looked up.
-pub(crate) fn open_store(engine: &Config, path: &Path) -> Result<StoreSource, Failure> {
-    Ok(StoreSource::open(path, engine.revalidate)?)
+/// The time after which what is known of the store of a site is looked at again, by what is said of that; `None` if the site
+/// has no store.
+pub(crate) fn store_looked_at(site: &Site, said: &Setting<Duration>) -> Option<Duration> {
+    let store = site.store.as_ref()?;
+    let said = Some(**said).filter(|_| said.is_said());
+    Some(match is_url(store.as_os_str()) {
+        true => said.unwrap_or(BUCKET_LOOKED_AT) / LOOKS_AT_MEMORY,
+        false => said.unwrap_or(STORE_LOOKED_AT),
+    })
+}
+
+/// Opens a store, whose current release can then be looked up; a bucket is asked nothing yet.
+pub(crate) fn open_store(
+    engine: &Config,
+    path: &Path,
+    timeout: Duration,
+) -> Result<(PathBuf, Arc<StoreSource>), Failure> {
+    if is_url(path.as_os_str()) {
+        let (url, revalidate) = (path.to_string_lossy(), engine.revalidate * LOOKS_AT_MEMORY);
+        let source = buckets::open_store(&url, engine, revalidate, timeout)?;
+        return Ok((path.to_owned(), source));
+    }
+    let path = absolute(path)?;
+    let source = StoreSource::open(&path, engine.revalidate)?;
+    Ok((path, Arc::new(source)))
 }
 
 /// Makes the stores of a configuration that are not there, if deploys are taken for them; gives the paths of those that were

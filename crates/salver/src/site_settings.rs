@@ -17,18 +17,8 @@ use crate::failure::Failure;
 use crate::page_variables::add_variables;
 use crate::previous::KeptTree;
 use crate::releases::ReleasesOfSite;
-use crate::roots::{absolute, has_file, kind, neither, open, open_store};
+use crate::roots::{absolute, has_file, kind, neither, open, open_store, store_looked_at};
 use crate::rules::rules;
-
-/// The time after which a store is looked at again, unless it is said: a look takes no file but one, and a rollback
-/// is to be seen at once.
-const STORE_LOOKED_AT: Duration = Duration::from_millis(250);
-
-/// The time within which another release of a store in a bucket is seen, unless it is said: each node asks so often.
-const BUCKET_LOOKED_AT: Duration = Duration::from_secs(1);
-
-/// How often what is known of a store in a bucket is looked at within that time: it lies in memory, and its own thread asks.
-const LOOKS_AT_MEMORY: u32 = 20;
 
 /// The length up to which objects of a bucket are kept in memory, unless it is said: what is sent from there passes
 /// through the process anyway.
@@ -87,12 +77,8 @@ impl SiteSettings {
     ) -> Result<Self, Failure> {
         let server = &configuration.server;
         let mut engine = engine(server, site)?;
-        if let Some(store) = site.store.as_ref() {
-            let said = Some(*server.revalidate).filter(|_| server.revalidate.is_said());
-            engine.revalidate = match is_url(store.as_os_str()) {
-                true => said.unwrap_or(BUCKET_LOOKED_AT) / LOOKS_AT_MEMORY,
-                false => said.unwrap_or(STORE_LOOKED_AT),
-            };
+        if let Some(revalidate) = store_looked_at(site, &server.revalidate) {
+            engine.revalidate = revalidate;
         }
         crate::live_reload::adjust(&mut engine, site);
         let cache_max_file = match site.has_bucket() {
@@ -135,6 +121,18 @@ impl SiteSettings {
                 "{} does nothing for {}, which keeps its releases",
                 site.keep_previous.name(),
                 site.store.name()
+            ));
+        }
+        if let Some(store) = site
+            .store
+            .as_ref()
+            .filter(|store| is_url(store.as_os_str()))
+            && *server.deploys.accept
+        {
+            settings.warnings.push(format!(
+                "{} does nothing for {}, to which `salver deploy DIR --to` goes by itself",
+                server.deploys.accept.name(),
+                store.display()
             ));
         }
         settings.add_root(site)?;
@@ -264,19 +262,7 @@ impl SiteSettings {
                 site.store.name()
             )));
         }
-        let (path, source) = match is_url(path.as_os_str()) {
-            true => {
-                let (url, timeout) = (path.to_string_lossy(), *site.bucket_timeout);
-                let revalidate = self.engine.revalidate * LOOKS_AT_MEMORY;
-                let source = buckets::open_store(&url, &self.engine, revalidate, timeout)?;
-                (path.to_owned(), source)
-            }
-            false => {
-                let path = absolute(path)?;
-                let source = open_store(&self.engine, &path)?;
-                (path, Arc::new(source))
-            }
-        };
+        let (path, source) = open_store(&self.engine, path, *site.bucket_timeout)?;
         if source.has_no_release() {
             self.warnings.push(format!(
                 "there is no release in {path:?}: all is answered 404 until `salver deploy` has made one"

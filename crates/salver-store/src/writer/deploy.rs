@@ -103,7 +103,7 @@ impl Writer {
         let (missing, kept, repaired) = self.missing(&blobs, listener)?;
         let sent = self.add(&tree, &missing, listener)?;
         if self.changes.is_alone() {
-            // Of what is put into a bucket that has verified the hash.
+            // A bucket has said that it has it, and whoever reads it compares it.
             self.verify(&missing, listener)?;
         }
         if let Some(threads) = options.coding_threads {

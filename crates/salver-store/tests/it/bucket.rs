@@ -59,11 +59,11 @@ fn check_sound(bucket: &MemoryBucket) {
         let mut entries = journal.iter();
         entries.any(|entry| entry.change == change && entry.action == Action::Interrupted)
     };
-    let switches = journal.iter().filter(|entry| {
+    let mut switches = journal.iter().filter(|entry| {
         matches!(entry.action, Action::Deploy | Action::Rollback) && !is_interrupted(entry.change)
     });
     assert_eq!(
-        switches.last().map(|entry| entry.release.clone()),
+        switches.next_back().map(|entry| entry.release.clone()),
         current,
         "{journal:?}"
     );
@@ -445,4 +445,42 @@ fn a_server_takes_no_deploys_for_a_bucket() {
     let manifest = (salver_store::BlobDigest::of(b""), 0);
     let refused = salver_store::RemoteDeploy::begin(store(&bucket), manifest, limits, site.time());
     assert!(refused.unwrap_err().to_string().contains("is a bucket"));
+}
+
+#[test]
+#[cfg(feature = "compress")]
+fn codings_are_made_as_in_a_directory() {
+    let mut site = Site::new(&[
+        ("index.html", &"<p>Hello.\n".repeat(1000)),
+        ("a.txt", "short"),
+    ]);
+    let bucket = MemoryBucket::default();
+    for sent in [2 + 3, 3] {
+        let options = salver_store::DeployOptions {
+            coding_threads: Some(2),
+            ..site.options()
+        };
+        let to_bucket = Store::open_or_create_bucket(bucket.shared()).unwrap();
+        let [one, other] = [site.store(), to_bucket].map(|store| {
+            let mut writer = Writer::lock(&store, "deploy").unwrap();
+            writer
+                .deploy(&site.directory(), &options, &mut |_| true)
+                .unwrap()
+        });
+        assert_eq!(one, other);
+        let mut expected = BTreeMap::new();
+        files(&site.path(), &site.path(), &mut expected);
+        assert_eq!(bucket.objects(), expected);
+        let blobs = expected.keys().filter(|key| key.starts_with("blobs/"));
+        assert!(blobs.count() >= sent);
+        // What is known is not made again.
+        site.now += 60;
+        site.put("b.txt", "another");
+    }
+    let asked = bucket.asked();
+    let notes = asked
+        .iter()
+        .filter(|asked| asked.starts_with("PUT codings/"));
+    assert_eq!(notes.count(), 3, "{asked:?}");
+    check_sound(&bucket);
 }

@@ -50,16 +50,20 @@ fn the_environment_names_a_file_and_is_put_into_it() {
 
 #[test]
 fn the_url_of_a_bucket_is_no_path_beside_the_file() {
-    let text = "root = 's3://bucket/site'\n[[mount]]\nprefix = '/more'\npath = 's3://other/x'\n";
-    let folder = folder(text, &[]);
-    let (code, _, said) = check(folder.path(), &[]);
-    if cfg!(feature = "object-store") {
-        assert_eq!(code, 0, "{said}");
-        return;
-    }
-    assert_eq!(code, 2, "{said}");
-    for part in ["\"s3://bucket/site\"", "--features object-store"] {
-        assert!(said.contains(part), "{said}");
+    for text in [
+        "root = 's3://bucket/site'\n[[mount]]\nprefix = '/more'\npath = 's3://other/x'\n",
+        "store = 's3://bucket/site'\n",
+    ] {
+        let folder = folder(text, &[]);
+        let (code, _, said) = check(folder.path(), &[]);
+        if cfg!(feature = "object-store") {
+            assert_eq!(code, 0, "{said}");
+            continue;
+        }
+        assert_eq!(code, 2, "{said}");
+        for part in ["\"s3://bucket/site\"", "--features object-store"] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 }
 

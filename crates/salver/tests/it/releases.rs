@@ -223,10 +223,18 @@ fn what_cannot_be_meant_is_one_line_with_what_to_do() {
         &["no/where", "build the site first"],
     );
     check(
-        &["deploy", directory, "--to", "s3://bucket"],
+        &["deploy", directory, "--to", "ftp://bucket"],
         2,
-        &["the path of a directory"],
+        &["the path of a directory", "s3://", "https://"],
     );
+    // Before any bucket is asked: there is no such place, or none in this build.
+    for command in ["releases", "rollback", "prune", "fsck"] {
+        let told = match cfg!(feature = "object-store") {
+            true => "credentials do not belong into a URL",
+            false => "--features object-store",
+        };
+        check(&[command, "s3://user:secret@bucket/site"], 2, &[told]);
+    }
     check(
         &["deploy", directory, "--to", "/"],
         2,

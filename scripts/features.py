@@ -36,6 +36,8 @@ CRATES = {
 }
 # What a crate's default leaves out, because it weighs much.
 OPTED_IN = {"salver": {"object-store"}}
+# Features whose code is a module of its own, beside all others: each is checked alone.
+APART = {"salver-server": {"axum", "tower"}}
 # Crates that the program gives these features on to.
 WITH_THE_PROGRAM = {"salver-server", "salver-config"}
 # Crates whose own tests pass without any feature.
@@ -102,18 +104,20 @@ def main():
         wrong.append(f"salver-tower adds {more} to axum and no longer {fewer}: leave them out, or say in this script and in "
                      "the documents how many it adds")
     for crate, (combined, alone, left_out) in CRATES.items():
+        apart = APART.get(crate, set())
         features = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())["features"]
         # One without default features has each for somebody else.
-        everything = brought(features, set(features.get("default", features)) | OPTED_IN.get(crate, set()))
-        if everything != combined | alone | left_out or set(features) - {"default"} != everything:
+        opted_in = OPTED_IN.get(crate, set())
+        everything = brought(features, set(features.get("default", features)) | opted_in | apart)
+        if everything != combined | alone | left_out | apart or set(features) - {"default"} != everything:
             wrong.append(f"{crate} has the features {sorted(features)}: say in this script how they are combined")
             continue
         if read := read_by(crate) & alone:
             wrong.append(f"the code of {crate} reads {', '.join(sorted(read))}: combine what it reads")
         # What is opted in stands for a module that reads no other feature: it is checked with none and with all.
-        apart = OPTED_IN.get(crate, set())
-        every = combinations(features, combined - apart, alone | apart) + [brought(features, combined)] * bool(apart)
-        for chosen in every[: 1 if crate in WITH_THE_PROGRAM else None]:
+        every = combinations(features, combined - opted_in, alone | opted_in) + [brought(features, combined)] * bool(opted_in)
+        every = every[: 1 if crate in WITH_THE_PROGRAM else None]
+        for chosen in every + [brought(features, {feature}) for feature in sorted(apart)]:
             name = f"{crate} with {', '.join(sorted(chosen)) or 'no feature'}"
             print(f"{name}:", end="", flush=True)
             targets = ("--lib", "--bins") if (ROOT / "crates" / crate / "src/main.rs").exists() else ("--lib",)

@@ -13,7 +13,11 @@ const LONGEST: usize = 16 * 1024;
 
 fuzz_target!(|input: (u8, Vec<u8>)| {
     let (step, input) = input;
-    let limits = Limits::default();
+    // Requests are given before their content, or when they are whole.
+    let limits = Limits {
+        for_program: step.is_multiple_of(2),
+        ..Limits::default()
+    };
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     let mut connection = Connection::<u64>::new();
     let head = RenderedHead::new(200, [("x", &b"y"[..])].into_iter());
@@ -31,7 +35,10 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
                     assert!((400..500).contains(&refusal.status));
                     stream
                 }
-                Event::Content { .. } | Event::Cancelled { .. } | Event::Again => 0,
+                Event::Content { .. }
+                | Event::Trailers { .. }
+                | Event::Cancelled { .. }
+                | Event::Again => 0,
                 Event::Incomplete => {
                     carry.drain(..consumed);
                     assert!(carry.len() < HEADER + LONGEST);

@@ -23,6 +23,9 @@ fn read(input: &[u8], step: usize) -> (Vec<Vec<u8>>, bool) {
                     }
                     heads.push(format!("{head:?}").into_bytes());
                 }
+                Ok(Event::Trailers) => {
+                    assert!(scratch.section.lines().iter().all(|(name, _)| !name.starts_with(b":")));
+                }
                 Err(_) => return (heads, false),
             }
         }

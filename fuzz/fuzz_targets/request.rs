@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use salver_http1::{BodyLength, Connection, Event, Limits, Phase, RequestTarget, parse};
+use salver_http1::{
+    BodyBuffer, BodyLength, Connection, Event, Limits, Phase, RequestTarget, parse, trailer_lines,
+};
 
 fuzz_target!(|data: &[u8]| {
     // The first two bytes say how the others are cut.
@@ -36,12 +38,12 @@ fn tight() -> Limits {
 /// What the bytes amount to if they come in pieces of lengths that `piece` chooses.
 fn events(input: &[u8], limits: &Limits, piece: &mut dyn FnMut(usize) -> usize) -> Vec<String> {
     let mut connection = Connection::new();
-    let (mut seen, mut content) = (Vec::new(), Vec::new());
+    let (mut seen, mut buffer) = (Vec::new(), BodyBuffer::default());
     let (mut start, mut end) = (0, 0);
     while end < input.len() {
         end += piece(input.len() - end);
         loop {
-            let (consumed, event) = connection.receive(limits, &input[start..end], Some(&mut content));
+            let (consumed, event) = connection.receive(limits, &input[start..end], Some(&mut buffer));
             assert!(consumed <= end - start);
             start += consumed;
             match event {
@@ -68,8 +70,8 @@ fn events(input: &[u8], limits: &Limits, piece: &mut dyn FnMut(usize) -> usize) 
                     seen.push(format!("body of {head:?}"));
                 }
                 Event::BodyEnd => {
-                    seen.push(format!("body {}", content.escape_ascii()));
-                    content.clear();
+                    assert!(trailer_lines(&buffer.trailers).all(|(name, _)| !name.is_empty()));
+                    seen.push(format!("{:?}", std::mem::take(&mut buffer)));
                 }
                 Event::Refuse(refusal) => {
                     assert!((400..=599).contains(&refusal.status), "{refusal:?}");

@@ -277,6 +277,17 @@ impl FieldSection {
         self.text.len() * 2
     }
 
+    /// All lines, if they are [kept](Self::keep_lines).
+    pub fn lines(&self) -> FieldLines<'_> {
+        match self.keeps_lines {
+            true => FieldLines {
+                text: Cow::Borrowed(&self.text),
+                spans: Cow::Borrowed(&self.fields),
+            },
+            false => FieldLines::default(),
+        }
+    }
+
     /// The head of the request.
     ///
     /// # Errors
@@ -303,13 +314,7 @@ impl FieldSection {
             query: target.query.map(Cow::Borrowed),
             authority: Cow::Borrowed(self.authority()),
             fields: self.request_fields(),
-            lines: match self.keeps_lines {
-                true => FieldLines {
-                    text: Cow::Borrowed(&self.text),
-                    spans: Cow::Borrowed(&self.fields),
-                },
-                false => FieldLines::default(),
-            },
+            lines: self.lines(),
             priority: state.priority,
             content_length: state.content_length,
             expects_continue: state.expects_continue,

@@ -10,6 +10,24 @@ use crate::limits::Limits;
 /// More digits than a chunk size of 64 bits has are refused, zeros or not.
 const MAX_SIZE_DIGITS: u8 = 16;
 
+/// The buffers that a message body is received into.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct BodyBuffer {
+    /// The content received, without the chunked coding.
+    pub content: Vec<u8>,
+    /// The trailer section received, for [`trailer_lines`].
+    pub trailers: Vec<u8>,
+}
+
+/// Name and value of each line of a trailer section that was received whole (RFC 9112 section 7.1.2). Their syntax has
+/// been checked; any name may be among them.
+pub fn trailer_lines(section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    section.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
+        Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
+    })
+}
+
 /// The decoder of one message body.
 #[derive(Debug)]
 pub struct BodyDecoder {
@@ -49,8 +67,8 @@ impl BodyDecoder {
     }
 
     /// Reads the bytes of `input` that belong to the body. Returns their number, and true if the body is now whole;
-    /// if it is not, all of `input` was read. What follows a whole body is never touched. Content is appended to
-    /// `content`, without the chunked coding, or dropped.
+    /// if it is not, all of `input` was read. What follows a whole body is never touched. Content and trailers are
+    /// appended to `buffer`, or dropped.
     ///
     /// # Errors
     /// For the chunked coding (RFC 9112 section 7.1): 400 for wrong syntax or too long extensions,
@@ -59,7 +77,7 @@ impl BodyDecoder {
     pub fn read(
         &mut self,
         input: &[u8],
-        mut content: Option<&mut Vec<u8>>,
+        mut buffer: Option<&mut BodyBuffer>,
     ) -> Result<(usize, bool), Refusal> {
         let mut rest = input;
         loop {
@@ -69,8 +87,8 @@ impl BodyDecoder {
                 }
                 TransferCoding::Identity | TransferCoding::Chunked(ChunkedState::Data) => {
                     let run = self.take_content(&mut rest);
-                    if let Some(content) = &mut content {
-                        content.extend_from_slice(run);
+                    if let Some(buffer) = &mut buffer {
+                        buffer.content.extend_from_slice(run);
                     }
                     if self.remaining > 0 {
                         return Ok((input.len(), false));
@@ -84,11 +102,22 @@ impl BodyDecoder {
                     let Some((&byte, tail)) = rest.split_first() else {
                         return Ok((input.len(), false));
                     };
-                    self.coding = TransferCoding::Chunked(self.step(state, byte)?);
+                    let next = self.step(state, byte)?;
+                    if let Some(buffer) = &mut buffer
+                        && state.is_trailer_line(next)
+                    {
+                        buffer.trailers.push(byte);
+                    }
+                    self.coding = TransferCoding::Chunked(next);
                     rest = tail;
                 }
             }
         }
+    }
+
+    /// The bytes of content still to come; `None` with the chunked coding, which does not tell.
+    pub fn content_left(&self) -> Option<u64> {
+        (self.coding == TransferCoding::Identity).then_some(self.remaining)
     }
 
     /// Takes the content that `input` begins with; the rest is left.

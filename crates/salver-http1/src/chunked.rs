@@ -101,6 +101,12 @@ impl ChunkedState {
         }
     }
 
+    /// True if the byte between this state and the `next` is one of a trailer field line.
+    pub(crate) fn is_trailer_line(self, next: ChunkedState) -> bool {
+        self.part() == ChunkedPart::Trailer
+            && !matches!(next, ChunkedState::EndLf | ChunkedState::Done)
+    }
+
     /// The state behind `byte`. The caller computes the size from its digits, and chooses between
     /// [`ChunkedState::Data`] and [`ChunkedState::LineStart`] after a size line, which is given here as `Data`.
     pub(crate) fn step(self, byte: u8) -> Result<ChunkedState, ParseError> {

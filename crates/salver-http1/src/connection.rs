@@ -4,7 +4,7 @@ use core::mem;
 
 use salver_semantics::Refusal;
 
-use crate::body::BodyDecoder;
+use crate::body::{BodyBuffer, BodyDecoder};
 use crate::error::ParseError;
 use crate::framing::BodyLength;
 use crate::limits::Limits;
@@ -113,6 +113,15 @@ impl Connection {
         }
     }
 
+    /// The bytes of content that are still to come of the body which is awaited: 0 if none is, `None` if its length is
+    /// not known before its end (the chunked coding).
+    pub fn content_left(&self) -> Option<u64> {
+        match &self.state {
+            ReceiveState::Body { decoder, .. } => decoder.content_left(),
+            ReceiveState::Head(_) | ReceiveState::Closed => Some(0),
+        }
+    }
+
     /// Takes the bytes that have been received and not yet been consumed: those of the last call that it didn't
     /// consume, and those that came since. Returns the number of bytes consumed, and the event; the bytes of a head
     /// are consumed with its event.
@@ -121,18 +130,19 @@ impl Connection {
     /// request. With [`Event::Incomplete`] fewer than `limits.max_head` bytes are left over, so that
     /// a buffer of that size always has room for more. On a closed connection all input is consumed.
     ///
-    /// `limits` should be the same in each call. The content of requests is appended to `content`, or dropped.
+    /// `limits` should be the same in each call. The bodies of requests are
+    /// appended to `buffer`, or dropped.
     #[inline]
     pub fn receive<'b>(
         &mut self,
         limits: &Limits,
         input: &'b [u8],
-        content: Option<&mut Vec<u8>>,
+        buffer: Option<&mut BodyBuffer>,
     ) -> (usize, Event<'b>) {
         // A request is written where the caller finds it: a head is large, and to move it once costs
         // about a tenth of reading it.
         let mut outcome = (0, Event::Request(RequestHead::blank()));
-        self.receive_into(limits, input, content, &mut outcome);
+        self.receive_into(limits, input, buffer, &mut outcome);
         outcome
     }
 
@@ -142,13 +152,13 @@ impl Connection {
         &mut self,
         limits: &Limits,
         input: &'b [u8],
-        content: Option<&mut Vec<u8>>,
+        buffer: Option<&mut BodyBuffer>,
         (consumed, event): &mut (usize, Event<'b>),
     ) {
         let Event::Request(head) = event else {
             return;
         };
-        let step = self.advance(limits, input, content, head);
+        let step = self.advance(limits, input, buffer, head);
         let (length, step) = step.unwrap_or_else(|refusal| {
             self.state = ReceiveState::Closed;
             (input.len(), EventKind::Refuse(refusal))
@@ -172,7 +182,7 @@ impl Connection {
         &mut self,
         limits: &Limits,
         input: &'b [u8],
-        content: Option<&mut Vec<u8>>,
+        buffer: Option<&mut BodyBuffer>,
         head: &mut RequestHead<'b>,
     ) -> Result<(usize, EventKind), Refusal> {
         match &mut self.state {
@@ -193,7 +203,7 @@ impl Connection {
             ReceiveState::Body {
                 decoder,
                 persistent,
-            } => match decoder.read(input, content)? {
+            } => match decoder.read(input, buffer)? {
                 (consumed, false) => Ok((consumed, EventKind::Incomplete)),
                 (consumed, true) => {
                     self.state = ReceiveState::after_request(*persistent);

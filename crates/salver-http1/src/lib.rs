@@ -23,7 +23,7 @@ mod scan;
 mod section;
 mod target;
 
-pub use body::BodyDecoder;
+pub use body::{BodyBuffer, BodyDecoder, trailer_lines};
 pub use connection::{Connection, Event, Phase};
 pub use framing::BodyLength;
 pub use host::authority;
@@ -31,6 +31,9 @@ pub use limits::{FIELDS_AT_MOST, Limits};
 pub use raw_head::RawHead;
 pub use request::{OwnedRequestHead, RequestHead, parse};
 pub use request_line::{Version, request_method};
-pub use response::{CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase, write_head};
+pub use response::{
+    CHUNK_END, CHUNKED, CONTINUE, Persistence, RenderedHead, TAIL_AT_MOST, reason_phrase,
+    write_chunk_begin, write_head, write_last_chunk,
+};
 pub use salver_semantics::{Method, Refusal, RequestFields};
 pub use target::RequestTarget;

@@ -143,6 +143,31 @@ fn push_fields<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a
     }
 }
 
+/// The field that announces the chunked transfer coding.
+pub const CHUNKED: (&str, &[u8]) = ("Transfer-Encoding", b"chunked");
+
+/// The bytes behind the data of a chunk.
+pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// Appends the beginning of a chunk with `length` bytes of data, behind which [`CHUNK_END`] stands (RFC 9112 section
+/// 7.1). A chunk without data would be the last one: nothing is appended for it, and neither is to be sent.
+pub fn write_chunk_begin(out: &mut Vec<u8>, length: usize) {
+    if length > 0 {
+        out.extend_from_slice(format!("{length:x}\r\n").as_bytes());
+    }
+}
+
+/// Appends the last chunk and the trailer section, which end the body (RFC 9112 section 7.1.2). As in [`write_head`] no
+/// value can end its line, and a field whose name is not a token is left out.
+pub fn write_last_chunk<'a>(
+    out: &mut Vec<u8>,
+    trailers: impl Iterator<Item = (&'a str, &'a [u8])>,
+) {
+    out.extend_from_slice(b"0\r\n");
+    push_fields(out, trailers);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// The reason phrase of a status code, as IANA has registered it; empty for others, and for those that are used no more.
 pub const fn reason_phrase(status: u16) -> &'static str {
     match status {
@@ -212,6 +237,9 @@ pub const fn reason_phrase(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::{BodyBuffer, BodyDecoder};
+    use crate::framing::BodyLength;
+    use crate::limits::Limits;
     use proptest::prelude::*;
 
     const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
@@ -241,6 +269,27 @@ mod tests {
         assert_eq!(out.capacity(), room, "nothing was allocated");
         assert!(out.starts_with(b"before"));
         out
+    }
+
+    #[test]
+    fn a_chunked_body_is_read_back() {
+        let pieces: [&[u8]; 4] = [b"a", b"", &[b'x'; 300], b"\r\n0\r\n\r\n"];
+        let mut out = Vec::new();
+        for piece in pieces {
+            write_chunk_begin(&mut out, piece.len());
+            if !piece.is_empty() {
+                out.extend_from_slice(piece);
+                out.extend_from_slice(CHUNK_END);
+            }
+        }
+        let trailers: Lines<'_> = &[("A", b"b\r\nC: d"), ("no token", b"x")];
+        write_last_chunk(&mut out, trailers.iter().copied());
+        let mut decoder = BodyDecoder::new(BodyLength::Chunked, &Limits::default());
+        let mut buffer = BodyBuffer::default();
+        let read = decoder.read(&out, Some(&mut buffer));
+        assert_eq!(read, Ok((out.len(), true)));
+        assert_eq!(buffer.content, pieces.concat());
+        assert_eq!(buffer.trailers, b"A: b  C: d\r\n");
     }
 
     #[track_caller]

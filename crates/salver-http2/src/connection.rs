@@ -3,10 +3,12 @@
 mod answer;
 mod content;
 mod control;
+mod event;
 mod goaway;
 mod section;
 
 pub use self::answer::Stalled;
+pub use self::event::Event;
 
 use salver_fields::{Priority, Rejection, RequestHead, Scratch};
 use salver_semantics::{FloodGuard, Method, RateCredit, Refusal};
@@ -20,50 +22,6 @@ use crate::streams::{Stream, StreamState, Streams};
 
 /// The window that each side has until it is told otherwise (RFC 9113 section 6.9.2).
 const INITIAL_WINDOW: i64 = 65_535;
-
-/// An event on a connection, given by the bytes so far.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all events are requests")]
-pub enum Event<'s, T> {
-    /// No event yet: call again when there is more input.
-    Incomplete,
-    /// An event that is of no use to the caller: call again with the rest of the input.
-    Again,
-    /// A piece of the content of a request that is not whole yet. Each piece comes once.
-    Content {
-        /// Its stream.
-        stream: u32,
-        /// The next piece of the content.
-        content: &'s [u8],
-    },
-    /// A whole request, to be answered by [`Connection::respond`], now or later.
-    Request {
-        /// Its stream.
-        stream: u32,
-        /// The request.
-        request: RequestHead<'s>,
-        /// The last piece of its content.
-        content: &'s [u8],
-    },
-    /// A request to be answered with its refusal by [`Connection::respond`], now or later.
-    Refused {
-        /// Its stream.
-        stream: u32,
-        /// Its method, if it is known.
-        method: Option<Method>,
-        /// The status, and a sentence for people.
-        refusal: Refusal,
-    },
-    /// A stream that was reset: its request is withdrawn, or its answer is not wanted any more.
-    Cancelled {
-        /// The stream.
-        stream: u32,
-        /// The content of its answer, if it was being sent.
-        content: Option<T>,
-    },
-    /// The end of the connection: send all output, and close.
-    Ended,
-}
 
 /// The phase of a connection, which decides the time limit that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,8 +57,10 @@ pub struct Connection<T> {
     window: i64,
     /// The window of a new stream.
     initial_window: i64,
-    /// The bytes received since the last WINDOW_UPDATE for the connection.
-    taken: u32,
+    /// The bytes of content that the client may still send on all streams together.
+    receive_window: i64,
+    /// The bytes up to which that window is widened.
+    receive_limit: i64,
     /// True if the next field block must announce that this side uses no dynamic table.
     resize: bool,
     flood_guard: FloodGuard,
@@ -158,7 +118,8 @@ impl<T> Connection<T> {
             reset: 0,
             window: INITIAL_WINDOW,
             initial_window: INITIAL_WINDOW,
-            taken: 0,
+            receive_window: INITIAL_WINDOW,
+            receive_limit: INITIAL_WINDOW,
             resize: false,
             flood_guard: FloodGuard::default(),
             priorities: Vec::new(),
@@ -227,10 +188,17 @@ impl<T> Connection<T> {
 
     /// The method of the request on a stream whose content is awaited.
     pub fn method(&mut self, stream: u32) -> Option<Method> {
-        match &self.streams.get(stream)?.state {
+        let stream = self.streams.get(stream)?;
+        let given = stream.incoming.as_ref().map(|incoming| incoming.method);
+        given.or(match &stream.state {
             StreamState::Receiving(incoming) => Some(incoming.request.method),
             StreamState::Answering | StreamState::Sending { .. } => None,
-        }
+        })
+    }
+
+    /// True if a stream is open.
+    pub fn is_open(&mut self, stream: u32) -> bool {
+        self.streams.get(stream).is_some()
     }
 
     /// The number of open streams.
@@ -280,11 +248,19 @@ impl<T> Connection<T> {
         let event = match done {
             FrameOutcome::Incomplete => Event::Incomplete,
             FrameOutcome::Closed(stream, content) => Event::Cancelled { stream, content },
-            FrameOutcome::Content(stream, content) => Event::Content { stream, content },
-            FrameOutcome::Request(stream, request, content) => Event::Request {
+            FrameOutcome::Content(stream, content, ends) => Event::Content {
+                stream,
+                content,
+                ends,
+            },
+            FrameOutcome::Trailers(stream) => Event::Trailers {
+                stream,
+                lines: scratch.section.lines(),
+            },
+            FrameOutcome::Request(stream, request) => Event::Request {
                 stream,
                 request: *request,
-                content,
+                is_whole: true,
             },
             FrameOutcome::Refused(stream, method, refusal) => Event::Refused {
                 stream,
@@ -296,7 +272,7 @@ impl<T> Connection<T> {
                 Ok(head) if ends && head.content_length.is_some_and(|length| length > 0) => {
                     self.malformed(limits, second, stream, out)
                 }
-                Ok(head) => self.open(limits, stream, ends, (head, scratch.section.held()), out),
+                Ok(head) => self.open(limits, stream, ends, (head, scratch.section.held())),
                 Err(Rejection::Refused(refusal)) => {
                     self.open_answering(stream, ends, Priority::default());
                     Event::Refused {
@@ -464,10 +440,13 @@ enum FrameOutcome<'i, T> {
     Frame,
     /// A stream that was reset, and the content of its answer.
     Closed(u32, Option<T>),
-    Content(u32, &'i [u8]),
+    /// A piece of content, and true if it is the last.
+    Content(u32, &'i [u8], bool),
+    /// Trailers. They are in the scratch.
+    Trailers(u32),
     /// A field section that opens a stream, and true if it ends the client's side. It is in the scratch.
     Head(u32, bool),
-    Request(u32, Box<RequestHead<'static>>, &'i [u8]),
+    Request(u32, Box<RequestHead<'static>>),
     Refused(u32, Option<Method>, Refusal),
     Ended,
 }

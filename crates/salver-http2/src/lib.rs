@@ -21,4 +21,4 @@ pub use frame::PREFACE;
 pub use limits::Limits;
 pub use response::{RenderedHead, render_fields};
 pub use salver_fields::Scratch;
-pub use streams::SendTurn;
+pub use streams::{SendTurn, UNKNOWN_LENGTH};

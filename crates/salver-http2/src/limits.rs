@@ -13,8 +13,8 @@ pub struct Limits {
     /// default 1,000. A tenth of them is allowed again each second.
     pub max_idle_frames: u32,
     /// True if requests are for a program, not for files alone: then all their
-    /// [lines](salver_fields::RequestHead::lines) are kept, and 100 Continue is sent to clients that wait for it
-    /// (Expect). Default: false.
+    /// [lines](salver_fields::RequestHead::lines) are kept, and each is given when its head has come, its content
+    /// after it. Otherwise content is dropped, and a request is given when it is whole. Default: false.
     pub for_program: bool,
     /// True if requests are given with all of their field lines. Default: false; they are where `for_program` is set.
     pub keeps_lines: bool,

@@ -7,16 +7,25 @@
 //!   └────────────────────────────┘             └──────────────► (closed) ◄────────┘
 //! ```
 //!
+//! Where content is for a program, a request is asked about at once, and its content follows while it is answered.
+//!
 //! A reset by either side closes at any time. More urgent streams send first; among equals each sends a portion, in
 //! the order in which they came, so that small answers are whole soon and a large one holds up none (RFC 9218 section
 //! 10).
 
+pub(crate) mod incoming;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use salver_fields::{Priority, RequestHead, URGENCIES};
+use salver_fields::{Priority, URGENCIES};
 use salver_semantics::{LeastRate, RateCredit};
 use slab::Slab;
+
+use self::incoming::{IncomingContent, IncomingRequest};
+
+/// The length of an answer's content that is known only at its end.
+pub const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 /// The bytes that an answer may send before others of its urgency have their turn. Most files of a site fit, so they
 /// are not interleaved.
@@ -39,6 +48,8 @@ pub(crate) struct Stream<T> {
     pub(crate) priority: Priority,
     /// True if the client has ended its side.
     pub(crate) is_whole: bool,
+    /// The content of its request, where the caller is given it as it comes.
+    pub(crate) incoming: Option<Box<IncomingContent>>,
     /// The ticket of its place in a queue; a place with another ticket is void.
     ticket: u32,
     is_queued: bool,
@@ -68,16 +79,6 @@ pub(crate) enum StreamState<T> {
     Answering,
     /// The answer is being sent; `left` bytes of it are left.
     Sending { content: T, left: u64 },
-}
-
-/// A request whose content is awaited.
-#[derive(Debug)]
-pub(crate) struct IncomingRequest {
-    pub(crate) request: RequestHead<'static>,
-    /// The bytes of content received.
-    pub(crate) received: u64,
-    /// The memory that the request takes, in bytes.
-    pub(crate) held: usize,
 }
 
 /// The turn of a stream to send content.
@@ -148,6 +149,7 @@ impl<T> Streams<T> {
             window,
             priority,
             is_whole,
+            incoming: None,
             ticket: 0,
             is_queued: false,
             portion: 0,
@@ -156,6 +158,16 @@ impl<T> Streams<T> {
             held,
         });
         self.index.push((id, key));
+    }
+
+    /// Expects the content of a stream's request, which the caller has.
+    pub(crate) fn expect(&mut self, id: u32, incoming: IncomingContent) {
+        let held = size_of::<IncomingContent>();
+        if let Some(stream) = self.get(id) {
+            stream.incoming = Some(Box::new(incoming));
+            stream.held += held;
+            self.held += held;
+        }
     }
 
     fn place(&self, id: u32) -> Option<usize> {
@@ -341,6 +353,15 @@ impl<T> Streams<T> {
         is_whole
     }
 
+    /// Sets the bytes that are left of the answer whose turn it is.
+    pub(crate) fn set_left(&mut self, turn: SendTurn, bytes: u64) {
+        if let Some(stream) = self.all.get_mut(turn.key)
+            && let StreamState::Sending { left, .. } = &mut stream.state
+        {
+            *left = bytes;
+        }
+    }
+
     /// Closes all streams, one after the other.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Stream<T>> {
         let all = std::mem::replace(self, Streams::new()).all;
@@ -352,10 +373,14 @@ impl<T> Streams<T> {
         self.all.iter().any(|(_, stream)| stream.is_known())
     }
 
-    /// True if any answer has bytes left to send.
-    pub(crate) fn is_sending(&self) -> bool {
-        let sends = |stream: &Stream<T>| matches!(stream.state, StreamState::Sending { .. });
-        self.all.iter().any(|(_, stream)| sends(stream))
+    /// The content of the answers that are being sent, each with the window of its stream.
+    pub(crate) fn sending(&self) -> impl Iterator<Item = (&T, i64)> {
+        self.all
+            .iter()
+            .filter_map(|(_, stream)| match &stream.state {
+                StreamState::Sending { content, .. } => Some((content, stream.window)),
+                StreamState::Receiving(_) | StreamState::Answering => None,
+            })
     }
 }
 
@@ -368,111 +393,4 @@ fn portion(priority: Priority) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FRAME: usize = 16 * 1024;
-
-    fn priority(urgency: u8, incremental: bool) -> Priority {
-        Priority {
-            urgency,
-            incremental,
-        }
-    }
-
-    fn streams(of: &[(u32, Priority, u64)]) -> Streams<()> {
-        let mut streams = Streams::new();
-        for &(id, priority, left) in of {
-            let state = StreamState::Sending { content: (), left };
-            streams.open(id, state, true, 1 << 30, priority);
-            streams.enqueue_id(id);
-        }
-        streams
-    }
-
-    /// Who sends, frame by frame, until all is sent.
-    fn order(streams: &mut Streams<()>) -> Vec<u32> {
-        let mut order = Vec::new();
-        while let Some(turn) = streams.next(FRAME, 1 << 20) {
-            let id = streams.by_key(turn.key).unwrap().id;
-            order.push(id);
-            if streams.sent(turn, turn.most) {
-                streams.close(id);
-            }
-        }
-        order
-    }
-
-    #[test]
-    fn the_urgent_first_and_equals_in_their_order() {
-        let length = 2 * FRAME as u64;
-        let of = [
-            (1, priority(5, false), length),
-            (3, priority(3, false), length),
-            (5, priority(0, false), length),
-            (7, priority(3, false), length),
-        ];
-        assert_eq!(order(&mut streams(&of)), [5, 5, 3, 3, 7, 7, 1, 1]);
-    }
-
-    #[test]
-    fn incremental_ones_alternate_and_large_ones_let_others_pass() {
-        let length = 3 * FRAME as u64;
-        let of = [
-            (1, priority(3, true), length),
-            (3, priority(3, true), length),
-        ];
-        assert_eq!(order(&mut streams(&of)), [1, 3, 1, 3, 1, 3]);
-        let large = PORTION + 1;
-        let of = [(1, priority(3, false), large), (3, priority(3, false), 1)];
-        assert_eq!(order(&mut streams(&of)), [1, 1, 1, 1, 3, 1]);
-    }
-
-    #[test]
-    fn a_changed_priority_moves() {
-        let of = [
-            (1, priority(3, false), 1),
-            (3, priority(3, false), 1),
-            (5, priority(4, false), 1),
-        ];
-        let mut streams = streams(&of);
-        streams.prioritise(1, priority(7, false));
-        streams.prioritise(5, priority(2, false));
-        streams.prioritise(5, priority(4, false));
-        streams.prioritise(5, priority(2, true));
-        streams.prioritise(99, priority(0, false));
-        assert_eq!(order(&mut streams), [5, 3, 1]);
-        assert_eq!(streams.len(), 0);
-    }
-
-    #[test]
-    fn windows_and_stalls() {
-        let mut streams = streams(&[(1, priority(3, false), 10), (3, priority(3, false), 10)]);
-        streams.get(1).unwrap().window = 4;
-        let turn = streams.next(FRAME, 1 << 20).unwrap();
-        assert_eq!((turn.key, turn.most), (0, 4));
-        assert!(!streams.sent(turn, 4));
-        // The first has no window left.
-        let turn = streams.next(3, 1 << 20).unwrap();
-        assert_eq!((turn.key, turn.most), (1, 3));
-        streams.stall(turn);
-        assert_eq!(streams.next(FRAME, 1 << 20), None);
-        streams.unstall();
-        assert_eq!(streams.next(FRAME, 1 << 20).map(|turn| turn.key), Some(1));
-        assert!(streams.widen(2, 1 << 31));
-        let turn = streams.next(FRAME, 1 << 20).unwrap();
-        assert!(streams.sent(turn, 10));
-        assert!(streams.close(3).is_some() && streams.close(3).is_none());
-        assert_eq!(
-            streams
-                .next(FRAME, 1 << 20)
-                .map(|turn| (turn.key, turn.most)),
-            Some((0, 2))
-        );
-        assert!(!streams.widen(i64::from(u32::MAX), 1 << 31));
-        assert_eq!(streams.next(0, 1 << 20), None);
-        assert!(streams.is_sending());
-        assert_eq!(streams.drain().count(), 1);
-        assert!(!streams.is_sending() && streams.next(FRAME, 1 << 20).is_none());
-    }
-}
+mod tests;

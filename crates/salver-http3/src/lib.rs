@@ -20,7 +20,7 @@ mod varint;
 pub use control::{Control, ControlEvent, goaway, settings};
 pub use error::{ConnectionError, ErrorCode, StreamFailure};
 pub use request_stream::{Event, RequestStream};
-pub use response::{CONTINUE, RenderedFields, RenderedHead, write_data_header};
+pub use response::{CONTINUE, RenderedFields, RenderedHead, write_data_header, write_trailers};
 pub use salver_fields::Scratch;
 pub use salver_semantics::RequestLimits as Limits;
 pub use streams::{Instructions, PeerStreams, StreamKind};

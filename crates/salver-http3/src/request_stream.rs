@@ -48,11 +48,13 @@ pub enum Event {
     Incomplete,
     /// The head of the request is decoded. Content may follow.
     Head,
+    /// The trailer section is decoded, behind which no content follows.
+    Trailers,
 }
 
 impl RequestStream {
-    /// Reads the bytes received. The head, once it is whole, goes into the section of `scratch`; content is appended
-    /// to `content`, or dropped.
+    /// Reads the bytes received. The head, and trailers, once they are whole, go into the section of `scratch`; content
+    /// is appended to `content`, or dropped.
     ///
     /// # Errors
     /// [`StreamFailure`]; the rest of the stream is not to be read then.
@@ -101,6 +103,7 @@ impl RequestStream {
             }
             self.part = MessagePart::Trailers;
             scratch.section.check_trailers()?;
+            return Ok(Event::Trailers);
         }
         Ok(Event::Incomplete)
     }
@@ -209,7 +212,7 @@ mod tests {
         frame(HEADERS, GET)
     }
 
-    /// The number of lines of the head.
+    /// The number of lines of the head, and a hundred for each of the trailers.
     fn played(stream: &[u8], step: usize, announced: Option<u64>) -> Result<usize, StreamFailure> {
         read(stream, step, announced, None)
     }
@@ -226,17 +229,22 @@ mod tests {
             max_body: 100,
             ..Limits::default()
         };
-        let mut lines = 0;
+        let (mut lines, mut trailers) = (0, 0);
         for mut piece in stream.chunks(step) {
-            while request.receive(&limits, &mut piece, &mut scratch, content.as_deref_mut())?
-                == Event::Head
-            {
-                lines = scratch.section.request()?.lines.iter().count();
-                request.announce(announced);
+            loop {
+                let content = content.as_deref_mut();
+                match request.receive(&limits, &mut piece, &mut scratch, content)? {
+                    Event::Head => {
+                        lines = scratch.section.request()?.lines.iter().count();
+                        request.announce(announced);
+                    }
+                    Event::Trailers => trailers += scratch.section.lines().iter().count(),
+                    Event::Incomplete => break,
+                }
             }
             assert!(piece.is_empty());
         }
-        request.end().map(|()| lines)
+        request.end().map(|()| lines + 100 * trailers)
     }
 
     #[track_caller]
@@ -293,7 +301,7 @@ mod tests {
                 frame(HEADERS, b"\0\0\x21a\x01b"),
                 frame(0x21, b"x"),
             ],
-            Ok(4),
+            Ok(104),
         );
         let stream = [head(), frame(DATA, b"12345")].concat();
         assert_eq!(played(&stream, 1, Some(5)), Ok(4));

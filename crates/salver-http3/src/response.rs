@@ -52,7 +52,20 @@ impl RenderedHead {
     }
 }
 
-/// Appends the header of a DATA frame for content of `length` bytes: all of it is one frame.
+/// Appends the HEADERS frame of a trailer section, behind all content. Names may have capitals, which are written small;
+/// pseudo-fields must not be among them (RFC 9114 section 4.3).
+pub fn write_trailers<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a [u8])>) {
+    let mut section = Vec::new();
+    qpack::begin(&mut section);
+    for (name, value) in fields {
+        write_field(&mut section, name, value);
+    }
+    varint::write(out, HEADERS);
+    varint::write(out, u64::try_from(section.len()).unwrap_or(u64::MAX));
+    out.extend_from_slice(&section);
+}
+
+/// Appends the header of a DATA frame of `length` bytes of content: all that there is, or a piece of it.
 pub fn write_data_header(out: &mut Vec<u8>, length: u64) {
     varint::write(out, DATA);
     varint::write(out, length);
@@ -114,6 +127,16 @@ mod tests {
         head.write(&mut unusual, date, &RenderedFields::default());
         assert_eq!(lines(&unusual)[0], (":status".to_owned(), "416".to_owned()));
         assert_eq!(lines(CONTINUE), [(":status".to_owned(), "100".to_owned())]);
+    }
+
+    #[test]
+    fn trailers_have_neither_a_status_nor_a_date() {
+        let mut out = Vec::new();
+        write_trailers(&mut out, [("Grpc-Status", &b"0"[..])].into_iter());
+        assert_eq!(lines(&out), [("grpc-status".to_owned(), "0".to_owned())]);
+        let mut out = Vec::new();
+        write_trailers(&mut out, [].into_iter());
+        assert!(lines(&out).is_empty());
     }
 
     #[test]

@@ -34,9 +34,74 @@ pub fn expects_continue(value: &[u8]) -> Option<bool> {
     all.then_some(any)
 }
 
+/// The fields that may not stand in a trailer section, in order: who reads them has decided by the head already how the
+/// message is framed, who gets it, who sent it and what its content is.
+const NEVER_TRAILERS: [&str; 36] = [
+    "age",
+    "authorization",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-location",
+    "content-range",
+    "content-type",
+    "cookie",
+    "date",
+    "expect",
+    "expires",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "keep-alive",
+    "location",
+    "max-forwards",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "retry-after",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "vary",
+    "warning",
+    "www-authenticate",
+];
+
+/// True if a field with this name, in small letters, may stand in a trailer section (RFC 9110 section 6.5.1): one of
+/// framing, routing, conditions, authentication or content may not, as some recipients would merge it into the head.
+///
+/// ```
+/// use salver_semantics::message::may_be_trailer;
+///
+/// assert!(may_be_trailer("grpc-status") && may_be_trailer("server-timing"));
+/// assert!(!may_be_trailer("content-length") && !may_be_trailer("authorization"));
+/// ```
+pub fn may_be_trailer(name: &str) -> bool {
+    NEVER_TRAILERS.binary_search(&name).is_err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_that_are_never_trailers_are_found() {
+        assert!(NEVER_TRAILERS.is_sorted());
+        assert!(NEVER_TRAILERS.iter().all(|name| !may_be_trailer(name)));
+        assert!(
+            ["", "a", "hosts", "x-host", "digest", "zz"]
+                .into_iter()
+                .all(may_be_trailer)
+        );
+    }
 
     #[test]
     fn lengths() {

@@ -1,5 +1,7 @@
 //! The builder of servers.
 
+mod handlers;
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -56,7 +58,7 @@ pub struct Builder {
     site: SiteSettings,
     fallbacks: Vec<(String, String)>,
     handlers: Handlers,
-    bad_guard: Option<String>,
+    bad_prefix: Option<String>,
     on_ready: Option<OnReady>,
     inherited: InheritedSockets,
 }
@@ -214,75 +216,6 @@ impl Builder {
         self
     }
 
-    /// Sets the handler of requests that are for no file: paths for which the files' answer is 404, and methods other
-    /// than GET and HEAD on any path. It is given the whole request, with its content (up to [`Settings::max_body`])
-    /// and a [`Peer`](crate::Peer) in its extensions, unless the client is gone. Its path is the client's, without
-    /// dot segments and empty ones; targets that are no path (`/%00`, `/a%2Fb`) are refused before, and CONNECT is.
-    ///
-    /// Each path is looked up among the files before. Routes of a program's own - an API - are better off as a
-    /// [`guard`](Self::guard), which goes before the files and asks no disk.
-    ///
-    /// It is an `async fn`, or a closure: `async |request| …` may use what it has captured, in each call.
-    ///
-    /// ```
-    /// # use std::sync::atomic::{AtomicU64, Ordering};
-    /// # use bytes::Bytes;
-    /// # use http::{Request, Response};
-    /// # use salver_server::Server;
-    /// let calls = AtomicU64::new(0);
-    /// let server = Server::builder().handler(async move |_: Request<Bytes>| {
-    ///     let number = calls.fetch_add(1, Ordering::Relaxed);
-    ///     Response::new(number.to_string())
-    /// });
-    /// ```
-    ///
-    /// It runs on the loop that received the request: it must not block, but may wait, for as long
-    /// as it likes: give it a time limit of its own, and work that blocks to
-    /// `tokio::task::spawn_blocking`. It is dropped if a client of HTTP/2 or HTTP/3 withdraws the
-    /// request; one of HTTP/1.1 cannot. If it panics, the answer is 500.
-    pub fn handler<F, O>(mut self, handler: F) -> Self
-    where
-        F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
-        O: Into<Reply> + 'static,
-    {
-        self.handlers.set_fallback(erase_type(handler));
-        self
-    }
-
-    /// Adds a guard, which is asked first about every request beneath `prefix`, file or not: [`Reply::Proceed`] lets
-    /// the files answer. May be said for several prefixes; the longest that fits is asked. The path is compared as it
-    /// becomes a file's: decoded and without dot segments.
-    ///
-    /// It guards paths, not files: a file that is also found at another path (an index, a sibling such as
-    /// `report.pdf.gz`, a link from elsewhere, a name in other letters where the file system does not tell them
-    /// apart) is guarded by a prefix that has all of them. See [`handler`](Self::handler) for how it runs.
-    pub fn guard<F, O>(mut self, prefix: &str, handler: F) -> Self
-    where
-        F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
-        O: Into<Reply> + 'static,
-    {
-        if self
-            .handlers
-            .add_guard(prefix, erase_type(handler))
-            .is_err()
-        {
-            self.bad_guard.get_or_insert_with(|| prefix.to_owned());
-        }
-        self
-    }
-
-    /// Has content received over HTTP/1.1 only of requests that `permits` lets send it, by the value of their one field
-    /// `Authorization`: before the first byte of it, so that a stranger costs no memory. Others are answered without their
-    /// content, and their connection ends. Over HTTP/2 and HTTP/3 it is received as ever. It is called on the loop, and must
-    /// not block. Default: the content of all requests is received.
-    pub fn permit_content(
-        mut self,
-        permits: impl Fn(Option<&[u8]>) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.handlers.set_content_permit(Arc::new(permits));
-        self
-    }
-
     /// Takes these sockets, which another process has bound, instead of binding: see [`Server::bind_with`]. Default:
     /// none.
     pub fn inherited_sockets(mut self, sockets: InheritedSockets) -> Self {
@@ -302,7 +235,7 @@ impl Builder {
     /// # Errors
     /// [`BuildError`]: the first thing that cannot work, and what to do.
     pub fn build(self) -> Result<Server, BuildError> {
-        if let Some(prefix) = self.bad_guard {
+        if let Some(prefix) = self.bad_prefix {
             return Err(BuildError::Guard(prefix));
         }
         let mut settings = self.settings;
@@ -379,7 +312,7 @@ pub enum BuildError {
     Directory(PathBuf, io::Error),
     /// A setting of the engine cannot be used.
     Setting(ConfigError),
-    /// The prefix of a [`Builder::guard`] is no absolute path.
+    /// The prefix of a [`Builder::guard`], [`Builder::answer_timeout`] or the like is no absolute path.
     Guard(String),
     /// No directory is served at the prefix that [`Builder::spa`] was given.
     Spa(String),
@@ -405,7 +338,10 @@ impl fmt::Display for BuildError {
                 )
             }
             BuildError::Guard(prefix) => {
-                write!(f, "guard({prefix:?}): no absolute path such as /private")
+                write!(
+                    f,
+                    "the prefix {prefix:?} is no absolute path such as /private"
+                )
             }
             BuildError::Nowhere => {
                 f.write_str("there is no address to listen on: name one by listen or tls")

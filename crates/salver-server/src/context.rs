@@ -16,7 +16,7 @@ use salver_http1::Limits;
 use crate::access_log::LoopLog;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
-use crate::handler::{Handlers, RequestBody};
+use crate::handler::Handlers;
 use crate::listener::ListenerId;
 use crate::listener_fields::ListenerFields;
 use crate::loader::Loader;
@@ -128,11 +128,6 @@ impl ServerContext {
         self.has_handlers
             || self.settings.access_log.is_some()
             || self.sites.engines().any(Engine::reads_request_fields)
-    }
-
-    /// A buffer for the content of a request, if there are handlers.
-    pub(crate) fn request_body(&self, account: &Arc<Account>) -> Option<RequestBody> {
-        self.has_handlers.then(|| RequestBody::new(account))
     }
 
     /// Logs that there is no seat.

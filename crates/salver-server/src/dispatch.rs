@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use salver_assets::rules::Scheme;
 use salver_assets::{
@@ -27,7 +28,7 @@ use crate::context::WorkerContext;
 use crate::dispatch::pending_request::{
     HandlerRequest, PendingRequest, ask_engine, check, is_get_or_head, overtaken, too_many_pending,
 };
-use crate::handler::Handlers;
+use crate::handler::{Answer, ContentWatch, Handlers, RequestBody};
 use crate::passwords::Verdict;
 use crate::pending_limit::with_timeout;
 use crate::release_addresses;
@@ -98,8 +99,8 @@ pub(crate) enum Dispatched {
     Pending(PendingPlan),
 }
 
-/// The plan of an answer that waits for a load or a handler.
-pub(crate) type PendingPlan = Pin<Box<dyn Future<Output = ResponsePlan>>>;
+/// An answer that waits for a load or a handler.
+pub(crate) type PendingPlan = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// The memory of a request whose answer is awaited, besides its own and that of the work, in bytes: what the loader
 /// keeps of it.
@@ -190,7 +191,9 @@ fn to_release(
         Dispatched::Pending(plan) => {
             let prefix = prefix.to_vec();
             Dispatched::Pending(Box::pin(async move {
-                release_addresses::within(&prefix, plan.await)
+                let mut answer = plan.await;
+                answer.plan = release_addresses::within(&prefix, answer.plan);
+                answer
             }))
         }
     }
@@ -214,6 +217,7 @@ fn dispatch_at(
         seat,
         request,
         handlers: None,
+        time: None,
     };
     if shared.common.has_handlers {
         return asked.beside_handlers(to_http_request, to_details, now);
@@ -235,6 +239,8 @@ struct Asked<'a> {
     request: &'a Request<'a>,
     /// The handlers that may be asked about it.
     handlers: Option<&'a Handlers>,
+    /// Their time limit, if it is not that of all answers.
+    time: Option<Duration>,
 }
 
 impl Asked<'_> {
@@ -250,10 +256,13 @@ impl Asked<'_> {
         let path = RequestPath::parse(&self.request.path).ok();
         let path = path.as_ref();
         self.handlers = is_for_handlers(self.request, path).then_some(handlers);
-        let guard = self.handlers.zip(path);
-        if let Some(guard) = guard.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
+        let known = self.handlers.zip(path);
+        self.time = known.and_then(|(handlers, path)| handlers.time_limit(path));
+        if let Some(guard) = known.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
             let work = self.to_pending(self.details(to_details));
-            return self.later(work.ask_guard_first(guard, to_http_request(path)));
+            let http_request = to_http_request(path);
+            let watch = watch(&http_request);
+            return self.later(work.ask_guard_first(guard, http_request), watch);
         }
         let http_request = || to_http_request(path);
         match ask_engine(self.shared, &self.site.engine, self.request, now) {
@@ -310,8 +319,9 @@ impl Asked<'_> {
                 }
                 Verdict::Pending(verdict) => {
                     let http_request = self.handlers.map(|_| http_request());
+                    let watch = http_request.as_ref().and_then(watch);
                     let work = self.to_pending(Some(details));
-                    return self.later(work.after_verdict(verdict, http_request));
+                    return self.later(work.after_verdict(verdict, http_request), watch);
                 }
             }
         }
@@ -335,21 +345,28 @@ impl Asked<'_> {
         }
     }
 
-    /// The answer that `work` gives within the time for answers.
-    fn later(&self, work: impl Future<Output = ResponsePlan> + 'static) -> Dispatched {
-        let time = self.shared.common.settings.answer_timeout;
+    /// The answer that `work` gives within the time for answers, of which that for the request's content is no part.
+    fn later(
+        &self,
+        work: impl Future<Output = Answer> + 'static,
+        watch: Option<ContentWatch>,
+    ) -> Dispatched {
+        let time = self
+            .time
+            .unwrap_or(self.shared.common.settings.answer_timeout);
         let (fields, label) = (self.site.fields, self.site.label);
         let held = self.request.length().saturating_add(size_of_val(&work));
         let account = &self.seat.account;
         let charge = account.charge(held.saturating_add(PENDING_OVERHEAD));
         // Apart, as whoever awaits what it was given keeps room for that twice.
-        let work = with_timeout(time, self.request.method, Box::pin(work));
+        let busy_since = move || watch.as_ref().map(ContentWatch::busy_since);
+        let work = with_timeout(time, self.request.method, Box::pin(work), busy_since);
         Dispatched::Pending(Box::pin(async move {
-            let mut plan = work.await;
+            let mut answer = work.await;
             drop(charge);
-            plan.driver_fields = fields;
-            plan.driver_site = label;
-            plan
+            answer.plan.driver_fields = fields;
+            answer.plan.driver_site = label;
+            answer
         }))
     }
 
@@ -367,7 +384,9 @@ impl Asked<'_> {
             None => Dispatched::Ready(plan),
             Some(_) => {
                 let work = self.to_pending(self.details(to_details));
-                self.later(work.or_ask_handler(plan, http_request()))
+                let http_request = http_request();
+                let watch = watch(&http_request);
+                self.later(work.or_ask_handler(plan, http_request), watch)
             }
         }
     }
@@ -384,7 +403,8 @@ impl Asked<'_> {
             return Dispatched::Ready(too_many_pending().for_method(self.request.method));
         };
         let http_request = self.handlers.map(|_| http_request());
-        self.later(async move {
+        let watch = http_request.as_ref().and_then(watch);
+        let work = async move {
             let request = pending_request.with_details();
             let reply = pending_request.wait(&request, pending).await;
             drop(permit);
@@ -394,11 +414,19 @@ impl Asked<'_> {
                 reply => Box::pin(pending_request.finish(&request, reply)).await,
             };
             match http_request {
-                None => plan,
+                None => plan.into(),
                 Some(request) => Box::pin(pending_request.or_ask_handler(plan, request)).await,
             }
-        })
+        };
+        self.later(work, watch)
     }
+}
+
+/// A watch of the content of a request for handlers, if that is on its way.
+fn watch(request: &HandlerRequest) -> Option<ContentWatch> {
+    request
+        .as_ref()
+        .and_then(|request| RequestBody::watch(request.body()))
 }
 
 /// True for requests that handlers may be asked about: for a path, or for the server itself. Other targets have no

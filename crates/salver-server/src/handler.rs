@@ -1,119 +1,119 @@
-//! Handlers: the functions of a program that answer requests beside the files.
+//! Handlers: the functions and services of a program that answer requests beside the files.
 
+mod answer;
+mod body;
+#[cfg_attr(not(feature = "axum"), path = "handler/connect_info/absent.rs")]
+mod connect_info;
+mod content_buffer;
 mod http_request;
+mod incoming_content;
+mod peer;
+mod receive_pace;
+mod reply;
 mod request_body;
+#[cfg(feature = "tower")]
+mod service;
+mod streamed_content;
 
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use salver_assets::strategy::Transport;
-use salver_assets::{OwnField, RequestPath, ResponsePlan};
+use http::Request;
+use salver_assets::{RequestPath, ResponsePlan};
 
-use crate::byte_stream::ByteStream;
-use crate::listener::canonical;
+pub(crate) use answer::{Answer, answer, with_fields};
+pub use body::Body;
 pub(crate) use http_request::to_http_request;
-pub(crate) use request_body::{MemoryExhausted, RequestBody};
-
-/// The reply of a handler.
-#[derive(Debug)]
-pub enum Reply {
-    /// A response. `Content-Length` and `Date` are made for it, and the fields of the connection (`Connection`,
-    /// `Transfer-Encoding` and the like) are left out.
-    Response(Response<Bytes>),
-    /// A file, sent as if it had been requested.
-    File {
-        /// Its path as in a URL, but not percent-encoded: `/reports/2026.pdf`. Handlers are not asked about it. That
-        /// of a directory is answered by a redirect to the path with its slash.
-        path: String,
-        /// Fields for the answer, each instead of those of its name; `Vary` in addition. The fields that describe the
-        /// bytes sent (`Content-Length`, `Content-Range`, `Content-Encoding`) stay, and all fields of an error: of a
-        /// file that is gone, say.
-        fields: HeaderMap,
-    },
-    /// The answer that there is without the handler.
-    Proceed,
-}
-
-impl Reply {
-    /// A reply with a file: see [`Reply::File`]. For GET and HEAD conditions, ranges and codings of the request
-    /// apply; other methods get the whole file.
-    pub fn file(path: impl Into<String>) -> Self {
-        Reply::File {
-            path: path.into(),
-            fields: HeaderMap::new(),
-        }
-    }
-
-    /// The same reply with one more field, if it is a file or a response.
-    #[must_use]
-    pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        match &mut self {
-            Reply::Response(response) => response.headers_mut().append(name, value),
-            Reply::File { fields, .. } => fields.append(name, value),
-            Reply::Proceed => false,
-        };
-        self
-    }
-}
-
-impl<B: Into<Bytes>> From<Response<B>> for Reply {
-    fn from(response: Response<B>) -> Self {
-        Reply::Response(response.map(Into::into))
-    }
-}
-
-/// The peer of a request's connection: in the extensions of each request that a handler takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Peer {
-    /// The address at the other end of the connection; a proxy's, if there is one between.
-    pub address: SocketAddr,
-    /// True if the connection has TLS.
-    pub over_tls: bool,
-}
-
-impl Peer {
-    /// The peer of a stream, if it is still connected.
-    pub(crate) fn of<S: ByteStream>(stream: &S) -> Option<Self> {
-        Some(Peer {
-            address: canonical(stream.tcp().peer_addr().ok()?),
-            over_tls: S::TRANSPORT == Transport::PassesThrough,
-        })
-    }
-}
+pub(crate) use incoming_content::{IncomingContent, trailers};
+pub use peer::Peer;
+pub(crate) use receive_pace::receive_step;
+pub use reply::Reply;
+pub(crate) use request_body::ContentWatch;
+pub use request_body::RequestBody;
+#[cfg(feature = "tower")]
+pub(crate) use service::of_service;
+pub(crate) use streamed_content::{NextPiece, StreamedContent, is_of_handler};
 
 /// A handler without its type. Its future stays on the loop that began it.
-pub(crate) type Handler = Arc<dyn Fn(Request<Bytes>) -> ReplyFuture + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(Request<RequestBody>) -> ReplyFuture + Send + Sync>;
 
-pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = Reply>>>;
+pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, HandlerError>>>>;
+
+/// The error of a handler that gave no reply.
+#[derive(Debug)]
+pub(crate) enum HandlerError {
+    /// It panicked.
+    Panicked,
+    /// A service failed, for this reason.
+    #[cfg_attr(
+        not(feature = "tower"),
+        expect(dead_code, reason = "there are no services")
+    )]
+    Failed(String),
+    /// The content of the request could not be had whole.
+    Content(io::Error),
+}
 
 /// The handlers of a server.
 #[derive(Default)]
 pub(crate) struct Handlers {
-    /// The guards, asked before the files beneath their prefix: that, normalised and without a slash at its end, the
-    /// longest first.
-    guards: Vec<(Vec<u8>, Handler)>,
+    /// The guards, asked before the files beneath their prefix.
+    guards: ByPrefix<Handler>,
     /// The handler of requests that are for no file.
     fallback: Option<Handler>,
     /// The decision whether the content of a request is received, by the value of its `Authorization`.
     content_permit: Option<ContentPermit>,
+    /// The time limits of handlers beneath a prefix.
+    time_limits: ByPrefix<Duration>,
 }
 
 /// The decision whether the content of a request is received.
 pub(crate) type ContentPermit = Arc<dyn Fn(Option<&[u8]>) -> bool + Send + Sync>;
 
-/// The error of a guard whose prefix is no path.
+/// The error of a prefix that is no path.
 pub(crate) struct InvalidPrefix;
+
+/// Values by the prefix of paths: that, normalised and without a slash at its end, the longest first.
+struct ByPrefix<T>(Vec<(Vec<u8>, T)>);
+
+impl<T> Default for ByPrefix<T> {
+    fn default() -> Self {
+        ByPrefix(Vec::new())
+    }
+}
+
+impl<T> ByPrefix<T> {
+    fn add(&mut self, prefix: &str, value: T) -> Result<(), InvalidPrefix> {
+        let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| InvalidPrefix)?;
+        let bytes = path.as_bytes();
+        let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
+        self.0.push((bytes, value));
+        self.0
+            .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        Ok(())
+    }
+
+    /// The value for a path. That is compared in the form in which it becomes a file's, so that no way of writing it
+    /// leads past a guard.
+    fn find(&self, path: &RequestPath<'_>) -> Option<&T> {
+        let mut all = self.0.iter();
+        let found = all.find(|(prefix, _)| {
+            let rest = path.as_bytes().strip_prefix(&**prefix);
+            rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+        });
+        found.map(|(_, value)| value)
+    }
+}
 
 impl Handlers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.guards.is_empty() && self.fallback.is_none()
+        self.guards.0.is_empty() && self.fallback.is_none()
     }
 
     /// Sets the handler of requests that are for no file.
@@ -150,24 +150,26 @@ impl Handlers {
         prefix: &str,
         handler: Handler,
     ) -> Result<(), InvalidPrefix> {
-        let path = RequestPath::parse(prefix.as_bytes()).map_err(|_| InvalidPrefix)?;
-        let bytes = path.as_bytes();
-        let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec();
-        self.guards.push((bytes, handler));
-        self.guards
-            .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
-        Ok(())
+        self.guards.add(prefix, handler)
     }
 
-    /// The guard of a path. The path is compared in the form in which it becomes a file's, so that no way of writing
-    /// it leads past a guard.
+    /// The guard of a path.
     pub(crate) fn guard(&self, path: &RequestPath<'_>) -> Option<&Handler> {
-        let mut guards = self.guards.iter();
-        let found = guards.find(|(prefix, _)| {
-            let rest = path.as_bytes().strip_prefix(&**prefix);
-            rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
-        });
-        found.map(|(_, handler)| handler)
+        self.guards.find(path)
+    }
+
+    /// Sets the time limit of handlers for all paths beneath `prefix`.
+    pub(crate) fn add_time_limit(
+        &mut self,
+        prefix: &str,
+        limit: Duration,
+    ) -> Result<(), InvalidPrefix> {
+        self.time_limits.add(prefix, limit)
+    }
+
+    /// The time limit of handlers for a path, if it has one of its own.
+    pub(crate) fn time_limit(&self, path: &RequestPath<'_>) -> Option<Duration> {
+        self.time_limits.find(path).copied()
     }
 
     /// The handler of a request, if the files have no better answer than `plan`. 204 is the answer of rules to a
@@ -179,7 +181,7 @@ impl Handlers {
     }
 }
 
-/// A handler of any type.
+/// A handler of any type, which is given the content of requests whole.
 pub(crate) fn erase_type<F, O>(handler: F) -> Handler
 where
     F: AsyncFn(Request<Bytes>) -> O + Send + Sync + 'static,
@@ -189,19 +191,37 @@ where
     Arc::new(move |request| {
         // The future of an async closure borrows what that has captured.
         let handler = Arc::clone(&handler);
-        Box::pin(async move { handler(request).await.into() })
+        Box::pin(async move {
+            let (head, content) = request.into_parts();
+            let content = content.collect().await.map_err(HandlerError::Content)?;
+            Ok(handler(Request::from_parts(head, content)).await.into())
+        })
     })
 }
 
-/// Calls a handler; `None` if it panicked.
-pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Option<Reply> {
-    let mut replying = catch_unwind(AssertUnwindSafe(|| handler(request))).ok()?;
+/// A handler of any type, which is given the content of requests as it comes.
+pub(crate) fn erase_streaming_type<F, O>(handler: F) -> Handler
+where
+    F: AsyncFn(Request<RequestBody>) -> O + Send + Sync + 'static,
+    O: Into<Reply> + 'static,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |request| {
+        let handler = Arc::clone(&handler);
+        Box::pin(async move { Ok(handler(request).await.into()) })
+    })
+}
+
+/// Calls a handler.
+pub(crate) async fn call(
+    handler: &Handler,
+    request: Request<RequestBody>,
+) -> Result<Reply, HandlerError> {
+    let replying = catch_unwind(AssertUnwindSafe(|| handler(request)));
+    let mut replying = replying.map_err(|_| HandlerError::Panicked)?;
     let reply = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| replying.as_mut().poll(context)));
-        match polled {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
+        polled.unwrap_or(Poll::Ready(Err(HandlerError::Panicked)))
     })
     .await;
     // A panic when the future is dropped no longer matters.
@@ -209,57 +229,22 @@ pub(crate) async fn call(handler: &Handler, request: Request<Bytes>) -> Option<R
     reply
 }
 
-/// The plan of a handler's response; `None` for 1xx, which can only go before a response.
-pub(crate) fn response_plan(response: Response<Bytes>) -> Option<ResponsePlan> {
-    let (head, content) = response.into_parts();
-    if head.status.is_informational() {
-        return None;
+/// The same request for two handlers, one after the other: the second one gets the content that the first one leaves.
+pub(crate) fn for_two(
+    request: Request<RequestBody>,
+) -> (Request<RequestBody>, Request<RequestBody>) {
+    let (head, content) = request.into_parts();
+    let next = Request::from_parts(head.clone(), content.for_next());
+    (Request::from_parts(head, content), next)
+}
+
+/// The status and the text of the answer where the content of a request could not be had.
+pub(crate) fn content_refusal(error: &io::Error) -> (u16, &'static str) {
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => (503, "Service Unavailable"),
+        io::ErrorKind::TimedOut => (408, "Request Timeout"),
+        _ => (400, "Bad Request: the content is not whole"),
     }
-    let status = head.status.as_u16();
-    let fields = fields(&head.headers, &["content-length"]);
-    Some(ResponsePlan::own(status, fields, content))
-}
-
-/// A file's answer with the fields of a [`Reply::File`]. An error keeps its own fields: its text is no video, and not
-/// to be cached for a year.
-pub(crate) fn with_fields(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
-    let said = ["content-length", "content-range", "content-encoding"];
-    let mut more = fields(more, &said);
-    if plan.status >= 400 {
-        more.retain(|(name, _)| {
-            let mut own = plan.fields();
-            &**name == "vary" || !own.any(|(own, _)| own.eq_ignore_ascii_case(name))
-        });
-    }
-    plan.with_fields(more)
-}
-
-/// The fields of `headers` that are sent, without `but`.
-fn fields(headers: &HeaderMap, but: &[&str]) -> Vec<OwnField> {
-    let said = |name: &HeaderName| {
-        let name = name.as_str();
-        name != "date" && !belongs_to_connection(name) && !but.contains(&name)
-    };
-    let all = headers.iter().filter(|(name, _)| said(name));
-    all.map(|(name, value)| {
-        let value = Bytes::copy_from_slice(value.as_bytes());
-        (name.as_str().into(), value)
-    })
-    .collect()
-}
-
-/// True for the fields of one connection, not of a message (RFC 9110 section 7.6.1).
-fn belongs_to_connection(name: &str) -> bool {
-    matches!(
-        name,
-        "connection"
-            | "keep-alive"
-            | "proxy-connection"
-            | "te"
-            | "trailer"
-            | "transfer-encoding"
-            | "upgrade"
-    )
 }
 
 #[cfg(test)]

@@ -13,37 +13,29 @@
 //!
 //! `wire.rs` receives and sends.
 
+mod answering;
 mod bounds;
+mod content;
 mod slow;
+mod streaming;
 mod translate;
 
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
-use salver_access_log::Protocol;
-use salver_assets::strategy::Transport;
-use salver_assets::{Content, Now, RequestPath, ResponsePlan};
-use salver_http1::{
-    CONTINUE, Event, OwnedRequestHead, Persistence, Phase, RequestHead, request_method,
-};
+use salver_assets::Now;
+use salver_http1::{CONTINUE, Event, Phase, RequestHead};
 
-use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::dispatch::{Dispatched, dispatch, error_plan};
-use crate::handler::{Peer, RequestBody};
 use crate::http1::bounds::WaitOutcome;
+use crate::http1::content::{RequestContent, UnfinishedRequest};
 use crate::http1::slow::SlowResponse;
-use crate::http1::translate::{
-    engine_request, log_record, push_content, push_head, request_details, to_http_request,
-};
 use crate::http2::Http2Connection;
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
 use crate::rendered_responses::RenderedResponses;
 use crate::report::report;
 use crate::send_buffer::{ENOUGH, SendBuffer};
-use crate::sites::Destination;
 use crate::turns::LoopTurn;
 use crate::wire::{ReceiveOutcome, Wire};
 
@@ -60,8 +52,10 @@ pub(crate) struct Http1Connection<S> {
     parser: salver_http1::Connection,
     /// True if the client may begin with the preface of HTTP/2.
     may_switch: bool,
-    /// The request whose body is awaited.
+    /// The request whose body is not whole, while none is answered.
     unfinished: Option<Box<UnfinishedRequest>>,
+    /// The content of the request that is answered, if a handler may want it.
+    content: Option<Box<RequestContent>>,
     /// The phase for which the deadline was set.
     waits_in: Phase,
     /// True until the first answer: the time of the first head begins with the connection.
@@ -73,13 +67,6 @@ pub(crate) struct Http1Connection<S> {
     /// True if no further request is answered: once everything is sent, the end begins. Never by closing at once:
     /// further input would destroy the last answer on its way (RFC 9112 section 9.6).
     ends: bool,
-}
-
-/// A request whose body is awaited.
-struct UnfinishedRequest {
-    head: OwnedRequestHead,
-    /// The content received so far, if there are handlers.
-    content: Option<RequestBody>,
 }
 
 /// The end of a turn.
@@ -112,6 +99,7 @@ impl<S: ByteStream> Http1Connection<S> {
             may_switch: false,
             parser: salver_http1::Connection::new(),
             unfinished: None,
+            content: None,
             waits_in: Phase::Idle,
             is_new: true,
             needs_turn: true,
@@ -274,15 +262,11 @@ impl<S: ByteStream> Http1Connection<S> {
             if rest.is_empty() {
                 return (at, Flow::NeedsInput);
             }
-            let content = self
-                .unfinished
-                .as_mut()
-                .and_then(|unfinished| unfinished.content.as_mut());
-            let content = content.map(RequestBody::buffer);
-            let (consumed, event) = self.parser.receive(&self.wire.shared.limits, rest, content);
+            let (consumed, event) = self.parser.receive(&self.wire.shared.limits, rest, None);
             at += consumed;
-            if self.is_out_of_memory() {
-                self.refuse(503, "Service Unavailable", rest, send_buffer);
+            if let Some(unfinished) = &mut self.unfinished
+                && unfinished.drop_bytes(consumed)
+            {
                 return (input.len(), Flow::Ends);
             }
             let flow = match event {
@@ -297,22 +281,14 @@ impl<S: ByteStream> Http1Connection<S> {
                         now,
                     )
                 }
+                Event::Body { head, .. } if self.wire.shared.common.has_handlers => {
+                    self.answer_before_content(head, send_buffer, now)
+                }
                 Event::Body {
                     head,
                     send_continue,
                 } => {
-                    let refused = !head.method.is_served();
-                    let (common, seat) = (&self.wire.shared.common, &self.wire.seat);
-                    let content = common.request_body(&seat.account);
-                    if !common.handlers.permits_content(head.raw.field_lines()) {
-                        let head = RequestHead {
-                            persistent: false,
-                            ..head
-                        };
-                        let flow = self.answer(head, None, send_buffer, None, now);
-                        return (input.len(), flow.unwrap_or(Flow::Ends));
-                    }
-                    if send_continue && refused && content.is_none() {
+                    if send_continue && !head.method.is_served() {
                         // The client waits before it sends the body; it need not send it (RFC 9110 section 10.1.1),
                         // and if it does all the same it is not read.
                         let head = RequestHead {
@@ -325,14 +301,16 @@ impl<S: ByteStream> Http1Connection<S> {
                     if send_continue {
                         send_buffer.write(|buffer| buffer.extend_from_slice(CONTINUE));
                     }
-                    let head = head.into_owned();
-                    self.unfinished = Some(Box::new(UnfinishedRequest { head, content }));
+                    let awaited = UnfinishedRequest::Awaited(head.into_owned());
+                    self.unfinished = Some(Box::new(awaited));
                     None
                 }
-                Event::BodyEnd => self.unfinished.take().and_then(|unfinished| {
-                    let UnfinishedRequest { head, content } = *unfinished;
-                    self.answer(head.borrow(), content, send_buffer, None, now)
-                }),
+                Event::BodyEnd => match self.unfinished.take().map(|unfinished| *unfinished) {
+                    Some(UnfinishedRequest::Awaited(head)) => {
+                        self.answer(head.borrow(), None, send_buffer, None, now)
+                    }
+                    Some(UnfinishedRequest::Answered { .. }) | None => None,
+                },
                 Event::Refuse(refusal) => {
                     self.refuse(refusal.status, refusal.reason, rest, send_buffer);
                     return (input.len(), Flow::Ends);
@@ -347,108 +325,6 @@ impl<S: ByteStream> Http1Connection<S> {
                 return (at, Flow::Enough);
             }
         }
-    }
-
-    /// Appends the last answer of the connection: to the request whose body is awaited, else to the one that `input`
-    /// begins with.
-    fn refuse(&mut self, status: u16, reason: &str, input: &[u8], send_buffer: &mut SendBuffer) {
-        let log = self.wire.log.as_deref();
-        let (method, record) = match self.unfinished.take() {
-            Some(unfinished) => {
-                let head = unfinished.head.borrow();
-                let authority = head.raw.authority();
-                let record = log.map(|log| log_record(log, &head, authority, Instant::now()));
-                (Some(head.method), record)
-            }
-            None => {
-                let record = log.map(|log| log.unread(Protocol::Http11, input));
-                (request_method(input), record)
-            }
-        };
-        let plan = error_plan(status, reason, method);
-        self.push_head(send_buffer, &plan, Persistence::Close);
-        self.log_answer(record, &plan, send_buffer.left());
-        push_content(send_buffer, &plan);
-    }
-
-    /// Answers one request; `None` if the answer is in `send_buffer` and others may follow. `responses` is given if
-    /// there is no other answer to send with it.
-    fn answer(
-        &self,
-        head: RequestHead<'_>,
-        content: Option<RequestBody>,
-        send_buffer: &mut SendBuffer,
-        responses: Option<&mut RenderedResponses>,
-        now: Now,
-    ) -> Option<Flow> {
-        let persistence = self.persistence(&head);
-        let log = self.wire.log.as_deref();
-        let (raw, version, authority) = (head.raw, head.version, head.raw.authority());
-        let record = log.map(|log| log_record(log, &head, authority, now.instant));
-        let mut request = engine_request(head);
-        let wire = &self.wire;
-        let over_tls = S::TRANSPORT == Transport::PassesThrough;
-        let authority = authority.unwrap_or_default();
-        request.secure_context = wire.secure_context(authority, &request.fields);
-        let http_request = |path: Option<&RequestPath<'_>>| {
-            let peer = Peer::of(&wire.stream);
-            to_http_request(version, raw, &request, path, content, peer)
-        };
-        let details = || request_details(raw, over_tls);
-        let dispatched = dispatch(
-            &wire.shared,
-            &wire.seat,
-            &request,
-            http_request,
-            details,
-            || Destination {
-                authority,
-                server_name: wire.stream.server_name(),
-            },
-            now,
-        );
-        let Dispatched::Ready(plan) = &dispatched else {
-            return Some(slow(dispatched, persistence, record));
-        };
-        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
-            let fields = self.listener_fields.of(plan);
-            if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
-                self.log_answer(record, plan, responses.head_length(number, plan));
-                return Some(Flow::Rendered(number));
-            }
-        }
-        self.push_head(send_buffer, plan, persistence);
-        self.log_answer(record, plan, send_buffer.left());
-        if let Content::File(_) | Content::Parts(_) = plan.content {
-            return Some(slow(dispatched, persistence, None));
-        }
-        push_content(send_buffer, plan);
-        (persistence == Persistence::Close).then_some(Flow::Ends)
-    }
-
-    /// Queues the record of an answer whose content follows behind `before` unsent bytes.
-    #[inline]
-    fn log_answer(&self, record: Option<LogRecord>, plan: &ResponsePlan, before: usize) {
-        if let (Some(log), Some(mut record)) = (&self.wire.log, record) {
-            record.answer(plan);
-            log.queue_whole(record, before);
-        }
-    }
-
-    fn push_head(
-        &self,
-        send_buffer: &mut SendBuffer,
-        plan: &ResponsePlan,
-        persistence: Persistence,
-    ) {
-        let date = &self.wire.shared.clock.date();
-        let fields = self.listener_fields.of(plan);
-        push_head(send_buffer, plan, date, fields, persistence);
-    }
-
-    fn persistence(&self, head: &RequestHead<'_>) -> Persistence {
-        let lasts = head.persistent && !self.wire.shared.drains();
-        Persistence::new(head.version, lasts)
     }
 }
 
@@ -468,13 +344,4 @@ fn match_prefix(input: &[u8], known: &[u8]) -> PrefixMatch {
     } else {
         PrefixMatch::None
     }
-}
-
-fn slow(answer: Dispatched, persistence: Persistence, record: Option<LogRecord>) -> Flow {
-    Flow::Slow(Box::new(SlowResponse {
-        send_buffer: SendBuffer::default(),
-        answer,
-        persistence,
-        record,
-    }))
 }

@@ -14,8 +14,10 @@
 //! While the socket takes nothing, nothing is received: so the output kept for a client is bounded by that of one
 //! turn. An idle connection holds no buffer.
 
+mod answering;
 mod bounds;
 mod request_content;
+mod sending;
 mod translate;
 
 use std::io;
@@ -24,26 +26,20 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use salver_access_log::Protocol;
-use salver_assets::strategy::Transport;
-use salver_assets::{Content, Now, RequestPath, ResponsePlan};
-use salver_fields::RequestHead;
-use salver_http2::{Event, Phase, RenderedHead};
+use salver_assets::Now;
+use salver_http2::{Event, Phase};
 
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerBuffers;
-use crate::dispatch::{Dispatched, PendingPlan, dispatch, engine_request, error_plan};
-use crate::handler::{MemoryExhausted, Peer, to_http_request};
+use crate::dispatch::{PendingPlan, error_plan};
+use crate::handler::trailers;
 use crate::http2::request_content::RequestContent;
-use crate::http2::translate::rendered_head;
+use crate::http2::sending::{Sending, end_all};
 use crate::linger::linger;
 use crate::listener_fields::ListenerFields;
-use crate::memory_budget::{Charge, OpenFile};
-use crate::report::report;
+use crate::memory_budget::Charge;
 use crate::send_buffer::{ENOUGH, SendBuffer};
-use crate::sites::Destination;
-use crate::transmit::loader_disk::{LoaderDisk, Reading};
 use crate::turns::{LoopTurn, REQUESTS_IN_TURN};
 use crate::wire::{ReceiveOutcome, Wire};
 
@@ -61,14 +57,6 @@ struct PendingAnswer {
     record: Option<LogRecord>,
 }
 
-/// The content of an answer that is being sent.
-struct Sending {
-    reading: Reading,
-    _file: Option<OpenFile>,
-    /// The record of the request, which is logged when this ends.
-    record: Option<LogRecord>,
-}
-
 /// One HTTP/2 connection.
 pub(crate) struct Http2Connection<S> {
     wire: Wire<S>,
@@ -76,7 +64,7 @@ pub(crate) struct Http2Connection<S> {
     protocol: salver_http2::Connection<Sending>,
     /// The answers that wait for a load or a handler, by stream.
     pending: Vec<PendingAnswer>,
-    /// The content of requests that are not whole, if there are handlers.
+    /// The content of requests that is still to come, if handlers may want it.
     contents: Vec<RequestContent>,
     /// The phase and progress of the protocol for which the deadline was set.
     waits_in: (Phase, u64),
@@ -190,10 +178,12 @@ impl<S: ByteStream> Http2Connection<S> {
                 return Poll::Ready(End::Over);
             };
             let send_buffer = &mut scratch.send_buffer;
-            self.refuse_late(now, send_buffer);
             self.send_pending(context, send_buffer);
             self.protocol.retry();
             self.fill(context, send_buffer, ENOUGH.min(room).min(turn));
+            if !self.contents.is_empty() {
+                self.check_contents(context, now, send_buffer);
+            }
             self.ends |= self.reset_stalled(now, send_buffer);
             if shared.drains() {
                 self.send_goaway(now, send_buffer);
@@ -210,10 +200,8 @@ impl<S: ByteStream> Http2Connection<S> {
                 if has_received {
                     continue;
                 }
-                self.sending = None;
-                if self.protocol.is_sending() {
-                    self.sending = Some(Rc::clone(&shared.sending));
-                }
+                self.sending = self.has_more().then(|| Rc::clone(&shared.sending));
+                self.wait_for_contents(now);
                 return Poll::Pending;
             }
             sent += send_buffer.left();
@@ -302,18 +290,16 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
                 Event::Cancelled { stream, content } => {
                     self.pending.retain(|pending| pending.stream != stream);
-                    self.take_content(stream);
+                    self.drop_content(stream);
                     end_all(content, &self.wire, send_buffer.left());
                 }
-                Event::Content { stream, content } => {
-                    if self.keep_content(stream, content, now).is_err() {
-                        let method = self.protocol.method(stream);
-                        self.refuse(
-                            stream,
-                            error_plan(503, "Service Unavailable", method),
-                            send_buffer,
-                        );
-                    }
+                Event::Content {
+                    stream,
+                    content,
+                    ends,
+                } => self.receive_content(stream, content, ends, send_buffer),
+                Event::Trailers { stream, lines } => {
+                    self.finish_content(stream, trailers(lines.iter()));
                 }
                 Event::Refused {
                     stream,
@@ -321,174 +307,23 @@ impl<S: ByteStream> Http2Connection<S> {
                     refusal,
                 } => {
                     asked += 1;
+                    self.fail_content(stream, io::ErrorKind::InvalidData, refusal.reason);
                     let plan = error_plan(refusal.status, refusal.reason, method);
                     self.refuse(stream, plan, send_buffer);
                 }
                 Event::Request {
                     stream,
                     request,
-                    content,
-                } => match self.keep_content(stream, content, now) {
-                    Ok(()) => {
-                        asked += 1;
-                        self.answer(stream, request, send_buffer, now);
-                    }
-                    Err(MemoryExhausted) => {
-                        let plan = error_plan(503, "Service Unavailable", Some(request.method));
-                        self.refuse(stream, plan, send_buffer);
-                    }
-                },
+                    is_whole,
+                } => {
+                    asked += 1;
+                    self.answer(stream, request, is_whole, send_buffer, now);
+                }
             }
             if send_buffer.left() > ENOUGH || asked >= REQUESTS_IN_TURN {
                 self.wire.carries_more = true;
                 return at;
             }
         }
-    }
-
-    fn answer(
-        &mut self,
-        stream: u32,
-        head: RequestHead<'_>,
-        send_buffer: &mut SendBuffer,
-        now: Now,
-    ) {
-        let content = self.take_content(stream);
-        let log = self.wire.log.as_deref();
-        let record = log.map(|log| log.record_of(Protocol::Http2, &head, now.instant));
-        let (mut request, more) = engine_request(head);
-        let wire = &self.wire;
-        let over_tls = S::TRANSPORT == Transport::PassesThrough;
-        let authority = more.authority();
-        request.secure_context = wire.secure_context(authority, &request.fields);
-        let http_request = |path: Option<&RequestPath<'_>>| {
-            let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            to_http_request(version, &request, path, more.lines.iter(), content, peer)
-        };
-        let details = || more.details(over_tls, request.method);
-        match dispatch(
-            &wire.shared,
-            &wire.seat,
-            &request,
-            http_request,
-            details,
-            || Destination {
-                authority,
-                server_name: wire.stream.server_name(),
-            },
-            now,
-        ) {
-            Dispatched::Ready(plan) => self.respond(stream, plan, record, send_buffer),
-            Dispatched::Pending(plan) => {
-                self.pending.push(PendingAnswer {
-                    stream,
-                    plan,
-                    record,
-                });
-                // Its request is charged from now on.
-                self.limit_streams();
-            }
-        }
-    }
-
-    fn respond(
-        &mut self,
-        stream: u32,
-        mut plan: ResponsePlan,
-        mut record: Option<LogRecord>,
-        send_buffer: &mut SendBuffer,
-    ) {
-        let Wire { shared, seat, .. } = &self.wire;
-        let file = shared.common.hold_open(&seat.account, &mut plan);
-        if let Some(record) = &mut record {
-            record.answer(&plan);
-        }
-        let content = std::mem::replace(&mut plan.content, Content::Empty);
-        let date = &shared.clock.date();
-        let made;
-        let head: &RenderedHead = match rendered_head(&plan) {
-            Some(head) => head,
-            None => {
-                made = translate::render_head(&plan);
-                &made
-            }
-        };
-        let more = self.listener_fields.of(&plan).block();
-        let protocol = &mut self.protocol;
-        let reading = Reading::new(content);
-        let length = reading.left();
-        let sending = Sending {
-            reading,
-            _file: file,
-            record,
-        };
-        let left = send_buffer
-            .write(|buffer| protocol.respond(stream, head, more, date, (sending, length), buffer));
-        end_all(left, &self.wire, send_buffer.left());
-    }
-
-    /// Sends the answers that no longer wait for a load or a handler.
-    fn send_pending(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) {
-        let mut place = 0;
-        while let Some(pending) = self.pending.get_mut(place) {
-            match pending.plan.as_mut().poll(context) {
-                Poll::Pending => place += 1,
-                Poll::Ready(plan) => {
-                    let PendingAnswer { stream, record, .. } = self.pending.swap_remove(place);
-                    self.respond(stream, plan, record, send_buffer);
-                }
-            }
-        }
-    }
-
-    /// Fills the send buffer with content until it has `enough` bytes.
-    fn fill(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer, enough: usize) {
-        let common = &self.wire.shared.common;
-        let disk = disk(&self.wire);
-        let protocol = &mut self.protocol;
-        while send_buffer.left() < enough.max(1)
-            && let Some(turn) = protocol.next_turn()
-            && let Some(Sending { reading, .. }) = protocol.content(turn)
-        {
-            let left = match reading.poll_next(&disk, context, turn.most, turn.ahead) {
-                Poll::Pending => {
-                    protocol.stall(turn);
-                    continue;
-                }
-                Poll::Ready(Ok(bytes)) if !bytes.is_empty() => {
-                    let mut after = Vec::new();
-                    let left = send_buffer
-                        .write(|buffer| protocol.send(turn, bytes.len(), buffer, &mut after));
-                    send_buffer.push(&bytes);
-                    send_buffer.write(|buffer| buffer.append(&mut after));
-                    left
-                }
-                Poll::Ready(failed) => {
-                    let error = failed.err().unwrap_or(io::ErrorKind::UnexpectedEof.into());
-                    report(common, &error);
-                    send_buffer.write(|buffer| protocol.fail(turn, buffer))
-                }
-            };
-            end_all(left, &self.wire, send_buffer.left());
-        }
-    }
-}
-
-/// Ends answers, whole or not; their last bytes are at the end of the `unsent` ones of the connection.
-fn end_all<S>(sent: impl IntoIterator<Item = Sending>, wire: &Wire<S>, unsent: usize) {
-    for sending in sent {
-        if let (Some(mut record), Some(log)) = (sending.record, &wire.log) {
-            record.set_unsent(sending.reading.left());
-            log.queue_ended(record, unsent);
-        }
-        sending.reading.end(&disk(wire));
-    }
-}
-
-/// The disk for a connection's answers.
-fn disk<S>(wire: &Wire<S>) -> LoaderDisk<'_> {
-    LoaderDisk {
-        common: &wire.shared.common,
-        account: &wire.seat.account,
     }
 }

@@ -4,8 +4,9 @@
 //!
 //! [`Server::builder`] makes one in a few lines; [`Builder`] says what each method means and what holds
 //! without it, [`Settings`] has limits and time limits with their defaults. A handler answers what is no
-//! file, and a guard decides who gets some of the files: see [`Reply`]. A [`Handle`] ends the server in
-//! order; a [`BuildError`] says in one line what is wrong, and what to do.
+//! file, and a guard decides who gets some of the files: see [`Reply`]. Content that streams is a
+//! [`RequestBody`] and a [`Body`]; an application of axum is a [`Builder::service`]. A [`Handle`] ends the
+//! server in order; a [`BuildError`] says in one line what is wrong, and what to do.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -37,18 +38,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where more of HTTP is the program's own - streams, layers, routers - `salver-tower` has the same
-//! engine for axum and hyper.
+//! Where the server is the program's own, `salver-tower` has the same engine as a service of `tower`.
 //!
 //! # Features
 //!
-//! All are on unless `default-features = false` says otherwise. What needs one that is left out is not
+//! All but `axum` are on unless `default-features = false` says otherwise. What needs one that is left out is not
 //! there: no field of [`Settings`], no method of [`Builder`].
 //!
 //! | feature | what needs it |
 //! | --- | --- |
 //! | `tls` | [`tls`], [`TlsSettings`], [`Builder::tls`]: HTTPS |
 //! | `http3` | HTTP/3 at the addresses with TLS; brings `tls` |
+//! | `tower` | [`Builder::service`], [`Builder::service_at`]: services of `tower` |
+//! | `axum` | axum's `ConnectInfo<SocketAddr>` in the requests of services; brings `tower`, and is off by default |
 //! | `self-signed` | [`Certificates::self_signed`](tls::Certificates::self_signed); brings `tls` |
 //! | `brotli`, `zstd`, `gzip` | precompressed siblings in this coding, which are decoded before they are sent |
 #![forbid(unsafe_code)]
@@ -120,7 +122,7 @@ mod worker_message;
 
 pub use builder::{BuildError, Builder};
 pub use handle::Handle;
-pub use handler::{Peer, Reply};
+pub use handler::{Body, Peer, Reply, RequestBody};
 pub use inherited_sockets::InheritedSockets;
 pub use listener::BindError;
 pub use monitor::{CertificateExpiry, Monitor, ServerLoad, Stage};

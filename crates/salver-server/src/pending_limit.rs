@@ -3,12 +3,17 @@
 //! A mount whose disk hangs keeps all requests for it waiting. They do not take the places of requests for other
 //! mounts: where there are several, each may have as many wait as are left for all others.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use salver_assets::{Method, ResponsePlan};
+
+use crate::handler::Answer;
 
 /// The limit on the number of pending answers, by mount.
 #[derive(Debug)]
@@ -61,18 +66,34 @@ impl Drop for PendingPermit {
     }
 }
 
-/// The output of `work` within `time`, else 503 as the answer to this method.
+/// The output of `work` within `time`, else 503 as the answer to this method. The time begins anew when `busy_since`
+/// says a later time than that at which it began.
 pub(crate) async fn with_timeout(
     time: Duration,
     method: Method,
-    work: impl Future<Output = ResponsePlan>,
-) -> ResponsePlan {
-    match tokio::time::timeout(time, work).await {
-        Ok(plan) => plan,
-        Err(_) => {
-            service_unavailable("Service Unavailable: this takes too long").for_method(method)
+    work: impl Future<Output = Answer>,
+    busy_since: impl Fn() -> Option<Instant>,
+) -> Answer {
+    let mut work = pin!(work);
+    let mut late = pin!(tokio::time::sleep(time));
+    poll_fn(|context| {
+        if let Poll::Ready(answer) = work.as_mut().poll(context) {
+            return Poll::Ready(answer);
         }
-    }
+        while late.as_mut().poll(context).is_ready() {
+            let due = busy_since().and_then(|since| since.checked_add(time));
+            match due.filter(|due| *due > Instant::now()) {
+                Some(due) => late.as_mut().reset(due.into()),
+                None => {
+                    let text = "Service Unavailable: this takes too long";
+                    let plan = service_unavailable(text).for_method(method);
+                    return Poll::Ready(plan.into());
+                }
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// The answer 503 (Service Unavailable), with Retry-After.

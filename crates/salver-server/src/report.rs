@@ -3,9 +3,16 @@
 use std::io;
 
 use crate::context::ServerContext;
+use crate::handler::is_of_handler;
 
 /// Logs why an answer was cut short, if the operator could do something about it.
 pub(crate) fn report(common: &ServerContext, error: &io::Error) {
+    if is_of_handler(error) {
+        if common.log_limits.handlers_fail.permits(common.uptime()) {
+            tracing::error!("{error}: it was cut short (said at most once a minute)");
+        }
+        return;
+    }
     match error.kind() {
         io::ErrorKind::TimedOut if common.log_limits.peers_stall.permits(common.uptime()) => {
             tracing::info!(

@@ -44,7 +44,8 @@ pub struct Settings {
     /// 256.
     #[cfg(feature = "http3")]
     pub quic_handshakes: usize,
-    /// The time for a connection to wait for its next request, and for a request's body. Default: 60 s.
+    /// The time for a connection to wait for its next request, and for a request's body that nobody wants. Of content
+    /// that a handler waits for, the time for which a client may send nothing, or less than `min_rate`. Default: 60 s.
     pub idle_timeout: Duration,
     /// The time for a request's head from its first byte to its last; that of the first request on a connection from
     /// the connection's beginning. Default: 10 s.
@@ -53,9 +54,12 @@ pub struct Settings {
     /// being sent on one connection. Default: 30 s.
     pub send_timeout: Duration,
     /// Bytes a second that a client has to take of an answer, measured over `send_timeout`: one that takes less is
-    /// treated as one that takes nothing, when that time is used up. 0: any byte will do. Default: 128.
+    /// treated as one that takes nothing, when that time is used up. It has to send as many of content that a handler
+    /// waits for, measured over `idle_timeout`. 0: any byte will do. Default: 128.
     pub min_rate: u64,
-    /// The time to wait for an answer of a slow disk or a handler; then it is 503. Default: 30 s.
+    /// The time to wait for an answer of a slow disk or a handler, without that in which the handler waits for content
+    /// that the client has not sent; then it is 503. [`Builder::answer_timeout`](crate::Builder::answer_timeout) has
+    /// others for some paths. Default: 30 s.
     pub answer_timeout: Duration,
     /// The time that a shutdown waits for answers that are under way. Default: 10 s.
     pub grace: Duration,
@@ -64,7 +68,7 @@ pub struct Settings {
     pub loader_threads: usize,
     /// Loads that may wait for such a thread; beyond, requests are answered 503. Default: 4,096.
     pub loader_queue: usize,
-    /// The longest content of a request, in bytes; longer ones are answered 413. Default: 1 MiB.
+    /// The longest content of a request, in bytes, whole or streamed; longer ones are answered 413. Default: 1 MiB.
     pub max_body: u64,
     /// Memory for all that connections hold, in bytes: themselves, answers that were not taken yet, content that is
     /// read ahead, the content of requests for handlers. It is shared fairly: when it becomes short, each connection

@@ -52,6 +52,16 @@ impl Program {
         Program { process, address }
     }
 
+    /// The address that it listens on.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The answer to GET.
     pub fn get(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         self.ask("GET", path, fields)

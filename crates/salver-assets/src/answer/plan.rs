@@ -118,6 +118,14 @@ impl ResponsePlan {
         Self::made(status, length, content).with_fields(fields)
     }
 
+    /// An answer that a program makes itself and whose content the driver has from elsewhere, `length` bytes of it if
+    /// that is known. The length and what belongs to the connection are not among `fields`.
+    pub fn of_length(status: u16, fields: Vec<OwnField>, length: Option<u64>) -> Self {
+        let length = length.map(|length| ("Content-Length", length.to_string().into()));
+        let length = length.into_iter().collect();
+        Self::made(status, length, Content::Empty).with_fields(fields)
+    }
+
     /// The same answer with further fields, each instead of those of its name; `Vary` in addition
     /// to what is there.
     pub fn with_fields(mut self, more: Vec<OwnField>) -> Self {

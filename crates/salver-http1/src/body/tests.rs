@@ -294,9 +294,32 @@ fn chunked_overhead_is_bounded() {
     }
 }
 
+#[test]
+fn trailers_are_lines_of_the_last_section_alone() {
+    let body = b"1;x=y\r\nA\r\n0;z\r\nA: b \r\nContent-Length:5\r\nC:\td:e\r\n\r\n";
+    let mut buffer = BodyBuffer::default();
+    let mut decoder = BodyDecoder::new(BodyLength::Chunked, &LIMITS);
+    let read = decoder.read(body, Some(&mut buffer));
+    assert_eq!(read, Ok((body.len(), true)));
+    let lines: Vec<_> = trailer_lines(&buffer.trailers).collect();
+    let expected: [(&[u8], &[u8]); 3] = [(b"A", b"b"), (b"Content-Length", b"5"), (b"C", b"d:e")];
+    assert_eq!((lines, &*buffer.content), (expected.to_vec(), &b"A"[..]));
+    assert_eq!(trailer_lines(b"").count(), 0);
+}
+
+#[test]
+fn what_is_left_is_told_where_the_length_is() {
+    let mut decoder = BodyDecoder::new(BodyLength::Sized(5), &LIMITS);
+    assert_eq!(decoder.content_left(), Some(5));
+    assert_eq!(decoder.read(b"123", None), Ok((3, false)));
+    assert_eq!(decoder.content_left(), Some(2));
+    let decoder = BodyDecoder::new(BodyLength::Chunked, &LIMITS);
+    assert_eq!(decoder.content_left(), None);
+}
+
 /// A chunked body of any chunks, extensions and trailers that fit the bounds.
-/// And the content that it carries.
-fn body() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+/// And the content and the trailer section that it carries.
+fn body() -> impl Strategy<Value = (Vec<u8>, BodyBuffer)> {
     let extension = "( ?; ?[a-z]{1,3}(=([a-z]{1,3}|\"[a-z ;,]{0,4}\"))?)?";
     let chunk = (
         proptest::collection::vec(any::<u8>(), 1..12),
@@ -318,10 +341,11 @@ fn body() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
                 body.extend_from_slice(&data);
                 body.extend_from_slice(b"\r\n");
             }
+            let trailers = trailers.concat().into_bytes();
             body.extend_from_slice(b"0\r\n");
-            body.extend_from_slice(trailers.concat().as_bytes());
+            body.extend_from_slice(&trailers);
             body.extend_from_slice(b"\r\n");
-            (body, content)
+            (body, BodyBuffer { content, trailers })
         })
 }
 
@@ -329,19 +353,19 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_valid_body_ends_where_it_ends((body, content) in body(), next in any::<[u8; 4]>()) {
+    fn any_valid_body_ends_where_it_ends((body, expected) in body(), next in any::<[u8; 4]>()) {
         let limits = Limits { max_head: 1000, ..LIMITS };
         let input = [body.as_slice(), &next].concat();
-        let mut read = Vec::new();
+        let mut read = BodyBuffer::default();
         let mut decoder = BodyDecoder::new(BodyLength::Chunked, &limits);
         prop_assert_eq!(decoder.read(&input, Some(&mut read)), Ok((body.len(), true)));
-        prop_assert_eq!(&read, &content);
-        read.clear();
+        prop_assert_eq!(&read, &expected);
+        read = BodyBuffer::default();
         let mut decoder = BodyDecoder::new(BodyLength::Chunked, &limits);
         for byte in body.chunks(1) {
             prop_assert_eq!(decoder.read(byte, Some(&mut read)).map(|(count, _)| count), Ok(1));
         }
-        prop_assert_eq!(read, content);
+        prop_assert_eq!(read, expected);
     }
 
     #[test]

@@ -9,15 +9,16 @@ use crate::error::ErrorCode;
 use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
 use crate::hpack::push_status;
 use crate::response::RenderedHead;
-use crate::streams::{SendTurn, StreamState};
+use crate::streams::{SendTurn, Stream, StreamState};
 
 /// The error of a client that takes nothing on the whole connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stalled;
 
 impl<T> Connection<T> {
-    /// Begins the answer on a stream: appends its head, and takes its content of `length` bytes. `more` are fields in
-    /// the form of [`render_fields`](crate::render_fields).
+    /// Begins the answer on a stream: appends its head, and takes its content of `length` bytes, which may be
+    /// [`UNKNOWN_LENGTH`](crate::UNKNOWN_LENGTH). `more` are fields in the form of
+    /// [`render_fields`](crate::render_fields).
     ///
     /// Gives `content` back if it is not to be sent: it is empty, or the client has reset the stream.
     pub fn respond(
@@ -54,8 +55,15 @@ impl<T> Connection<T> {
         None
     }
 
-    /// Appends 100 Continue, which has the client send the content of its request (RFC 9110 section 10.1.1).
-    pub(super) fn send_continue(&mut self, stream: u32, out: &mut Vec<u8>) {
+    /// Appends 100 Continue, which has the client send the content of its request (RFC 9110 section 10.1.1), if that is
+    /// awaited and the answer has not begun.
+    pub fn send_continue(&mut self, stream: u32, out: &mut Vec<u8>) {
+        let is_due = |stream: &mut Stream<T>| {
+            !stream.is_whole && matches!(stream.state, StreamState::Answering)
+        };
+        if !self.streams.get(stream).is_some_and(is_due) {
+            return;
+        }
         let mut status = Vec::new();
         push_status(&mut status, 100);
         self.push_headers(stream, status.len(), 0, out);
@@ -118,6 +126,35 @@ impl<T> Connection<T> {
         None
     }
 
+    /// Sets the bytes that are left of the content whose turn it is: they have become known.
+    pub fn set_left(&mut self, turn: SendTurn, bytes: u64) {
+        self.streams.set_left(turn, bytes);
+    }
+
+    /// Ends the answer whose turn it is and of whose content nothing is left; gives the content back. `trailers` are
+    /// fields in the form of [`render_fields`](crate::render_fields), without pseudo-fields.
+    pub fn end_content(
+        &mut self,
+        turn: SendTurn,
+        trailers: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Option<T> {
+        let id = self.streams.by_key(turn.key)?.id;
+        match trailers {
+            None => push_header(out, 0, kind::DATA, flag::END_STREAM, id),
+            Some(lines) => {
+                let at = out.len();
+                let block = self.push_headers(id, lines.len(), flag::END_STREAM, out);
+                out.extend_from_slice(lines);
+                if block > LONGEST {
+                    split(out, at, flag::END_STREAM, id);
+                }
+            }
+        }
+        self.progress += 1;
+        self.finish(id, out)
+    }
+
     /// Passes over the stream whose turn it is, whose next bytes have to be waited for, until [`Connection::retry`].
     pub fn stall(&mut self, turn: SendTurn) {
         self.streams.stall(turn);
@@ -135,9 +172,27 @@ impl<T> Connection<T> {
             .and_then(content)
     }
 
+    /// Resets a stream whose answer has begun and cannot become whole; gives its content back.
+    pub fn cancel(&mut self, stream: u32, out: &mut Vec<u8>) -> Option<T> {
+        self.streams.get(stream)?;
+        let closed = self.reset(stream, ErrorCode::CANCEL, out);
+        closed.and_then(content)
+    }
+
     /// True if content is left to send.
     pub fn is_sending(&self) -> bool {
-        self.streams.is_sending()
+        self.streams.sending().next().is_some()
+    }
+
+    /// True if content is left to send for which the client gives no window.
+    pub fn is_held_up(&self) -> bool {
+        let mut sending = self.streams.sending();
+        sending.any(|(_, window)| window.min(self.window) <= 0)
+    }
+
+    /// The content of the answers that are being sent.
+    pub fn contents(&self) -> impl Iterator<Item = &T> {
+        self.streams.sending().map(|(content, _)| content)
     }
 
     /// Resets the streams whose client has held back their windows for too long, given the time since the last call.

@@ -2,13 +2,13 @@
 
 use salver_semantics::Refusal;
 
-use super::{ClosedReason, Connection, FrameOutcome, ReceiveArgs};
+use super::{ClosedReason, Connection, FrameOutcome, INITIAL_WINDOW, ReceiveArgs};
 use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, flag, kind, push_number};
 use crate::streams::StreamState;
 
-/// The bytes of content that are received before the connection's window is widened by as many.
-const WINDOW_STEP: u32 = 32 * 1024;
+/// The most bytes by which windows are widened at a time.
+const WINDOW: u32 = 65_535;
 
 impl<T> Connection<T> {
     pub(super) fn data<'i>(
@@ -26,11 +26,11 @@ impl<T> Connection<T> {
         }
         // Section 6.9: padding counts, too.
         let taken = u32::try_from(frame.payload.len()).unwrap_or(u32::MAX);
-        self.taken = self.taken.saturating_add(taken);
-        if self.taken >= WINDOW_STEP {
-            push_number(args.out, kind::WINDOW_UPDATE, 0, self.taken);
-            self.taken = 0;
+        self.receive_window -= i64::from(taken);
+        if self.receive_window < 0 {
+            return Err(ErrorCode::FLOW_CONTROL_ERROR.into());
         }
+        self.widen_receive_window(args.out);
         let closed = self.closed_reason(frame.stream);
         let Some(stream) = self.streams.get(frame.stream) else {
             return match closed {
@@ -44,57 +44,108 @@ impl<T> Connection<T> {
         }
         stream.is_whole = ends;
         self.progress += u64::from(!content.is_empty());
-        let StreamState::Receiving(incoming) = &mut stream.state else {
+        let is_given = stream.incoming.is_some();
+        let count = if let Some(incoming) = &mut stream.incoming {
+            if !incoming.receive(taken) {
+                return Err(ErrorCode::FLOW_CONTROL_ERROR.on(frame.stream));
+            }
+            &mut incoming.count
+        } else if let StreamState::Receiving(incoming) = &mut stream.state {
+            &mut incoming.count
+        } else {
             // The request was answered without its content.
             return Ok(FrameOutcome::Frame);
         };
-        let length = u64::try_from(content.len()).unwrap_or(u64::MAX);
-        incoming.received = incoming.received.saturating_add(length);
-        let is_wrong = match incoming.request.content_length {
-            Some(expected) if ends => incoming.received != expected,
-            Some(expected) => incoming.received > expected,
-            None => false,
-        };
-        if is_wrong {
+        if !count.add(content, ends) {
             // Section 8.1.1.
             return Err(ErrorCode::PROTOCOL_ERROR.on(frame.stream));
         }
-        if incoming.received > args.limits.request.max_body {
+        if count.received > args.limits.request.max_body {
             let refusal = Refusal {
                 status: 413,
                 reason: "The content is too large",
             };
-            return Ok(self.refuse_request(frame.stream, refusal));
+            return self.refuse_request(frame.stream, refusal);
         }
-        if ends {
-            return Ok(self.finish_request(frame.stream, content));
-        }
-        if taken > 0 {
-            push_number(args.out, kind::WINDOW_UPDATE, frame.stream, taken);
-        }
-        Ok(FrameOutcome::Content(frame.stream, content))
-    }
-
-    /// Refuses the request of a stream whose content is awaited.
-    pub(super) fn refuse_request<'i>(&mut self, id: u32, refusal: Refusal) -> FrameOutcome<'i, T> {
-        match self.finish_request(id, &[]) {
-            FrameOutcome::Request(id, request, _) => {
-                FrameOutcome::Refused(id, Some(request.method), refusal)
+        if !is_given {
+            if ends {
+                return Ok(self.finish_request(frame.stream));
             }
-            // It was answered without its content.
-            done => done,
+            if taken > 0 {
+                push_number(args.out, kind::WINDOW_UPDATE, frame.stream, taken);
+            }
+            return Ok(FrameOutcome::Frame);
+        }
+        self.release(frame.stream, frame.payload.len() - content.len(), args.out);
+        Ok(match content.is_empty() && !ends {
+            true => FrameOutcome::Frame,
+            false => FrameOutcome::Content(frame.stream, content, ends),
+        })
+    }
+
+    /// Notes that the caller has done with so many bytes of a request's content: the client may send as many more.
+    pub fn release(&mut self, stream: u32, bytes: usize, out: &mut Vec<u8>) {
+        let Some(open) = self.streams.get(stream).filter(|stream| !stream.is_whole) else {
+            return;
+        };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let incoming = open.incoming.as_mut();
+        if let Some(widened) = incoming.and_then(|incoming| incoming.release(bytes)) {
+            push_number(out, kind::WINDOW_UPDATE, stream, widened);
         }
     }
 
-    /// The request of a stream whose content is whole, with the last piece of it.
-    pub(super) fn finish_request<'i>(&mut self, id: u32, content: &'i [u8]) -> FrameOutcome<'i, T> {
+    /// Sets the limit in bytes of content that the client may have on its way on all streams together, as far as it has
+    /// not been told otherwise: at most 65,535, as at first.
+    pub fn limit_content(&mut self, bytes: usize, out: &mut Vec<u8>) {
+        let bytes = i64::try_from(bytes).unwrap_or(INITIAL_WINDOW);
+        self.receive_limit = bytes.clamp(1, INITIAL_WINDOW);
+        self.widen_receive_window(out);
+    }
+
+    /// Widens the connection's window for content up to its limit, unless it is hardly below.
+    fn widen_receive_window(&mut self, out: &mut Vec<u8>) {
+        let missing = self.receive_limit - self.receive_window;
+        if missing >= (self.receive_limit / 2).max(1) {
+            let by = u32::try_from(missing).unwrap_or(WINDOW);
+            push_number(out, kind::WINDOW_UPDATE, 0, by);
+            self.receive_window = self.receive_limit;
+        }
+    }
+
+    /// Refuses the request of a stream whose content is awaited, or resets it if the answer has begun.
+    pub(super) fn refuse_request<'i>(
+        &mut self,
+        id: u32,
+        refusal: Refusal,
+    ) -> Result<FrameOutcome<'i, T>, ProtocolError> {
+        let Some(stream) = self.streams.get(id) else {
+            return Ok(FrameOutcome::Frame);
+        };
+        let incoming = stream.incoming.take();
+        let method = match &stream.state {
+            StreamState::Receiving(incoming) => incoming.request.method,
+            StreamState::Answering => match incoming {
+                Some(incoming) => incoming.method,
+                // It was answered without its content.
+                None => return Ok(FrameOutcome::Frame),
+            },
+            StreamState::Sending { .. } => return Err(ErrorCode::CANCEL.on(id)),
+        };
+        stream.state = StreamState::Answering;
+        self.progress += 1;
+        Ok(FrameOutcome::Refused(id, Some(method), refusal))
+    }
+
+    /// The request of a stream whose content is whole.
+    pub(super) fn finish_request<'i>(&mut self, id: u32) -> FrameOutcome<'i, T> {
         let Some(stream) = self.streams.get(id) else {
             return FrameOutcome::Frame;
         };
         match std::mem::replace(&mut stream.state, StreamState::Answering) {
             StreamState::Receiving(incoming) => {
                 self.progress += 1;
-                FrameOutcome::Request(id, Box::new(incoming.request), content)
+                FrameOutcome::Request(id, Box::new(incoming.request))
             }
             other => {
                 stream.state = other;

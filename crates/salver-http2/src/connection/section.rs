@@ -6,7 +6,8 @@ use super::{ClosedReason, Connection, Event, FieldBlock, FrameOutcome, ReceiveAr
 use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, depends_on, flag};
 use crate::limits::Limits;
-use crate::streams::{IncomingRequest, StreamState};
+use crate::streams::StreamState;
+use crate::streams::incoming::{ContentCount, IncomingContent, IncomingRequest};
 
 /// The number of streams that may be open at a time however short memory is.
 const LEAST_STREAMS: usize = 4;
@@ -121,7 +122,6 @@ impl<T> Connection<T> {
         id: u32,
         ends: bool,
         (request, held): (RequestHead<'s>, usize),
-        out: &mut Vec<u8>,
     ) -> Event<'s, T> {
         let (priority, expects_continue) = (request.priority, request.expects_continue);
         // Files need no content: a client that waits before it sends any is answered at once.
@@ -131,15 +131,22 @@ impl<T> Connection<T> {
             return Event::Request {
                 stream: id,
                 request,
-                content: &[],
+                is_whole: ends,
             };
         }
-        if expects_continue {
-            self.send_continue(id, out);
+        if limits.for_program {
+            self.open_answering(id, false, priority);
+            let incoming = IncomingContent::new(request.method, request.content_length);
+            self.streams.expect(id, incoming);
+            return Event::Request {
+                stream: id,
+                request,
+                is_whole: false,
+            };
         }
         let incoming = IncomingRequest {
+            count: ContentCount::new(request.content_length),
             request: request.into_owned(),
-            received: 0,
             held,
         };
         let state = StreamState::Receiving(Box::new(incoming));
@@ -188,16 +195,19 @@ impl<T> Connection<T> {
         // Section 8.1: trailers end the stream.
         let is_wrong = !block.ends_stream || block.depends_on_itself;
         stream.is_whole = true;
-        let is_short = match &stream.state {
-            StreamState::Receiving(incoming) => {
-                let expected = incoming.request.content_length;
-                expected.is_some_and(|expected| expected != incoming.received)
-            }
-            StreamState::Answering | StreamState::Sending { .. } => false,
+        let count = match (&stream.incoming, &stream.state) {
+            (Some(incoming), _) => incoming.count,
+            (None, StreamState::Receiving(incoming)) => incoming.count,
+            (None, StreamState::Answering | StreamState::Sending { .. }) => ContentCount::default(),
         };
+        let is_given = stream.incoming.is_some();
+        let is_short = count
+            .expected
+            .is_some_and(|expected| expected != count.received);
         match section.check_trailers() {
-            Ok(()) if !is_wrong && !is_short => Ok(self.finish_request(id, &[])),
-            Err(Rejection::Refused(refusal)) if !is_wrong => Ok(self.refuse_request(id, refusal)),
+            Ok(()) if !is_wrong && !is_short && is_given => Ok(FrameOutcome::Trailers(id)),
+            Ok(()) if !is_wrong && !is_short => Ok(self.finish_request(id)),
+            Err(Rejection::Refused(refusal)) if !is_wrong => self.refuse_request(id, refusal),
             _ => Err(ErrorCode::PROTOCOL_ERROR.on(id)),
         }
     }

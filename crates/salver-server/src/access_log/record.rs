@@ -177,6 +177,14 @@ impl LogRecord {
         }
     }
 
+    /// The same for one whose content is streamed: what is sent of it is [added](Self::add_sent).
+    pub(crate) fn answer_streamed(&mut self, plan: &ResponsePlan) {
+        self.answer(plan);
+        if let Some(record) = &mut self.record {
+            record.length = u64::MAX;
+        }
+    }
+
     /// Notes that so many bytes of the content have not been sent.
     pub(crate) fn set_unsent(&mut self, unsent: u64) {
         if let Some(record) = &mut self.record {
@@ -185,7 +193,6 @@ impl LogRecord {
     }
 
     /// Adds bytes of content that were sent.
-    #[cfg(feature = "http3")]
     pub(crate) fn add_sent(&mut self, sent: u64) {
         if let Some(record) = &mut self.record {
             record.sent = record.length.min(record.sent.saturating_add(sent));

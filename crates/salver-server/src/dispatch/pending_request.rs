@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use salver_assets::rules::BasicAuth;
 use salver_assets::{
     Access, Engine, EngineReply, Method, Now, Pending, Request, RequestDetails, RequestFields,
@@ -13,14 +12,14 @@ use salver_assets::{
 use tokio::sync::oneshot;
 
 use crate::context::WorkerContext;
-use crate::handler::{self, Handler, Reply};
+use crate::handler::{self, Answer, Handler, HandlerError, Reply, RequestBody};
 use crate::passwords::Verdict;
 use crate::pending_limit::service_unavailable;
 use crate::seats::ClientKey;
 use crate::sites::ServedSite;
 
 /// The request in the form that handlers take; `None` if it has none.
-pub(super) type HandlerRequest = Option<http::Request<Bytes>>;
+pub(super) type HandlerRequest = Option<http::Request<RequestBody>>;
 
 /// The replies of the engine to one request after which it is given up: rules change no faster.
 const MOST_REPLIES: usize = 8;
@@ -41,7 +40,7 @@ impl PendingRequest {
         mut self,
         verdict: oneshot::Receiver<Access>,
         http_request: Option<HandlerRequest>,
-    ) -> ResponsePlan {
+    ) -> Answer {
         // A thread that panicked gives none.
         let access = verdict.await.unwrap_or(Access::Overloaded);
         if let Some(details) = &mut self.details {
@@ -49,7 +48,7 @@ impl PendingRequest {
         }
         let plan = self.ask_files(&self.with_details()).await;
         match http_request {
-            None => plan,
+            None => plan.into(),
             // What few of those that wait need, and is large.
             Some(http_request) => Box::pin(self.or_ask_handler(plan, http_request)).await,
         }
@@ -73,10 +72,18 @@ impl PendingRequest {
         self,
         guard: Handler,
         http_request: HandlerRequest,
-    ) -> ResponsePlan {
-        if let Some(plan) = self.ask_handler(&guard, http_request.clone()).await {
-            return plan;
+    ) -> Answer {
+        let (first, next) = match http_request {
+            None => (None, None),
+            Some(request) => {
+                let (first, next) = handler::for_two(request);
+                (Some(first), Some(next))
+            }
+        };
+        if let Some(answer) = self.ask_handler(&guard, first).await {
+            return answer;
         }
+        let http_request = next;
         let plan = self.ask_files(&self.with_details()).await;
         self.or_ask_handler(plan, http_request).await
     }
@@ -86,36 +93,46 @@ impl PendingRequest {
         self,
         plan: ResponsePlan,
         http_request: HandlerRequest,
-    ) -> ResponsePlan {
+    ) -> Answer {
         let handlers = &self.shared.common.handlers;
         let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
-            return plan;
+            return plan.into();
         };
-        self.ask_handler(handler, http_request)
-            .await
-            .unwrap_or(plan)
+        let answered = self.ask_handler(handler, http_request).await;
+        answered.unwrap_or_else(|| plan.into())
     }
 
     /// The answer of a handler; `None` if it lets the files answer.
-    async fn ask_handler(
-        &self,
-        handler: &Handler,
-        http_request: HandlerRequest,
-    ) -> Option<ResponsePlan> {
+    async fn ask_handler(&self, handler: &Handler, http_request: HandlerRequest) -> Option<Answer> {
+        let method = self.request.method;
         let Some(http_request) = http_request else {
             let text =
                 "Bad Request: the target or the method has a form that no program here reads";
             let plan = ResponsePlan::error(400, text, vec![]);
-            return Some(plan.for_method(self.request.method));
+            return Some(plan.for_method(method).into());
         };
-        match handler::call(handler, http_request).await {
-            None => Some(self.handler_failed("a handler panicked")),
-            Some(Reply::Proceed) => None,
-            Some(Reply::Response(response)) => Some(match handler::response_plan(response) {
-                Some(plan) => plan.for_method(self.request.method),
-                None => self.handler_failed("a handler answered 1xx, which is no answer"),
+        let reply = match handler::call(handler, http_request).await {
+            Ok(reply) => reply,
+            Err(HandlerError::Panicked) => {
+                return Some(self.handler_failed("a handler panicked").into());
+            }
+            Err(HandlerError::Failed(error)) => {
+                let how = format!("a service failed: {error}");
+                return Some(self.handler_failed(&how).into());
+            }
+            Err(HandlerError::Content(error)) => {
+                let (status, text) = handler::content_refusal(&error);
+                let plan = ResponsePlan::error(status, text, vec![]);
+                return Some(plan.for_method(method).into());
+            }
+        };
+        match reply {
+            Reply::Proceed => None,
+            Reply::Response(response) => Some(match handler::answer(response, method).await {
+                Ok(answer) => answer,
+                Err(how) => self.handler_failed(&how).into(),
             }),
-            Some(Reply::File { path, fields }) => {
+            Reply::File { path, fields } => {
                 let mut request = Request {
                     path: target_of(&path).into_bytes().into(),
                     query: None,
@@ -132,10 +149,8 @@ impl PendingRequest {
                         ..RequestFields::default()
                     };
                 }
-                Some(handler::with_fields(
-                    self.ask_files(&request).await,
-                    &fields,
-                ))
+                let plan = self.ask_files(&request).await;
+                Some(handler::with_fields(plan, &fields).into())
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::header::{COOKIE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use salver_assets::{RequestPath, encode_path};
 
-use super::{Peer, RequestBody, belongs_to_connection};
+use super::answer::belongs_to_connection;
+use super::peer::Peer;
+use super::request_body::RequestBody;
 
 /// The request of all field lines of its head, those of pseudo-fields included, whose names begin with a colon.
 /// `path` is that of `asked`, if it has one. `None` if the types of the `http` crate cannot express it.
@@ -18,9 +19,8 @@ pub(crate) fn to_http_request<'a>(
     lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
-) -> Option<Request<Bytes>> {
-    let content = content.map(RequestBody::into_bytes).unwrap_or_default();
-    let mut request = Request::new(content);
+) -> Option<Request<RequestBody>> {
+    let mut request = Request::new(content.unwrap_or_default());
     *request.version_mut() = version;
     let path = without_dot_segments(&asked.path, path);
     let target = match &asked.query {

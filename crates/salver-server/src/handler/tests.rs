@@ -1,5 +1,11 @@
 //! Which handler a path has, and what of an answer is sent.
 
+use http::{HeaderMap, Response};
+use http_body::Frame;
+use salver_assets::Method;
+use std::convert::Infallible;
+use std::task::{Context, Waker};
+
 use super::*;
 
 fn handlers(guards: &[&str]) -> Handlers {
@@ -17,10 +23,10 @@ fn handlers(guards: &[&str]) -> Handlers {
 /// The number of the guard that is asked.
 fn asked(handlers: &Handlers, path: &str) -> Option<String> {
     let guard = handlers.guard(&RequestPath::parse(path.as_bytes()).ok()?)?;
-    let mut reply = guard(Request::new(Bytes::new()));
-    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let mut reply = guard(Request::new(RequestBody::default()));
+    let context = &mut Context::from_waker(Waker::noop());
     match reply.as_mut().poll(context) {
-        Poll::Ready(Reply::File { path, .. }) => Some(path),
+        Poll::Ready(Ok(Reply::File { path, .. })) => Some(path),
         other => panic!("{other:?}"),
     }
 }
@@ -56,11 +62,12 @@ fn the_longest_prefix_is_asked_however_the_path_is_written() {
 
 /// The reply of a handler that does not wait, as text.
 fn reply(handler: &Handler) -> String {
-    let mut replying = handler(Request::new(Bytes::new()));
-    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let mut replying = handler(Request::new(RequestBody::default()));
+    let context = &mut Context::from_waker(Waker::noop());
     match replying.as_mut().poll(context) {
-        Poll::Ready(Reply::Response(response)) => {
-            String::from_utf8(response.into_body().to_vec()).unwrap()
+        Poll::Ready(Ok(Reply::Response(response))) => {
+            let content = response.body().whole().unwrap();
+            String::from_utf8(content.to_vec()).unwrap()
         }
         other => panic!("{other:?}"),
     }
@@ -106,15 +113,139 @@ fn fields_of_the_connection_are_not_the_handlers() {
         .header("date", "now")
         .header("content-length", "9")
         .header("x-own", "1")
-        .body(Bytes::from_static(b"abc"))
+        .body(Body::from("abc"))
         .unwrap();
-    let plan = response_plan(response).unwrap();
-    let fields: Vec<_> = plan.fields().collect();
+    let answer = answered(response, Method::Get).unwrap();
+    let fields: Vec<_> = answer.plan.fields().collect();
     let own = [
         ("Content-Length", &Bytes::from_static(b"3")),
         ("x-own", &Bytes::from_static(b"1")),
     ];
     assert_eq!(fields, own);
+}
+
+/// The answer of a response that does not wait.
+fn answered(response: Response<Body>, method: Method) -> Result<Answer, String> {
+    let mut answering = std::pin::pin!(answer(response, method));
+    match answering
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// Streamed content, frame by frame, then a wait for ever if it does not end.
+struct Frames {
+    frames: Vec<Frame<Bytes>>,
+    exact: Option<u64>,
+    ends: bool,
+}
+
+impl http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match (self.frames.pop(), self.ends) {
+            (Some(frame), _) => Poll::Ready(Some(Ok(frame))),
+            (None, true) => Poll::Ready(None),
+            (None, false) => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ends && self.frames.is_empty()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.exact
+            .map(http_body::SizeHint::with_exact)
+            .unwrap_or_default()
+    }
+}
+
+#[test]
+fn streamed_content_has_the_length_that_is_known() {
+    let piece = |bytes: &'static [u8]| Frame::data(Bytes::from_static(bytes));
+    let two = || Frames {
+        frames: vec![piece(b"def"), piece(b"abc")],
+        exact: Some(6),
+        ends: true,
+    };
+    // What the head has of the length, and whether content is streamed.
+    let check = |method, status: u16, said: &[&str], body: Frames, expected: Result<_, &str>| {
+        let mut response = Response::builder().status(status);
+        for said in said {
+            response = response.header("content-length", *said);
+        }
+        let response = response
+            .header("trailer", "x")
+            .body(Body::new(body))
+            .unwrap();
+        let answer = answered(response, method).map(|answer| {
+            let fields: HeaderMap = answer
+                .plan
+                .fields()
+                .map(|(name, value)| (name.parse().unwrap(), value.as_ref().try_into().unwrap()))
+                .collect();
+            let length: Option<_> = fields.get("content-length");
+            let length = length.map(|length| length.to_str().unwrap().to_owned());
+            assert_eq!(
+                fields.contains_key("trailer"),
+                length.as_deref() != Some("3")
+            );
+            (length, answer.streamed.is_some())
+        });
+        let expected = expected
+            .map(|(length, streamed): (Option<&str>, bool)| (length.map(str::to_owned), streamed));
+        match (answer, expected) {
+            (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
+            (answer, expected) => assert_eq!(answer, expected.map_err(str::to_owned)),
+        }
+    };
+    let one = Frames {
+        frames: vec![piece(b"abc")],
+        exact: None,
+        ends: true,
+    };
+    check(Method::Get, 200, &[], one, Ok((Some("3"), false)));
+    check(Method::Get, 200, &[], two(), Ok((Some("6"), true)));
+    check(Method::Get, 200, &["6"], two(), Ok((Some("6"), true)));
+    check(
+        Method::Get,
+        200,
+        &["7"],
+        two(),
+        Err("another Content-Length"),
+    );
+    check(Method::Get, 200, &["x"], two(), Err("no length"));
+    check(Method::Get, 200, &["6", "6"], two(), Err("several"));
+    check(Method::Get, 103, &[], two(), Err("1xx"));
+    let unknown = Frames {
+        exact: None,
+        ..two()
+    };
+    check(Method::Get, 200, &[], unknown, Ok((None, true)));
+    let unknown = Frames {
+        exact: None,
+        ..two()
+    };
+    check(Method::Get, 200, &["6"], unknown, Ok((Some("6"), true)));
+    check(Method::Head, 200, &["7"], two(), Ok((Some("7"), false)));
+    check(Method::Head, 200, &[], two(), Ok((Some("6"), false)));
+    check(Method::Get, 304, &["7"], two(), Ok((Some("7"), false)));
+    check(Method::Get, 204, &["7"], two(), Ok((None, false)));
+    let waits = Frames {
+        frames: vec![],
+        exact: None,
+        ends: false,
+    };
+    check(Method::Get, 200, &[], waits, Ok((None, true)));
 }
 
 #[test]

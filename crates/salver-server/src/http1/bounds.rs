@@ -1,4 +1,4 @@
-//! The bounds of a connection: time for requests, and room for their content.
+//! The bounds of a connection: time for requests.
 
 use salver_assets::Now;
 use salver_http1::Phase;
@@ -49,14 +49,5 @@ impl<S: ByteStream> Http1Connection<S> {
             (true, true) => WaitOutcome::Close,
             (true, false) => WaitOutcome::TimedOut,
         }
-    }
-
-    /// True if there is no room for the content received.
-    pub(super) fn is_out_of_memory(&mut self) -> bool {
-        let content = self
-            .unfinished
-            .as_mut()
-            .and_then(|unfinished| unfinished.content.as_mut());
-        content.is_some_and(|content| content.count().is_err())
     }
 }

@@ -5,72 +5,145 @@ use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use salver_assets::ResponsePlan;
-use salver_http1::Persistence;
+use salver_assets::{Method, ResponsePlan};
+use salver_http1::{Persistence, Version};
 
-use super::{Http1Connection, SENT_AHEAD};
+use super::Http1Connection;
+use super::content::{Fault, RequestContent};
+use super::streaming::{Framing, HALF_CLOSED};
+use super::translate::push_streamed_head;
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
-use crate::dispatch::{Dispatched, PendingPlan};
+use crate::dispatch::{Dispatched, PendingPlan, error_plan};
+use crate::handler::{Answer, StreamedContent};
 use crate::send_buffer::SendBuffer;
 use crate::transmit::Transmission;
 
-/// The time that an answer is still awaited for a client that has ended its side of the connection: it may have ended
-/// both.
-const HALF_CLOSED: Duration = Duration::from_secs(2);
+/// What the answer to a request depends on, besides what was asked.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerTerms {
+    pub(super) method: Method,
+    pub(super) version: Version,
+    pub(super) persistence: Persistence,
+    /// True if the client takes trailers.
+    pub(super) takes_trailers: bool,
+}
 
 /// A response that does not come out of memory at once.
 pub(super) struct SlowResponse {
     /// The answers before it, and its head if the plan is ready.
     pub(super) send_buffer: SendBuffer,
     pub(super) answer: Dispatched,
-    pub(super) persistence: Persistence,
+    pub(super) terms: AnswerTerms,
     /// The record of its request, unless it is queued for its plan.
     pub(super) record: Option<LogRecord>,
+    /// The content of its request that is still to come, if a handler may want it.
+    pub(super) content: Option<Box<RequestContent>>,
 }
 
 impl<S: ByteStream> Http1Connection<S> {
     /// Sends the answers before a slow response, and the response.
     ///
     /// # Errors
-    /// Those of the socket or the file; the connection must end then.
+    /// Those of the socket or the content; the connection must end then.
     pub(super) async fn send_slow_response(&mut self, slow: SlowResponse) -> io::Result<()> {
         let SlowResponse {
             send_buffer,
             answer,
-            persistence,
+            mut terms,
             record,
+            content,
         } = slow;
         let shared = Rc::clone(&self.wire.shared);
-        let common = &shared.common;
+        self.content = content;
         shared.turns.wait(self.wire.seat.client).await;
         self.wire.limit_buffer();
-        let (send_buffer, plan) = match answer {
-            Dispatched::Ready(plan) => (send_buffer, plan),
+        match answer {
+            Dispatched::Ready(plan) => self.send_plan(&shared, send_buffer, plan).await?,
             Dispatched::Pending(awaited) => {
                 // The answers before it need not wait for this one.
                 self.transmission(&shared, send_buffer).flush().await?;
                 self.wire.log_sent();
-                let Some(plan) = self.wait_for(awaited).await else {
-                    return Err(io::ErrorKind::ConnectionAborted.into());
+                let answer = match self.wait_for(awaited).await {
+                    Ok(answer) => answer,
+                    Err(Fault::Refused(refusal)) => {
+                        terms.persistence = Persistence::Close;
+                        error_plan(refusal.status, refusal.reason, Some(terms.method)).into()
+                    }
+                    Err(Fault::Gone(error)) => return Err(error),
                 };
-                let mut send_buffer = SendBuffer::default();
-                self.push_head(&mut send_buffer, &plan, persistence);
-                self.log_answer(record, &plan, send_buffer.left());
-                (send_buffer, plan)
+                // Of 100 (Continue) some may be left.
+                poll_fn(|context| self.wire.poll_flush(context)).await?;
+                terms.persistence =
+                    self.persistence_after(terms.persistence, answer.streamed.is_some());
+                match answer.streamed {
+                    None => {
+                        let mut send_buffer = SendBuffer::default();
+                        self.push_head(&mut send_buffer, &answer.plan, terms.persistence);
+                        self.log_answer(record, &answer.plan, send_buffer.left());
+                        self.send_plan(&shared, send_buffer, answer.plan).await?;
+                    }
+                    Some(content) => {
+                        let plan = answer.plan;
+                        self.begin_stream(&mut terms, (plan, content), record)
+                            .await?;
+                    }
+                }
             }
-        };
-        let transmission = self.transmission(&shared, send_buffer);
-        let sent = transmission.send(&plan.content).await;
-        common.loader.discard(plan.content);
-        sent?;
+        }
         self.wire.log_sent();
-        self.ends = persistence == Persistence::Close;
+        self.ends = terms.persistence == Persistence::Close;
+        self.end_content();
         self.wait_for_request(shared.clock.now());
         Ok(())
+    }
+
+    /// Sends the content of a plan behind the bytes of `send_buffer`.
+    async fn send_plan(
+        &mut self,
+        shared: &WorkerContext,
+        send_buffer: SendBuffer,
+        plan: ResponsePlan,
+    ) -> io::Result<()> {
+        let sent = self
+            .transmission(shared, send_buffer)
+            .send(&plan.content)
+            .await;
+        shared.common.loader.discard(plan.content);
+        sent
+    }
+
+    /// Sends an answer whose content is streamed.
+    async fn begin_stream(
+        &mut self,
+        terms: &mut AnswerTerms,
+        (plan, content): (ResponsePlan, Box<StreamedContent>),
+        mut record: Option<LogRecord>,
+    ) -> io::Result<()> {
+        let framing = Framing::of(&content, terms.version, terms.takes_trailers);
+        if framing == Framing::UntilClose {
+            terms.persistence = Persistence::Close;
+        }
+        if let Some(record) = &mut record {
+            record.answer_streamed(&plan);
+        }
+        let mut head = SendBuffer::default();
+        let is_chunked = matches!(framing, Framing::Chunked { .. });
+        let date = &self.wire.shared.clock.date();
+        let fields = self.listener_fields.of(&plan);
+        push_streamed_head(
+            &mut head,
+            &plan,
+            date,
+            fields,
+            (terms.persistence, is_chunked),
+        );
+        // Without the plan, so that it is not kept as long as this takes.
+        drop(plan);
+        self.send_streamed(head, content, framing, record).await
     }
 
     fn transmission<'a>(
@@ -90,29 +163,36 @@ impl<S: ByteStream> Http1Connection<S> {
         }
     }
 
-    /// Waits for an answer while the client is connected; `None` if it is no longer. A client that has only ended its
-    /// side may still read: it has a moment more.
-    async fn wait_for(&mut self, mut awaited: PendingPlan) -> Option<ResponsePlan> {
-        let mut has_ended = false;
+    /// Waits for an answer while the client is connected, and receives the content of its request as that is taken. A
+    /// client that has only ended its side may still read: it has a moment more.
+    async fn wait_for(&mut self, mut awaited: PendingPlan) -> Result<Answer, Fault> {
+        let mut half_closed = None;
         poll_fn(|context| {
-            if let Poll::Ready(plan) = awaited.as_mut().poll(context) {
-                return Poll::Ready(Some(plan));
-            }
             self.wire.deadline.register(context);
-            if !has_ended {
-                let Ok(ended) = self.wire.receive_ahead(context, SENT_AHEAD) else {
-                    return Poll::Ready(None);
-                };
-                if ended {
-                    has_ended = true;
-                    let now = Instant::now();
-                    self.wire.deadline.set_waiting(now + HALF_CLOSED, now);
-                }
+            // Content goes before: what has come with the head is there when the handler first asks for it.
+            if self.content.is_some() && half_closed.is_none() {
+                let has_ended = self.receive_meanwhile(context)?;
+                half_closed = has_ended.then(Instant::now);
             }
-            let is_over =
-                self.wire.deadline.has_passed(Instant::now()) || self.wire.deadline.makes_room();
-            if has_ended && is_over {
-                return Poll::Ready(None);
+            if let Poll::Ready(answer) = awaited.as_mut().poll(context) {
+                return Poll::Ready(Ok(answer));
+            }
+            if self.content.is_none() && half_closed.is_none() {
+                let has_ended = self.receive_meanwhile(context)?;
+                half_closed = has_ended.then(Instant::now);
+            }
+            // Of 100 (Continue) some may be left.
+            if let Poll::Ready(Err(error)) = self.wire.poll_flush(context) {
+                return Poll::Ready(Err(error.into()));
+            }
+            self.check_content(context)?;
+            if let Some(since) = half_closed {
+                self.wire.deadline.set_waiting(since + HALF_CLOSED, since);
+                if self.wire.deadline.has_passed(Instant::now()) || self.wire.deadline.makes_room()
+                {
+                    let gone = io::Error::from(io::ErrorKind::ConnectionAborted);
+                    return Poll::Ready(Err(gone.into()));
+                }
             }
             Poll::Pending
         })

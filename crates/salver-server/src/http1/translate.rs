@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use salver_access_log::Protocol;
 use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan, SecureContext};
 use salver_http1::{
-    BodyLength, Persistence, RawHead, RequestHead, RequestTarget, Version, write_head,
+    BodyLength, CHUNKED, Persistence, RawHead, RequestHead, RequestTarget, Version, write_head,
 };
+use salver_semantics::field::list;
 
 use crate::access_log::ConnectionLog;
 use crate::access_log::asked::{Asked, RequestLine};
@@ -93,7 +93,7 @@ pub(super) fn to_http_request(
     path: Option<&RequestPath<'_>>,
     content: Option<RequestBody>,
     peer: Option<Peer>,
-) -> Option<http::Request<Bytes>> {
+) -> Option<http::Request<RequestBody>> {
     let version = match version {
         Version::Http10 => http::Version::HTTP_10,
         Version::Http11 => http::Version::HTTP_11,
@@ -124,6 +124,29 @@ pub(super) fn push_head(
             write_head(buffer, plan.status, date, fields, more, persistence);
         }
     });
+}
+
+/// Appends the head of an answer whose content is streamed, in chunks or not.
+pub(super) fn push_streamed_head(
+    send_buffer: &mut SendBuffer,
+    plan: &ResponsePlan,
+    date: &[u8; 29],
+    listener_fields: &ListenerFields,
+    (persistence, is_chunked): (Persistence, bool),
+) {
+    let fields = field_lines(plan).chain(is_chunked.then_some(CHUNKED));
+    let more = listener_fields.lines();
+    send_buffer.write(|buffer| write_head(buffer, plan.status, date, fields, more, persistence));
+}
+
+/// True if the client takes trailers: it says so in TE (RFC 9110 section 10.1.4).
+pub(super) fn takes_trailers(raw: RawHead<'_>) -> bool {
+    let mut fields = raw.field_lines();
+    fields.any(|(name, value)| {
+        let mut members = list(value);
+        name.eq_ignore_ascii_case(b"te")
+            && members.any(|member| member.eq_ignore_ascii_case(b"trailers"))
+    })
 }
 
 /// Appends content that is in memory; other content is sent by `transmit.rs`.

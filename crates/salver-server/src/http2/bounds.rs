@@ -6,7 +6,9 @@ use std::time::Duration;
 use salver_assets::Now;
 use salver_http2::Phase;
 
-use super::{Http2Connection, PendingAnswer, end_all};
+use super::request_content::RequestContent;
+use super::sending::end_all;
+use super::{Http2Connection, PendingAnswer};
 use crate::byte_stream::ByteStream;
 use crate::report::report;
 use crate::send_buffer::SendBuffer;
@@ -23,7 +25,8 @@ impl<S: ByteStream> Http2Connection<S> {
         // While there is unsent output its records are charged with it.
         let logged = self.wire.log.as_ref().filter(|_| self.wire.unsent() == 0);
         let logged = logged.map_or(0, |log| log.held());
-        let held = self.protocol.held() + unsettled + logged;
+        let contents = self.contents.capacity() * size_of::<RequestContent>();
+        let held = self.protocol.held() + unsettled + contents + logged;
         self.charge.set(held);
     }
 
@@ -94,7 +97,7 @@ impl<S: ByteStream> Http2Connection<S> {
                 deadline.set_waiting(now + settings.idle_timeout, now);
             }
             // A client that grants no window keeps it waiting; a disk does not.
-            Phase::Answering if self.protocol.is_sending() => {
+            Phase::Answering if self.protocol.is_held_up() => {
                 deadline.set_waiting(self.checked + step(settings), now);
             }
             Phase::Answering => {

@@ -1,6 +1,8 @@
 //! The task of one request and its answer, on a stream of their own.
 
+mod content;
 mod sending;
+mod streaming;
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -11,11 +13,12 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream, StoppedError, VarInt};
 use salver_access_log::Protocol;
-use salver_assets::{Method, RequestPath, ResponsePlan, SecureContext};
+use salver_assets::{Method, RequestPath, SecureContext};
 use salver_fields::{Priority, RequestHead};
 use salver_http3::{CONTINUE, ErrorCode, Event, RequestStream, StreamFailure};
 use salver_semantics::LeastRate;
 
+use self::content::RequestContent;
 use super::Http3Context;
 use super::send_order::SendSlot;
 use super::shared_connection::{SharedConnection, code};
@@ -23,7 +26,7 @@ use super::stall_timer::StallTimer;
 use crate::access_log::ConnectionLog;
 use crate::access_log::record::LogRecord;
 use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
-use crate::handler::{Peer, RequestBody, to_http_request};
+use crate::handler::{Answer, IncomingContent, Peer, RequestBody, to_http_request};
 use crate::listener::canonical;
 use crate::memory_budget::Charge;
 use crate::report::report;
@@ -38,8 +41,10 @@ pub(super) struct RequestTask {
     send: SendStream,
     receive: RecvStream,
     stream: RequestStream,
-    /// The request whose content is awaited.
-    unfinished: Option<UnfinishedRequest>,
+    /// The request whose content is awaited, though nobody wants it.
+    unfinished: Option<RequestHead<'static>>,
+    /// The content of the request that is answered, if a handler may want it.
+    content: Option<Box<RequestContent>>,
     /// Input that was received before it could be parsed.
     next: Option<Bytes>,
     /// The method, if it is known.
@@ -101,13 +106,6 @@ impl<F: Into<StreamFailure>> From<F> for RequestFailure {
     }
 }
 
-/// A request whose content is awaited.
-struct UnfinishedRequest {
-    head: RequestHead<'static>,
-    /// The content received so far, if there are handlers.
-    content: Option<RequestBody>,
-}
-
 impl RequestTask {
     pub(super) fn new(
         connection: Rc<SharedConnection>,
@@ -124,6 +122,7 @@ impl RequestTask {
             receive,
             stream: RequestStream::default(),
             unfinished: None,
+            content: None,
             next: None,
             method: None,
             priority: Priority::default(),
@@ -149,22 +148,28 @@ impl RequestTask {
         let error = |status, text| error_plan(status, text, self.method);
         // The plan, and why the request is not read any further.
         let planned = match answer {
-            Ok(plan) => Ok((plan, None)),
+            Ok(answer) => Ok((answer, None)),
             Err(RequestFailure::Request(StreamFailure::Refused(refusal))) => {
                 let plan = error(refusal.status, refusal.reason);
-                Ok((plan, Some(ErrorCode::of(&refusal))))
+                Ok((plan.into(), Some(ErrorCode::of(&refusal))))
             }
-            Err(RequestFailure::Late) => {
-                Ok((error(408, "Request Timeout"), Some(ErrorCode::NoError)))
-            }
-            Err(RequestFailure::Full) => {
-                Ok((error(503, "Service Unavailable"), Some(ErrorCode::NoError)))
-            }
+            Err(RequestFailure::Late) => Ok((
+                error(408, "Request Timeout").into(),
+                Some(ErrorCode::NoError),
+            )),
+            Err(RequestFailure::Full) => Ok((
+                error(503, "Service Unavailable").into(),
+                Some(ErrorCode::NoError),
+            )),
             Err(failure) => Err(failure),
         };
         let sent = match planned {
-            Ok((plan, stop)) => {
-                let sent = self.send(plan).await;
+            Ok((answer, mut stop)) => {
+                let sent = self.send(answer).await;
+                if self.has_content_to_come() {
+                    // RFC 9114 section 4.1: the rest of the content is of no use.
+                    stop.get_or_insert(ErrorCode::NoError);
+                }
                 if let Some(stop) = stop {
                     let _ = self.receive.stop(code(stop));
                 }
@@ -202,22 +207,27 @@ impl RequestTask {
         let _ = self.receive.stop(code(reset));
     }
 
-    /// The plan of the answer.
-    async fn answer(&mut self) -> Result<ResponsePlan, RequestFailure> {
+    /// The answer.
+    async fn answer(&mut self) -> Result<Answer, RequestFailure> {
         let asked = poll_fn(|context| self.poll_request(context)).await;
         self.stall_timer.renew();
         let asked = asked?;
         Ok(match asked {
-            Dispatched::Ready(plan) => plan,
+            Dispatched::Ready(plan) => plan.into(),
             Dispatched::Pending(mut plan) => {
                 self.connection.await_answer();
                 let mut withdrawn = pin!(self.send.stopped());
-                poll_fn(|context| match plan.as_mut().poll(context) {
-                    Poll::Ready(plan) => Poll::Ready(Ok(plan)),
-                    Poll::Pending => withdrawn
+                poll_fn(|context| {
+                    // Content goes before: what has come with the head is there when it is first asked for.
+                    self.receive_content(context)?;
+                    if let Poll::Ready(answer) = plan.as_mut().poll(context) {
+                        return Poll::Ready(Ok(answer));
+                    }
+                    self.check_content(context)?;
+                    withdrawn
                         .as_mut()
                         .poll(context)
-                        .map(|_| Err(RequestFailure::Gone)),
+                        .map(|_| Err(RequestFailure::Gone))
                 })
                 .await?
             }
@@ -236,24 +246,16 @@ impl RequestTask {
             let Some(bytes) = ready!(self.poll_piece(context))? else {
                 self.stream.end()?;
                 let incomplete = StreamFailure::Stream(ErrorCode::RequestIncomplete);
-                let UnfinishedRequest { head, content } =
-                    self.unfinished.take().ok_or(incomplete)?;
-                return Poll::Ready(Ok(self.dispatch(head, content)));
+                let head = self.unfinished.take().ok_or(incomplete)?;
+                return Poll::Ready(Ok(self.dispatch(head, None)));
             };
             let mut input = &*bytes;
             loop {
-                let mut content = self
-                    .unfinished
-                    .as_mut()
-                    .and_then(|unfinished| unfinished.content.as_mut());
-                let buffer = content.as_mut().map(|content| content.buffer());
                 let limits = &shared.limits;
-                let received = self.stream.receive(limits, &mut input, scratch, buffer);
-                if content.is_some_and(|content| content.count().is_err()) {
-                    return Poll::Ready(Err(RequestFailure::Full));
-                }
+                let received = self.stream.receive(limits, &mut input, scratch, None);
                 match received {
                     Ok(Event::Head) => {}
+                    Ok(Event::Trailers) => continue,
                     Ok(Event::Incomplete) => {
                         let held = self.base + self.stream.held();
                         let more = held.saturating_sub(self.charge.bytes());
@@ -274,12 +276,8 @@ impl RequestTask {
                 self.stream.announce(head.content_length);
                 self.priority = head.priority;
                 let expects = head.expects_continue;
-                let refused = !head.method.is_served();
-                let content = shared
-                    .context
-                    .common
-                    .request_body(&self.connection.seat.account);
-                if expects && refused && content.is_none() {
+                let common = &shared.context.common;
+                if expects && !head.method.is_served() && !common.has_handlers {
                     // The client waits before it sends the content; it need not send it (RFC 9110 section 10.1.1),
                     // and if it does all the same it is not read.
                     return Poll::Ready(Ok(self.dispatch(head, None)));
@@ -289,19 +287,32 @@ impl RequestTask {
                     self.stream.end()?;
                     return Poll::Ready(Ok(self.dispatch(head, None)));
                 }
-                if expects {
-                    // A few bytes, for which there is room at the beginning of a stream; a client that does not get
-                    // them sends the content after a while all the same.
-                    let mut going_on = [Bytes::from_static(CONTINUE)];
-                    let _ = pin!(self.send.write_chunks(&mut going_on)).poll(context);
+                if common.has_handlers {
+                    let account = &self.connection.seat.account;
+                    let length = head.content_length;
+                    let (content, body) = IncomingContent::new(account, length, expects);
+                    if !input.is_empty() {
+                        self.next = Some(bytes.slice_ref(input));
+                    }
+                    self.content = Some(RequestContent::new(content));
+                    return Poll::Ready(Ok(self.dispatch(head, Some(body))));
                 }
-                let head = head.into_owned();
-                self.unfinished = Some(UnfinishedRequest { head, content });
+                if expects {
+                    self.send_continue(context);
+                }
+                self.unfinished = Some(head.into_owned());
             }
         }
     }
 
-    /// Dispatches a whole request.
+    /// Tells the client to send its content (RFC 9110 section 10.1.1): a few bytes, for which there is room at the
+    /// beginning of a stream. A client that does not get them sends the content after a while all the same.
+    fn send_continue(&mut self, context: &mut Context<'_>) {
+        let mut going_on = [Bytes::from_static(CONTINUE)];
+        let _ = pin!(self.send.write_chunks(&mut going_on)).poll(context);
+    }
+
+    /// Dispatches a request, whose content may still be to come.
     fn dispatch(&mut self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
         let connection = &self.connection;
         let log = self.log.as_deref();
@@ -351,7 +362,7 @@ impl RequestTask {
         if let Some(next) = self.next.take() {
             return Poll::Ready(Ok(Some(next)));
         }
-        match self.poll_read(context) {
+        match self.poll_read(context, usize::MAX) {
             // The time is that of the whole head, or of the whole content.
             Poll::Ready(read) => Poll::Ready(read.map_err(|_| RequestFailure::Gone)),
             Poll::Pending => {
@@ -374,7 +385,7 @@ impl RequestTask {
 
     /// True if the end of the request has been received already.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
-        match self.poll_read(context) {
+        match self.poll_read(context, usize::MAX) {
             Poll::Ready(Ok(None)) => true,
             Poll::Ready(Ok(next)) => {
                 self.next = next;
@@ -385,8 +396,12 @@ impl RequestTask {
         }
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
-        let reading = pin!(self.receive.read_chunk(usize::MAX, true));
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Result<Option<Bytes>, ReadError>> {
+        let reading = pin!(self.receive.read_chunk(most, true));
         reading
             .poll(context)
             .map_ok(|chunk| chunk.map(|chunk| chunk.bytes))

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use salver_assets::{Config, DirectorySource, Engine, Mount, Source, Symlinks};
-use salver_server::{Handle, Server, Settings};
+use salver_server::{Handle, Monitor, Server, Settings};
 
 /// No test waits longer for anything; far more than a slow machine needs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -98,6 +98,7 @@ pub(crate) fn bind_to(source: Arc<dyn Source>, settings: Settings, config: Confi
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) handle: Handle,
+    pub(crate) monitor: Monitor,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -113,10 +114,12 @@ impl Running {
             server.redirect_addresses(),
         ];
         let (address, handle) = (places.concat()[0], server.handle());
+        let monitor = server.monitor();
         let thread = Some(std::thread::spawn(|| server.serve()));
         Running {
             address,
             handle,
+            monitor,
             thread,
         }
     }

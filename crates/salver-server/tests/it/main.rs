@@ -34,4 +34,5 @@ mod program_misuse;
 mod reload;
 mod rules;
 mod seats;
+mod streams;
 mod tls;

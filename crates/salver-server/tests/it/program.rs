@@ -5,6 +5,7 @@ pub(crate) mod over;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::common::client::{Client, request};
 use crate::common::{Running, Site, pattern, settings, trusting};
@@ -410,7 +411,11 @@ fn what_cannot_be_built_is_said() {
     );
     check(
         new().handler(proceed).guard("private", proceed),
-        "guard(\"private\")",
+        "the prefix \"private\" is no absolute path",
+    );
+    check(
+        new().answer_timeout("api", Duration::ZERO),
+        "the prefix \"api\" is no absolute path",
     );
     let taken = new().handler(proceed).build().unwrap();
     let again = Server::builder()

@@ -101,19 +101,27 @@ impl Client {
                 }
                 Event::Again => continue,
                 Event::Cancelled { stream, content } => format!("cancelled {stream} {content:?}"),
-                Event::Content { stream, content } => {
-                    format!("{} of {stream}", content.escape_ascii())
+                Event::Content {
+                    stream,
+                    content,
+                    ends,
+                } => {
+                    let end = if ends { " at the end" } else { "" };
+                    format!("{} of {stream}{end}", content.escape_ascii())
+                }
+                Event::Trailers { stream, lines } => {
+                    let lines = lines.iter().map(|(name, value)| {
+                        format!(" {}: {}", name.escape_ascii(), value.escape_ascii())
+                    });
+                    format!("trailers of {stream}{}", lines.collect::<String>())
                 }
                 Event::Request {
                     stream,
                     request,
-                    content,
+                    is_whole,
                 } => {
                     let path = String::from_utf8_lossy(&request.path).into_owned();
-                    let more = match content {
-                        [] => String::new(),
-                        content => format!(" with {}", content.escape_ascii()),
-                    };
+                    let more = if is_whole { "" } else { ", to be continued" };
                     format!("{:?} {path} on {stream}{more}", request.method)
                 }
                 Event::Refused {

@@ -16,17 +16,18 @@ use super::super::shared_connection::SharedConnection;
 use super::super::translate::push_head;
 use super::{RequestFailure, RequestTask};
 use crate::access_log::bytes;
+use crate::handler::{Answer, StreamedContent};
 use crate::memory_budget::OpenFile;
 use crate::transmit::loader_disk::Reading;
 
 /// The bytes that are read from a file at a time: as many as are handed over in one turn.
-const PIECE: usize = TURN;
+pub(super) const PIECE: usize = TURN;
 
 /// The bytes that are read ahead: QUIC does not tell the window of a client.
 const AHEAD: u64 = 64 * 1024;
 
 /// The longest content whose delivery is not waited for: it arrives soon. Longer content a shutdown might cut off.
-const LONG: u64 = 64 * 1024;
+pub(super) const LONG: u64 = 64 * 1024;
 
 /// The capacity for the head of an answer, in bytes.
 const HEAD: usize = 512;
@@ -35,13 +36,15 @@ impl RequestTask {
     /// Sends the answer, all of it.
     pub(super) fn send(
         &mut self,
-        mut plan: ResponsePlan,
+        answer: Answer,
     ) -> impl Future<Output = Result<(), RequestFailure>> {
+        let Answer { mut plan, streamed } = answer;
         let connection = Rc::clone(&self.connection);
         let shared = Rc::clone(&self.shared);
         let account = &connection.seat.account;
         let file = shared.context.common.hold_open(account, &mut plan);
-        self.log_answer(&plan);
+        self.log_answer(&plan, streamed.is_some());
+        self.forget_continue();
         self.stall_timer.renew();
         let mut head = Vec::with_capacity(HEAD);
         push_head(
@@ -51,27 +54,55 @@ impl RequestTask {
             shared.fields_of(&plan),
         );
         // Without the plan, so that it is not kept as long as this takes.
-        self.send_content(connection, head, plan.content, file)
+        self.send_content(connection, head, (plan.content, streamed), file)
     }
 
     /// Notes the answer for the access log.
-    fn log_answer(&mut self, plan: &ResponsePlan) {
+    fn log_answer(&mut self, plan: &ResponsePlan, is_streamed: bool) {
         let Some(log) = &self.log else {
             return;
         };
         let method = self.method.map_or("", Method::token);
         let unread = || log.unread(Protocol::Http3, method.as_bytes());
-        self.record.get_or_insert_with(unread).answer(plan);
+        let record = self.record.get_or_insert_with(unread);
+        match is_streamed {
+            false => record.answer(plan),
+            true => record.answer_streamed(plan),
+        }
     }
 
     async fn send_content(
         &mut self,
         connection: Rc<SharedConnection>,
-        mut head: Vec<u8>,
-        content: Content,
+        head: Vec<u8>,
+        (content, streamed): (Content, Option<Box<StreamedContent>>),
         _file: Option<OpenFile>,
     ) -> Result<(), RequestFailure> {
-        let length = match content {
+        let length = match streamed {
+            None => self.send_planned(&connection, head, content).await?,
+            Some(streamed) => {
+                // In a box, as room for what few answers need would be kept for each.
+                Box::pin(self.send_streamed(head, streamed)).await?;
+                u64::MAX
+            }
+        };
+        self.slot = None;
+        // Fails only if the client has stopped the stream.
+        let _ = self.send.finish();
+        if length > LONG || connection.drains() {
+            self.wait_for_delivery().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the content of a plan behind its head; returns its length.
+    async fn send_planned(
+        &mut self,
+        connection: &SharedConnection,
+        mut head: Vec<u8>,
+        content: Content,
+    ) -> Result<u64, RequestFailure> {
+        Ok(match content {
             Content::Empty => {
                 self.head_left = head.len();
                 self.take_slot(0);
@@ -108,14 +139,7 @@ impl RequestTask {
                 sent?;
                 length
             }
-        };
-        self.slot = None;
-        // Fails only if the client has stopped the stream.
-        let _ = self.send.finish();
-        if length > LONG || connection.drains() {
-            self.wait_for_delivery().await?;
-        }
-        Ok(())
+        })
     }
 
     /// Waits for the answer's turn before its next piece is read, where the connection may hold no more: so that one
@@ -136,7 +160,7 @@ impl RequestTask {
     }
 
     /// Takes a slot in the send order for an answer of `length` bytes.
-    fn take_slot(&mut self, length: u64) {
+    pub(super) fn take_slot(&mut self, length: u64) {
         self.length = length;
         let rank = Rank::new(self.priority.urgency, length);
         self.slot = Some(self.connection.order.slot(rank));
@@ -144,7 +168,7 @@ impl RequestTask {
     }
 
     /// Applies the priority of the answer, in the send order and in QUIC.
-    fn prioritise(&mut self) {
+    pub(super) fn prioritise(&mut self) {
         let said = self.connection.reprioritised.get();
         if said != self.reprioritised {
             self.reprioritised = said;
@@ -164,9 +188,13 @@ impl RequestTask {
     }
 
     /// Hands over all of `chunks` to QUIC, as there is room for it.
-    async fn write(&mut self, mut chunks: &mut [Bytes]) -> Result<(), RequestFailure> {
+    pub(super) async fn write(&mut self, mut chunks: &mut [Bytes]) -> Result<(), RequestFailure> {
         while !chunks.is_empty() {
-            let written = poll_fn(|context| self.poll_write(context, chunks)).await?;
+            let written = poll_fn(|context| {
+                self.receive_content(context)?;
+                self.poll_write(context, chunks)
+            })
+            .await?;
             chunks = chunks.get_mut(written..).unwrap_or_default();
         }
         if let Some(slot) = &self.slot {
@@ -250,7 +278,7 @@ impl RequestTask {
     }
 
     /// Ready when the client has stopped the stream.
-    fn poll_withdrawn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_withdrawn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let withdrawn = self
             .withdrawn
             .get_or_insert_with(|| Box::pin(self.send.stopped()));

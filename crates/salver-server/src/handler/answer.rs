@@ -1,0 +1,136 @@
+//! The answers of handlers: a plan as the engine makes them, and content that is streamed in the place of the plan's.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, Response};
+use salver_assets::{Method, OwnField, ResponsePlan};
+use salver_semantics::message;
+
+use super::body::{Body, BodyKind};
+use super::streamed_content::StreamedContent;
+
+/// The longest streamed content that is sent as whole content if it is here at once, in bytes: head and content leave
+/// together then.
+const AT_ONCE: usize = 64 * 1024;
+
+/// An answer: its plan, and the content if a handler streams it.
+pub(crate) struct Answer {
+    pub(crate) plan: ResponsePlan,
+    /// The content in the place of the plan's, which is empty then.
+    pub(crate) streamed: Option<Box<StreamedContent>>,
+}
+
+impl From<ResponsePlan> for Answer {
+    fn from(plan: ResponsePlan) -> Self {
+        Answer {
+            plan,
+            streamed: None,
+        }
+    }
+}
+
+/// The answer of a handler's response to a request with this method.
+///
+/// # Errors
+/// The response is none that can be sent, for this reason.
+pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<Answer, String> {
+    let (head, body) = response.into_parts();
+    if head.status.is_informational() {
+        return Err("a handler answered 1xx, which is no answer".to_owned());
+    }
+    let status = head.status.as_u16();
+    let whole = |content: Bytes| {
+        let fields = fields(&head.headers, &["content-length", "trailer"]);
+        ResponsePlan::own(status, fields, content).for_method(method)
+    };
+    let body = match body.into_kind() {
+        BodyKind::Whole(bytes) => return Ok(whole(bytes).into()),
+        BodyKind::Streamed(body) => body,
+    };
+    let hint = catch_unwind(AssertUnwindSafe(|| body.length().exact()));
+    let exact = hint.map_err(|_| "the content of a handler's answer panicked")?;
+    let said = announced_length(&head.headers)?;
+    // RFC 9110 sections 8.6, 9.3.2 and 15.4.5: HEAD and 304 may tell of content that is not there.
+    let length = match (method, status) {
+        (_, 204) => None,
+        (Method::Head, _) | (_, 304) => said.or(exact.filter(|length| *length > 0)),
+        _ => said.or(exact),
+    };
+    let plan = || {
+        let fields = fields(&head.headers, &["content-length"]);
+        ResponsePlan::of_length(status, fields, length)
+    };
+    let mut content = StreamedContent::new(body, length);
+    if method == Method::Head || matches!(status, 204 | 304) {
+        return Ok(plan().into());
+    }
+    if said.zip(exact).is_some_and(|(said, exact)| said != exact) {
+        return Err("a handler's answer has another Content-Length than its content".to_owned());
+    }
+    let here = poll_fn(|context| Poll::Ready(content.take_whole(context, AT_ONCE))).await;
+    Ok(match here.map_err(|error| error.to_string())? {
+        Some(bytes) => whole(bytes).into(),
+        None => Answer {
+            plan: plan(),
+            streamed: Some(Box::new(content)),
+        },
+    })
+}
+
+/// The length that a response announces.
+fn announced_length(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
+    let mut values = headers.get_all(CONTENT_LENGTH).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match message::content_length(value.as_bytes()) {
+            Some(length) => Ok(Some(length)),
+            None => Err("a handler's answer has a Content-Length that is no length"),
+        },
+        (Some(_), Some(_)) => Err("a handler's answer has several Content-Lengths"),
+    }
+}
+
+/// A file's answer with the fields of a [`Reply::File`](super::Reply::File). An error keeps its own fields: its text is no video, and not
+/// to be cached for a year.
+pub(crate) fn with_fields(plan: ResponsePlan, more: &HeaderMap) -> ResponsePlan {
+    let said = [
+        "content-length",
+        "content-range",
+        "content-encoding",
+        "trailer",
+    ];
+    let mut more = fields(more, &said);
+    if plan.status >= 400 {
+        more.retain(|(name, _)| {
+            let mut own = plan.fields();
+            &**name == "vary" || !own.any(|(own, _)| own.eq_ignore_ascii_case(name))
+        });
+    }
+    plan.with_fields(more)
+}
+
+/// The fields of `headers` that are sent, without `but`.
+fn fields(headers: &HeaderMap, but: &[&str]) -> Vec<OwnField> {
+    let said = |name: &HeaderName| {
+        let name = name.as_str();
+        name != "date" && !belongs_to_connection(name) && !but.contains(&name)
+    };
+    let all = headers.iter().filter(|(name, _)| said(name));
+    all.map(|(name, value)| {
+        let value = Bytes::copy_from_slice(value.as_bytes());
+        (name.as_str().into(), value)
+    })
+    .collect()
+}
+
+/// True for the fields of one connection, not of a message (RFC 9110 section 7.6.1).
+pub(super) fn belongs_to_connection(name: &str) -> bool {
+    matches!(
+        name,
+        "connection" | "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade"
+    )
+}

@@ -53,7 +53,7 @@ pub(crate) struct Http1Connection<S> {
     /// True if the client may begin with the preface of HTTP/2.
     may_switch: bool,
     /// The request whose body is not whole, while none is answered.
-    unfinished: Option<Box<UnfinishedRequest>>,
+    unfinished: Option<UnfinishedRequest>,
     /// The content of the request that is answered, if a handler may want it.
     content: Option<Box<RequestContent>>,
     /// The phase for which the deadline was set.
@@ -301,11 +301,11 @@ impl<S: ByteStream> Http1Connection<S> {
                     if send_continue {
                         send_buffer.write(|buffer| buffer.extend_from_slice(CONTINUE));
                     }
-                    let awaited = UnfinishedRequest::Awaited(head.into_owned());
-                    self.unfinished = Some(Box::new(awaited));
+                    let awaited = Box::new(head.into_owned());
+                    self.unfinished = Some(UnfinishedRequest::Awaited(awaited));
                     None
                 }
-                Event::BodyEnd => match self.unfinished.take().map(|unfinished| *unfinished) {
+                Event::BodyEnd => match self.unfinished.take() {
                     Some(UnfinishedRequest::Awaited(head)) => {
                         self.answer(head.borrow(), None, send_buffer, None, now)
                     }

@@ -7,12 +7,20 @@
 mod axum_server;
 #[cfg(feature = "counting")]
 mod counts;
+#[cfg(feature = "json")]
+mod json;
+#[cfg(feature = "route")]
+mod route;
 
 use std::io;
 use std::path::PathBuf;
 
 #[cfg(feature = "axum")]
 pub use axum_server::serve;
+#[cfg(feature = "json")]
+pub use json::greeting;
+#[cfg(feature = "route")]
+pub use route::router;
 
 #[cfg(not(feature = "counting"))]
 #[global_allocator]

@@ -34,6 +34,18 @@ impl ContentBuffer {
         &mut self.buffer
     }
 
+    /// Makes room for `more` bytes: for as many as are held besides, so that content in small pieces is not copied for
+    /// each of them, but no more than are `to_come`, no more than `in_all`, and half of the memory that is left.
+    pub(crate) fn reserve(&mut self, more: usize, to_come: usize, in_all: usize) {
+        let (length, room) = (self.len(), self.account.room() / 2);
+        let content = &mut self.buffer.content;
+        if content.capacity() - length < more {
+            let ahead = length.min(to_come).min(in_all.saturating_sub(length));
+            let ahead = ahead.min(usize::try_from(room).unwrap_or(usize::MAX));
+            content.reserve_exact(more.max(ahead));
+        }
+    }
+
     /// The bytes of content.
     pub(crate) fn len(&self) -> usize {
         self.buffer.content.len()

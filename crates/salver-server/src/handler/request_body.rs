@@ -195,10 +195,11 @@ impl ContentSender {
     ) -> (R, Result<(), MemoryExhausted>) {
         let mut state = self.0.lock();
         let before = state.received.len();
-        if !state.is_collected {
-            // No more memory than there was room for.
-            state.received.buffer().content.reserve_exact(most);
-        }
+        // Of what was received some may be the next request.
+        let left = state.left.map(|left| usize::try_from(left).unwrap_or(usize::MAX));
+        let to_come = left.map_or(usize::MAX, |left| left.saturating_sub(before));
+        let in_all = if state.is_collected { usize::MAX } else { MOST };
+        state.received.reserve(most.min(to_come), to_come, in_all);
         let result = append(state.received.buffer());
         let more = state.received.len() - before;
         let counted = state.received.count();

@@ -51,7 +51,7 @@ impl<S: ByteStream> Http1Connection<S> {
             }
             flow => {
                 let left = MOST_DRAINED;
-                self.unfinished = Some(Box::new(UnfinishedRequest::Answered { left }));
+                self.unfinished = Some(UnfinishedRequest::Answered { left });
                 flow
             }
         }
@@ -67,7 +67,7 @@ impl<S: ByteStream> Http1Connection<S> {
         send_buffer: &mut SendBuffer,
     ) {
         let log = self.wire.log.as_deref();
-        let (method, record) = match self.unfinished.take().map(|unfinished| *unfinished) {
+        let (method, record) = match self.unfinished.take() {
             Some(UnfinishedRequest::Answered { .. }) => return,
             Some(UnfinishedRequest::Awaited(head)) => {
                 let head = head.borrow();

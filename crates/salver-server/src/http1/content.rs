@@ -21,7 +21,7 @@ pub(super) const MOST_DRAINED: u64 = 64 * 1024;
 /// A request whose body is not whole. Nobody wants it.
 pub(super) enum UnfinishedRequest {
     /// It is answered when its body is whole.
-    Awaited(OwnedRequestHead),
+    Awaited(Box<OwnedRequestHead>),
     /// It has been answered, and so many more bytes of its body are dropped before the connection ends.
     Answered { left: u64 },
 }
@@ -243,7 +243,7 @@ impl<S: ByteStream> Http1Connection<S> {
         if !incoming.sender.has_ended() {
             self.ends |= self.leaves_much();
             let left = MOST_DRAINED - drained;
-            self.unfinished = Some(Box::new(UnfinishedRequest::Answered { left }));
+            self.unfinished = Some(UnfinishedRequest::Answered { left });
         }
     }
 }

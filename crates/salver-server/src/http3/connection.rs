@@ -332,14 +332,15 @@ fn reject(send: &mut SendStream, receive: &mut RecvStream) {
     let _ = receive.stop(code(ErrorCode::RequestRejected));
 }
 
-/// Widens QUIC's receive window where there are handlers, which want content, if there is memory for it.
+/// Widens QUIC's receive window where there are handlers, which want content, if there is memory for it and as much is
+/// left for what they are given of it.
 fn widen_receive_window(
     quic: &quinn::Connection,
     common: &ServerContext,
     seat: &Seat,
 ) -> Option<Charge> {
     let more = usize::try_from(CONTENT_WINDOW).unwrap_or(usize::MAX);
-    let has_room = || seat.account.room_up_to(more) >= more;
+    let has_room = || seat.account.room_up_to(2 * more) >= 2 * more;
     if common.handlers.is_empty() || !has_room() {
         return None;
     }

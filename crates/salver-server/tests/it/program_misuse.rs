@@ -225,6 +225,8 @@ fn content_of_a_refused_request_is_given_back_before_its_connection_ends() {
 fn content_that_takes_too_long_is_refused_whatever_else_its_connection_does() {
     let hasty = Settings {
         idle_timeout: Duration::from_secs(1),
+        // More than any client sends a byte at a time.
+        min_rate: 1 << 20,
         ..settings()
     };
     let builder = || Server::builder().handler(path).settings(hasty.clone());

@@ -110,6 +110,7 @@ impl Live {
             }
             Version::Http2(address) => {
                 let stream = TcpStream::connect(address).await.unwrap();
+                stream.set_nodelay(true).unwrap();
                 let (requests, connection) = h2::client::handshake(stream).await.unwrap();
                 let driver = tokio::spawn(connection);
                 let mut request = Request::builder()
@@ -316,14 +317,18 @@ impl Live {
                 let driver = std::mem::replace(&mut live.driver, tokio::spawn(async { Ok(()) }));
                 tokio::spawn(driver);
             }
-            Live::Http3(mut live) => {
-                live.stream
-                    .stop_sending(h3::error::Code::H3_REQUEST_CANCELLED);
-                if !live.has_ended {
-                    live.stream
-                        .stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
+            Live::Http3(live) => {
+                let Http3 {
+                    session,
+                    mut stream,
+                    has_ended,
+                } = *live;
+                if !has_ended {
+                    stream.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
                 }
-                tokio::spawn(async move { live.session.quic.closed().await });
+                // Stops what is received, too: h3 cannot while it waits for some.
+                drop(stream);
+                tokio::spawn(async move { session.quic.closed().await });
             }
         }
     }

@@ -37,7 +37,7 @@ CRATES = {
 # What a crate's default leaves out, because it weighs much.
 OPTED_IN = {"salver": {"object-store"}}
 # Features whose code is a module of its own, beside all others: each is checked alone.
-APART = {"salver-server": {"axum", "tower"}}
+APART = {"salver-server": {"axum", "axum-http2", "tower"}}
 # Crates that the program gives these features on to.
 WITH_THE_PROGRAM = {"salver-server", "salver-config"}
 # Crates whose own tests pass without any feature.

@@ -33,6 +33,7 @@ pub struct FieldSection {
     /// The spans of name and value: of the fields of [`RequestFields`], or of all lines.
     fields: Vec<(Span, Span)>,
     keeps_lines: bool,
+    takes_protocol: bool,
     state: SectionState,
 }
 
@@ -43,6 +44,8 @@ struct SectionState {
     has_scheme: bool,
     authority: Option<Span>,
     path: Option<PathValue>,
+    /// True if there is a `:protocol`: CONNECT is an extended one (RFC 8441).
+    has_protocol: bool,
     /// True after the first field, which no pseudo-field may follow.
     has_fields: bool,
     host: Option<Span>,
@@ -107,6 +110,12 @@ impl FieldSection {
     /// not. Stays as it is when the section is [cleared](Self::clear).
     pub fn keep_lines(&mut self, keeps_lines: bool) {
         self.keeps_lines = keeps_lines;
+    }
+
+    /// Sets if `:protocol` is a pseudo-field, because the client has been told so (RFC 8441 section 3). At first it is not.
+    /// Stays as it is when the section is [cleared](Self::clear).
+    pub fn take_protocol(&mut self, takes_protocol: bool) {
+        self.takes_protocol = takes_protocol;
     }
 
     /// Empties the section, whose memory stays for the next.
@@ -197,7 +206,13 @@ impl FieldSection {
                 let span = self.keep(value);
                 self.state.authority.replace(span).is_none()
             }
-            // Unknown ones, `:status` and `:protocol` among them.
+            b"protocol" if self.takes_protocol => {
+                if !is_token(value) {
+                    return Err(malformed("The :protocol is not a token"));
+                }
+                !std::mem::replace(&mut self.state.has_protocol, true)
+            }
+            // Unknown ones, `:status` among them.
             _ => return Err(malformed("A pseudo-field is not known")),
         };
         is_new
@@ -321,10 +336,17 @@ impl FieldSection {
         })
     }
 
-    /// The request target (RFC 9113 section 8.3.1; section 8.5 for CONNECT), empty if it is too long.
+    /// The request target (RFC 9113 section 8.3.1; section 8.5 for CONNECT, RFC 8441 section 4 for an extended one), empty
+    /// if it is too long.
     fn target(&self, method: Method) -> Result<Target<'_>, Rejection> {
         let state = &self.state;
         let target = match (method, &state.path) {
+            (Method::Connect, Some(path)) if state.has_protocol && state.has_scheme => path,
+            _ if state.has_protocol => {
+                return Err(malformed(
+                    "A :protocol stands beside CONNECT, a :scheme and a :path",
+                ));
+            }
             (Method::Connect, None) if !state.has_scheme && state.authority.is_some() => {
                 return Ok(Target::of_path(b"*"));
             }
@@ -372,7 +394,9 @@ impl FieldSection {
         };
         let is_valid = match self.state.method {
             // RFC 9110 section 9.3.6: 400 without a port.
-            Some(Method::Connect) => Authority::parse(name).is_some_and(|name| name.has_port),
+            Some(Method::Connect) if !self.state.has_protocol => {
+                Authority::parse(name).is_some_and(|name| name.has_port)
+            }
             _ => authority::is_simple(name) || Authority::parse(name).is_some(),
         };
         match is_valid {
@@ -400,6 +424,7 @@ impl FieldSection {
             Some(rejection) => Err(rejection),
             None if state.method.is_some()
                 || state.has_scheme
+                || state.has_protocol
                 || state.path.is_some()
                 || state.authority.is_some() =>
             {

@@ -18,6 +18,8 @@ pub enum Persistence {
     KeepAliveExplicit,
     /// The connection ends: `Connection: close`.
     Close,
+    /// The connection goes on in another protocol: `Connection: upgrade` (RFC 9110 section 7.8).
+    Upgrade,
 }
 
 impl Persistence {
@@ -36,6 +38,7 @@ impl Persistence {
             Persistence::KeepAlive => b"\r\n",
             Persistence::KeepAliveExplicit => b"Connection: keep-alive\r\n\r\n",
             Persistence::Close => b"Connection: close\r\n\r\n",
+            Persistence::Upgrade => b"Connection: upgrade\r\n\r\n",
         }
     }
 }
@@ -329,6 +332,14 @@ mod tests {
             "HTTP/1.1 505 HTTP Version Not Supported\r\n\
              Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 0\r\n\
              Connection: close\r\n\r\n",
+        );
+        check(
+            101,
+            &[("Upgrade", b"websocket")],
+            Persistence::Upgrade,
+            "HTTP/1.1 101 Switching Protocols\r\n\
+             Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nUpgrade: websocket\r\n\
+             Connection: upgrade\r\n\r\n",
         );
         // No reason phrase, but its space.
         check(

@@ -136,14 +136,15 @@ impl<T> Connection<T> {
     /// Appends the server's preface: its SETTINGS.
     pub fn begin(&self, limits: &Limits, out: &mut Vec<u8>) {
         let max_head = u32::try_from(limits.request.max_head).unwrap_or(u32::MAX);
-        push_settings(
-            out,
-            &[
-                (setting::MAX_CONCURRENT_STREAMS, limits.max_streams),
-                (setting::MAX_HEADER_LIST_SIZE, max_head),
-                (setting::NO_RFC7540_PRIORITIES, 1),
-            ],
-        );
+        let settings = [
+            (setting::MAX_CONCURRENT_STREAMS, limits.max_streams),
+            (setting::MAX_HEADER_LIST_SIZE, max_head),
+            (setting::NO_RFC7540_PRIORITIES, 1),
+            // RFC 8441 section 3: a program may accept an extended CONNECT, files never do.
+            (setting::ENABLE_CONNECT_PROTOCOL, 1),
+        ];
+        let count = settings.len() - usize::from(!limits.for_program);
+        push_settings(out, settings.get(..count).unwrap_or_default());
     }
 
     /// The phase of the connection.

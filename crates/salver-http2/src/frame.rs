@@ -47,6 +47,7 @@ pub(crate) mod setting {
     pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
     pub(crate) const MAX_FRAME_SIZE: u16 = 5;
     pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
+    pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
     pub(crate) const NO_RFC7540_PRIORITIES: u16 = 9;
 }
 

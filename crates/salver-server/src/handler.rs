@@ -6,6 +6,9 @@ mod body;
 mod connect_info;
 mod content_buffer;
 mod http_request;
+#[cfg(feature = "tower")]
+#[cfg_attr(not(feature = "axum"), path = "handler/hyper_upgrade/absent.rs")]
+mod hyper_upgrade;
 mod incoming_content;
 mod peer;
 mod receive_pace;
@@ -14,6 +17,8 @@ mod request_body;
 #[cfg(feature = "tower")]
 mod service;
 mod streamed_content;
+mod upgrade;
+mod upgrade_kind;
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -39,6 +44,8 @@ pub use request_body::RequestBody;
 #[cfg(feature = "tower")]
 pub(crate) use service::of_service;
 pub(crate) use streamed_content::{NextPiece, StreamedContent, is_of_handler};
+pub use upgrade::{Upgrade, UpgradedStream};
+pub(crate) use upgrade_kind::UpgradeKind;
 
 /// A handler without its type. Its future stays on the loop that began it.
 pub(crate) type Handler = Arc<dyn Fn(Request<RequestBody>) -> ReplyFuture + Send + Sync>;

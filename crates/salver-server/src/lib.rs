@@ -122,7 +122,7 @@ mod worker_message;
 
 pub use builder::{BuildError, Builder};
 pub use handle::Handle;
-pub use handler::{Body, Peer, Reply, RequestBody};
+pub use handler::{Body, Peer, Reply, RequestBody, Upgrade, UpgradedStream};
 pub use inherited_sockets::InheritedSockets;
 pub use listener::BindError;
 pub use monitor::{CertificateExpiry, Monitor, ServerLoad, Stage};

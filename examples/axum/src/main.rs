@@ -1,6 +1,6 @@
 //! `cargo run -p axum-app -- DIR [PORT]`: an application of axum on Salver's server, over HTTP/1.1 and HTTP/2. What is
-//! beneath `/api` is axum's: JSON, uploads of any length, and events for those who listen (SSE). All else are the files of
-//! DIR, which never pass through it. Ctrl-C ends it once answers that are under way are finished; a second one ends it at
+//! beneath `/api` is axum's: JSON, uploads of any length, events for those who listen (SSE), and a chat (WebSocket). All else are
+//! the files of DIR, which never pass through it. Ctrl-C ends it once answers that are under way are finished; a second one ends it at
 //! once.
 
 use std::convert::Infallible;
@@ -10,10 +10,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use axum::body::Bytes;
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{ConnectInfo, Path, Request, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::routing::{get, put};
+use axum::routing::{any, get, put};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt, stream};
 use salver_server::{BuildError, Handle, Server, Settings};
@@ -23,6 +26,9 @@ use tokio::sync::broadcast::{self, Sender};
 
 /// The events that a listener may be behind; it misses older ones.
 const EVENTS: usize = 64;
+
+/// The time after which a client that is told nothing is told that.
+const PING: Duration = Duration::from_secs(15);
 
 /// The longest upload, in bytes.
 const LONGEST: u64 = 8 << 30;
@@ -82,16 +88,53 @@ async fn events(
         }
     });
     // So that a client which has gone without a word is found out.
-    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15));
+    let keep_alive = KeepAlive::new().interval(PING);
     Sse::new(begun.chain(events)).keep_alive(keep_alive)
 }
 
+/// What one says in the chat all are told.
+async fn chat(State(said): State<Sender<Utf8Bytes>>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(|socket| converse(socket, said))
+}
+
+async fn converse(mut socket: WebSocket, said: Sender<Utf8Bytes>) {
+    let mut heard = said.subscribe();
+    // A client that has gone without a word is found out when it is told something.
+    let mut ping = tokio::time::interval(PING);
+    loop {
+        let told = tokio::select! {
+            message = socket.recv() => match message {
+                Some(Ok(Message::Text(text))) => {
+                    let _ = said.send(text);
+                    continue;
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => continue,
+            },
+            text = heard.recv() => match text {
+                Ok(text) => Message::Text(text),
+                Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                Err(broadcast::error::RecvError::Closed) => return,
+            },
+            _ = ping.tick() => Message::Ping(Bytes::new()),
+        };
+        if socket.send(told).await.is_err() {
+            return;
+        }
+    }
+}
+
 fn app() -> Router {
+    let chat = Router::new()
+        // Over HTTP/1.1 it is asked for by GET, over HTTP/2 by CONNECT.
+        .route("/api/chat", any(chat))
+        .with_state(broadcast::channel(EVENTS).0);
     Router::new()
         .route("/api/hello/{name}", get(hello))
         .route("/api/uploads/{name}", put(upload))
         .route("/api/events", get(events))
         .with_state(broadcast::channel(EVENTS).0)
+        .merge(chat)
 }
 
 /// Ends the server when it is time, from a thread of its own.

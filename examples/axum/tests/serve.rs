@@ -8,9 +8,11 @@
 )]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use salver_test::program::{Program, refuses};
 use salver_test::status_kib;
@@ -169,6 +171,65 @@ fn an_upload_of_a_gibibyte_needs_little_memory() {
     }
     let most = status_kib(program.id(), "VmHWM");
     assert!(most < 64 * 1024, "{most} KiB");
+    program.interrupt();
+}
+
+/// A client of the chat, over HTTP/1.1.
+struct Talker(BufReader<TcpStream>);
+
+impl Talker {
+    fn new(address: &str) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let offer = "GET /api/chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        stream.write_all(offer.as_bytes()).unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        // RFC 6455 section 1.3 has this example.
+        assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+        let mut talker = Talker(stream);
+        // It is pinged once it is told what others say.
+        assert_eq!(talker.frame(), (0x89, vec![]));
+        talker
+    }
+
+    /// Says a text, masked by zeros.
+    fn say(&mut self, text: &str) {
+        let length = 0x80 | u8::try_from(text.len()).unwrap();
+        let frame = [&[0x81, length, 0, 0, 0, 0], text.as_bytes()].concat();
+        self.0.get_mut().write_all(&frame).unwrap();
+    }
+
+    /// The next frame: its first byte, and what is in it.
+    fn frame(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 2];
+        self.0.read_exact(&mut head).unwrap();
+        let mut content = vec![0; usize::from(head[1])];
+        self.0.read_exact(&mut content).unwrap();
+        (head[0], content)
+    }
+}
+
+#[test]
+fn what_one_says_in_the_chat_all_are_told() {
+    let site = tempfile::tempdir().unwrap();
+    let program = start(site.path());
+    let mut all: Vec<_> = (0..3).map(|_| Talker::new(program.address())).collect();
+    for speaker in 0..3 {
+        all[speaker].say(&format!("I am {speaker}"));
+        for talker in &mut all {
+            let said = format!("I am {speaker}").into_bytes();
+            assert_eq!(talker.frame(), (0x81, said));
+        }
+    }
+    drop(all);
     program.interrupt();
 }
 

@@ -252,3 +252,60 @@ fn trailers() {
     let checked = section(&[("x", &large)]).check_trailers();
     assert!(matches!(checked, Err(Rejection::Refused(refusal)) if refusal.status == 431));
 }
+
+#[test]
+fn an_extended_connect_is_one_where_it_has_been_offered() {
+    let read = |takes_protocol: bool, lines: &[Line<'_>]| {
+        let mut section = FieldSection::default();
+        section.take_protocol(takes_protocol);
+        section.clear();
+        let limits = RequestLimits::default();
+        for (name, value) in lines {
+            section.add(&limits, FieldLine::new(name.as_bytes(), value.as_bytes()));
+        }
+        let head = section.request();
+        let found = head.map(|head| {
+            (
+                head.method,
+                head.path.into_owned(),
+                head.authority.into_owned(),
+            )
+        });
+        (found, section.check_trailers().is_ok())
+    };
+    let protocol = [(":protocol", "websocket")];
+    let whole = [&changed(":method", Some("CONNECT"))[..], &protocol].concat();
+    let expected = (Method::Connect, b"/a".to_vec(), b"a.example".to_vec());
+    assert_eq!(read(true, &whole), (Ok(expected), false));
+    let malformed = |takes_protocol: bool, lines: &[Line<'_>]| {
+        let (found, _) = read(takes_protocol, lines);
+        assert!(
+            matches!(found, Err(Rejection::Malformed(_))),
+            "{lines:?}: {found:?}"
+        );
+    };
+    malformed(false, &whole);
+    malformed(true, &[&whole[..], &protocol].concat());
+    malformed(true, &with(&protocol));
+    malformed(true, &[&CONNECT[..], &protocol].concat());
+    malformed(true, &changed(":method", Some("CONNECT")));
+    malformed(
+        true,
+        &[
+            &changed(":method", Some("CONNECT"))[..],
+            &[(":protocol", "a b")],
+        ]
+        .concat(),
+    );
+    for missing in [":scheme", ":path"] {
+        let without: Vec<_> = whole
+            .iter()
+            .filter(|(name, _)| *name != missing)
+            .copied()
+            .collect();
+        malformed(true, &without);
+    }
+    let (without_port, _) = read(true, &CONNECT);
+    assert!(without_port.is_ok());
+    assert!(!read(true, &protocol).1, "a pseudo-field is no trailer");
+}

@@ -6,6 +6,7 @@ use super::{ClosedReason, Connection, FrameOutcome, INITIAL_WINDOW, ReceiveArgs}
 use crate::error::{ErrorCode, ProtocolError};
 use crate::frame::{Frame, flag, kind, push_number};
 use crate::streams::StreamState;
+use crate::streams::incoming::IncomingContent;
 
 /// The most bytes by which windows are widened at a time.
 const WINDOW: u32 = 65_535;
@@ -45,6 +46,9 @@ impl<T> Connection<T> {
         stream.is_whole = ends;
         self.progress += u64::from(!content.is_empty());
         let is_given = stream.incoming.is_some();
+        // What an extended CONNECT brings is in another protocol, and has no end that could be too far.
+        let incoming = stream.incoming.as_deref();
+        let is_bounded = !incoming.is_some_and(IncomingContent::is_of_connect);
         let count = if let Some(incoming) = &mut stream.incoming {
             if !incoming.receive(taken) {
                 return Err(ErrorCode::FLOW_CONTROL_ERROR.on(frame.stream));
@@ -60,7 +64,7 @@ impl<T> Connection<T> {
             // Section 8.1.1.
             return Err(ErrorCode::PROTOCOL_ERROR.on(frame.stream));
         }
-        if count.received > args.limits.request.max_body {
+        if is_bounded && count.received > args.limits.request.max_body {
             let refusal = Refusal {
                 status: 413,
                 reason: "The content is too large",

@@ -85,6 +85,7 @@ impl<T> Connection<T> {
     ) -> Result<FrameOutcome<'static, T>, ProtocolError> {
         let Scratch { section, text } = scratch;
         section.keep_lines(args.limits.for_program || args.limits.keeps_lines);
+        section.take_protocol(args.limits.for_program);
         section.clear();
         self.decoder
             .decode(bytes, text, |line| section.add(&args.limits.request, line))

@@ -69,6 +69,11 @@ impl IncomingContent {
         }
     }
 
+    /// True if it is that of CONNECT.
+    pub(crate) fn is_of_connect(&self) -> bool {
+        self.method == Method::Connect
+    }
+
     /// Counts the payload of a frame, with its padding; false if it is longer than the window.
     pub(crate) fn receive(&mut self, payload: u32) -> bool {
         let left = self.window.checked_sub(payload);

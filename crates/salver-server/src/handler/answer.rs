@@ -5,13 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderName, Response};
+use http::header::{CONTENT_LENGTH, UPGRADE};
+use http::{HeaderMap, HeaderName, Response, response};
 use salver_assets::{Method, OwnField, ResponsePlan};
 use salver_semantics::message;
 
-use super::body::{Body, BodyKind};
+use super::body::{Body, BodyKind, StreamedBody};
 use super::streamed_content::StreamedContent;
+use super::upgrade_kind::UpgradeKind;
 
 /// The longest streamed content that is sent as whole content if it is here at once, in bytes: head and content leave
 /// together then.
@@ -22,6 +23,8 @@ pub(crate) struct Answer {
     pub(crate) plan: ResponsePlan,
     /// The content in the place of the plan's, which is empty then.
     pub(crate) streamed: Option<Box<StreamedContent>>,
+    /// The kind of the upgrade that the answer accepts.
+    pub(crate) upgrade: Option<UpgradeKind>,
 }
 
 impl From<ResponsePlan> for Answer {
@@ -29,6 +32,7 @@ impl From<ResponsePlan> for Answer {
         Answer {
             plan,
             streamed: None,
+            upgrade: None,
         }
     }
 }
@@ -39,6 +43,10 @@ impl From<ResponsePlan> for Answer {
 /// The response is none that can be sent, for this reason.
 pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<Answer, String> {
     let (head, body) = response.into_parts();
+    let kind = match body.into_kind() {
+        BodyKind::Upgraded(kind, body) => return upgraded(&head, kind, body),
+        kind => kind,
+    };
     if head.status.is_informational() {
         return Err("a handler answered 1xx, which is no answer".to_owned());
     }
@@ -47,9 +55,9 @@ pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<A
         let fields = fields(&head.headers, &["content-length", "trailer"]);
         ResponsePlan::own(status, fields, content).for_method(method)
     };
-    let body = match body.into_kind() {
+    let body = match kind {
         BodyKind::Whole(bytes) => return Ok(whole(bytes).into()),
-        BodyKind::Streamed(body) => body,
+        BodyKind::Streamed(body) | BodyKind::Upgraded(_, body) => body,
     };
     let hint = catch_unwind(AssertUnwindSafe(|| body.length().exact()));
     let exact = hint.map_err(|_| "the content of a handler's answer panicked")?;
@@ -77,7 +85,33 @@ pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<A
         None => Answer {
             plan: plan(),
             streamed: Some(Box::new(content)),
+            upgrade: None,
         },
+    })
+}
+
+/// The answer that accepts an upgrade, behind which the other protocol is spoken.
+fn upgraded(
+    head: &response::Parts,
+    kind: UpgradeKind,
+    body: StreamedBody,
+) -> Result<Answer, String> {
+    if !kind.is_accepted_by(head.status) {
+        return Err("a handler accepted an upgrade by a status that refuses it".to_owned());
+    }
+    // RFC 9110 sections 8.6 and 15.2.2: there is no content, and nothing says how long it is.
+    let mut fields = fields(&head.headers, &["content-length", "trailer"]);
+    if kind == UpgradeKind::Switch {
+        let protocols = head.headers.get_all(UPGRADE).iter();
+        fields.extend(protocols.map(|protocol| {
+            let protocol = Bytes::copy_from_slice(protocol.as_bytes());
+            ("Upgrade".into(), protocol)
+        }));
+    }
+    Ok(Answer {
+        plan: ResponsePlan::of_length(head.status.as_u16(), fields, None),
+        streamed: Some(Box::new(StreamedContent::new(body, None))),
+        upgrade: Some(kind),
     })
 }
 

@@ -8,6 +8,8 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 
+use super::upgrade_kind::UpgradeKind;
+
 /// The content of a handler's response: whole - anything that is [`Into<Bytes>`](Bytes) - or streamed.
 ///
 /// Streamed content is polled when the client can take more, on the loop of its connection, and dropped when the client
@@ -49,6 +51,8 @@ pub struct Body(BodyKind);
 pub(super) enum BodyKind {
     Whole(Bytes),
     Streamed(StreamedBody),
+    /// What is sent in the protocol to which a connection is upgraded.
+    Upgraded(UpgradeKind, StreamedBody),
 }
 
 /// A streamed body without its type.
@@ -107,11 +111,20 @@ impl Body {
         Body(BodyKind::Streamed(Box::pin(body)))
     }
 
+    /// What is sent behind a response that accepts an upgrade of this kind.
+    pub(super) fn upgraded<B>(kind: UpgradeKind, body: B) -> Self
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Body(BodyKind::Upgraded(kind, Box::pin(body)))
+    }
+
     /// The content, if it is whole.
     pub fn whole(&self) -> Option<&Bytes> {
         match &self.0 {
             BodyKind::Whole(bytes) => Some(bytes),
-            BodyKind::Streamed(_) => None,
+            BodyKind::Streamed(_) | BodyKind::Upgraded(..) => None,
         }
     }
 
@@ -137,6 +150,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             BodyKind::Whole(bytes) => f.debug_tuple("Whole").field(&bytes.len()).finish(),
             BodyKind::Streamed(_) => f.write_str("Streamed"),
+            BodyKind::Upgraded(..) => f.write_str("Upgraded"),
         }
     }
 }

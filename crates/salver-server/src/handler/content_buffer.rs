@@ -46,6 +46,18 @@ impl ContentBuffer {
         }
     }
 
+    /// The bytes that may be appended where `most` are held at a time: some in any case where none are held, as it must go
+    /// on.
+    pub(crate) fn room(&self, most: usize) -> usize {
+        match self.len() {
+            0 => self.account.room_up_to(most),
+            held => {
+                let room = usize::try_from(self.account.room()).unwrap_or(usize::MAX);
+                room.min(most.saturating_sub(held))
+            }
+        }
+    }
+
     /// The bytes of content.
     pub(crate) fn len(&self) -> usize {
         self.buffer.content.len()

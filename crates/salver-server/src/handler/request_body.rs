@@ -88,6 +88,8 @@ struct ChannelState {
     waits: bool,
     /// True while a handler waits for all of it: then it stays in the buffer, however much it is.
     is_collected: bool,
+    /// True if the client need not send any, however long it is waited for.
+    owes_nothing: bool,
     /// The time at which a handler was last given content.
     given: Instant,
     handler: Option<Waker>,
@@ -161,6 +163,7 @@ impl ContentSender {
             is_asked_for: false,
             waits: false,
             is_collected: false,
+            owes_nothing: false,
             given: Instant::now(),
             handler: None,
             connection: None,
@@ -172,14 +175,10 @@ impl ContentSender {
     /// The bytes that may be received now. If there are none, the task is woken when there are.
     pub(crate) fn room(&self, account: &Account, context: &Context<'_>) -> usize {
         let mut state = self.0.lock();
-        let room = match state.received.len() {
-            // Some in any case: it must go on. What finds no memory is refused.
-            _ if state.is_collected => account.room_up_to(MOST),
-            0 => account.room_up_to(MOST),
-            held => {
-                let room = usize::try_from(account.room()).unwrap_or(usize::MAX);
-                room.min(MOST.saturating_sub(held))
-            }
+        let room = match state.is_collected {
+            // Some in any case: what finds no memory is refused.
+            true => account.room_up_to(MOST),
+            false => state.received.room(MOST),
         };
         if room == 0 {
             state.connection = Some(context.waker().clone());
@@ -196,7 +195,9 @@ impl ContentSender {
         let mut state = self.0.lock();
         let before = state.received.len();
         // Of what was received some may be the next request.
-        let left = state.left.map(|left| usize::try_from(left).unwrap_or(usize::MAX));
+        let left = state
+            .left
+            .map(|left| usize::try_from(left).unwrap_or(usize::MAX));
         let to_come = left.map_or(usize::MAX, |left| left.saturating_sub(before));
         let in_all = if state.is_collected { usize::MAX } else { MOST };
         state.received.reserve(most.min(to_come), to_come, in_all);
@@ -265,10 +266,10 @@ impl ContentSender {
         state.is_asked_for
     }
 
-    /// True while a handler waits for the client to send.
+    /// True while a handler waits for the client, which has to send.
     pub(crate) fn waits(&self) -> bool {
         let state = self.0.lock();
-        state.waits && state.readers > 0
+        state.waits && state.readers > 0 && !state.owes_nothing
     }
 
     /// True if nobody will take any more.
@@ -329,7 +330,17 @@ impl RequestBody {
         }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    /// Lets the client send whenever it wants: in another protocol.
+    pub(super) fn owe_nothing(&self) {
+        if let Inner::Incoming(channel) = &self.0 {
+            channel.lock().owes_nothing = true;
+        }
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let channel = match &mut self.0 {
             Inner::Whole(bytes) if bytes.is_empty() => return Poll::Ready(None),
             Inner::Whole(bytes) => {

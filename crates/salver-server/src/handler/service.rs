@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::body::Body;
 use super::reply::Reply;
 use super::request_body::RequestBody;
-use super::{Handler, HandlerError, connect_info};
+use super::{Handler, HandlerError, connect_info, hyper_upgrade};
 
 /// A service as a handler. Each request has a clone of it.
 pub(crate) fn of_service<S, B>(service: S) -> Handler
@@ -24,13 +24,14 @@ where
     Arc::new(move |mut request| {
         let mut service = service.clone();
         connect_info::add(&mut request);
+        let upgrade = hyper_upgrade::add(&mut request);
         Box::pin(async move {
             let response = async {
                 poll_fn(|context| service.poll_ready(context)).await?;
                 service.call(request).await
             };
             match response.await {
-                Ok(response) => Ok(Reply::Response(response.map(Body::new))),
+                Ok(response) => Ok(Reply::Response(upgrade.finish(response.map(Body::new)))),
                 Err(error) => {
                     let error: Box<dyn Error + Send + Sync> = error.into();
                     Err(HandlerError::Failed(error.to_string()))

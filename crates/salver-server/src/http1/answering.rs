@@ -10,14 +10,14 @@ use salver_http1::{BodyLength, Persistence, RequestHead, request_method};
 use super::content::{MOST_DRAINED, RequestContent, UnfinishedRequest};
 use super::slow::{AnswerTerms, SlowResponse};
 use super::translate::{
-    engine_request, log_record, push_content, push_head, request_details, takes_trailers,
-    to_http_request,
+    engine_request, log_record, offered_protocols, push_content, push_head, request_details,
+    takes_trailers, to_http_request,
 };
 use super::{Flow, Http1Connection};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::dispatch::{Dispatched, dispatch, error_plan};
-use crate::handler::{IncomingContent, Peer, RequestBody};
+use crate::handler::{IncomingContent, Peer, RequestBody, Upgrade};
 use crate::rendered_responses::RenderedResponses;
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
@@ -97,6 +97,7 @@ impl<S: ByteStream> Http1Connection<S> {
         now: Now,
     ) -> Option<Flow> {
         let has_content = content.is_some();
+        let (may_upgrade, mut offered) = (head.body == BodyLength::None, None);
         let mut terms = AnswerTerms {
             method: head.method,
             version: head.version,
@@ -113,8 +114,16 @@ impl<S: ByteStream> Http1Connection<S> {
         let authority = authority.unwrap_or_default();
         request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
-            let peer = Peer::of(&wire.stream);
-            to_http_request(terms.version, raw, &request, path, content, peer)
+            let (version, peer) = (terms.version, Peer::of(&wire.stream));
+            let mut request = to_http_request(version, raw, &request, path, content, peer)?;
+            let protocols = offered_protocols(version, raw).filter(|_| may_upgrade);
+            offered = protocols.map(|protocols| {
+                let account = &wire.seat.account;
+                let (content, body) = IncomingContent::new(account, None, false);
+                Upgrade::offer_switch(protocols, account, body, &mut request);
+                RequestContent::of_upgrade(content)
+            });
+            Some(request)
         };
         let details = || request_details(raw, over_tls);
         let dispatched = dispatch(
@@ -131,7 +140,7 @@ impl<S: ByteStream> Http1Connection<S> {
         );
         let Dispatched::Ready(plan) = &dispatched else {
             terms.takes_trailers = takes_trailers(raw);
-            return Some(slow(dispatched, terms, record));
+            return Some(slow(dispatched, terms, record, offered));
         };
         if has_content && (expects_continue || self.leaves_much()) {
             terms.persistence = Persistence::Close;
@@ -147,7 +156,7 @@ impl<S: ByteStream> Http1Connection<S> {
         self.push_head(send_buffer, plan, persistence);
         self.log_answer(record, plan, send_buffer.left());
         if let Content::File(_) | Content::Parts(_) = plan.content {
-            return Some(slow(dispatched, terms, None));
+            return Some(slow(dispatched, terms, None, None));
         }
         push_content(send_buffer, plan);
         (persistence == Persistence::Close).then_some(Flow::Ends)
@@ -179,12 +188,18 @@ impl<S: ByteStream> Http1Connection<S> {
     }
 }
 
-fn slow(answer: Dispatched, terms: AnswerTerms, record: Option<LogRecord>) -> Flow {
+fn slow(
+    answer: Dispatched,
+    terms: AnswerTerms,
+    record: Option<LogRecord>,
+    upgrade: Option<Box<RequestContent>>,
+) -> Flow {
     Flow::Slow(Box::new(SlowResponse {
         send_buffer: SendBuffer::default(),
         answer,
         terms,
         record,
         content: None,
+        upgrade,
     }))
 }

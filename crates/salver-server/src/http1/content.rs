@@ -47,6 +47,8 @@ pub(super) struct RequestContent {
     incoming: IncomingContent,
     /// The bytes of it that nobody wanted.
     drained: u64,
+    /// True if it is in another protocol, to which the connection is upgraded: all that comes, to the end.
+    is_upgraded: bool,
 }
 
 impl RequestContent {
@@ -54,6 +56,16 @@ impl RequestContent {
         Box::new(RequestContent {
             incoming,
             drained: 0,
+            is_upgraded: false,
+        })
+    }
+
+    /// What comes if the connection is upgraded.
+    pub(super) fn of_upgrade(incoming: IncomingContent) -> Box<Self> {
+        Box::new(RequestContent {
+            incoming,
+            drained: 0,
+            is_upgraded: true,
         })
     }
 }
@@ -111,7 +123,11 @@ impl<S: ByteStream> Http1Connection<S> {
         let Some(content) = &mut self.content else {
             return Ok(Poll::Pending);
         };
-        let RequestContent { incoming, drained } = &mut **content;
+        let RequestContent {
+            incoming,
+            drained,
+            is_upgraded,
+        } = &mut **content;
         let most = match incoming.sender.is_unwanted() {
             true => usize::try_from(MOST_DRAINED - *drained).unwrap_or(usize::MAX),
             false => incoming.sender.room(&self.wire.seat.account, context),
@@ -125,6 +141,10 @@ impl<S: ByteStream> Http1Connection<S> {
         let received = match self.wire.poll_receive(context, buffer) {
             Poll::Pending => return Ok(Poll::Pending),
             Poll::Ready(ReceiveOutcome::Bytes(received)) => received,
+            Poll::Ready(ReceiveOutcome::End) if *is_upgraded => {
+                incoming.sender.finish(None);
+                return Ok(Poll::Ready(()));
+            }
             Poll::Ready(ReceiveOutcome::End | ReceiveOutcome::Failed) => {
                 let why = "the client went away";
                 incoming.sender.fail(io::ErrorKind::ConnectionAborted, why);
@@ -134,9 +154,14 @@ impl<S: ByteStream> Http1Connection<S> {
         let received = scratch.input.get(..received).unwrap_or_default();
         let input = &*self.wire.take_input(received);
         let (parser, limits) = (&mut self.parser, &shared.limits);
-        let ((consumed, event), counted) = incoming.receive(input.len(), |buffer| {
-            parser.receive(limits, input, Some(buffer))
-        });
+        let ((consumed, event), counted) =
+            incoming.receive(input.len(), |buffer| match is_upgraded {
+                false => parser.receive(limits, input, Some(buffer)),
+                true => {
+                    buffer.content.extend_from_slice(input);
+                    (input.len(), Event::Incomplete)
+                }
+            });
         if incoming.sender.is_unwanted() {
             let dropped = u64::try_from(consumed).unwrap_or(u64::MAX);
             *drained = drained.saturating_add(dropped).min(MOST_DRAINED);
@@ -239,7 +264,9 @@ impl<S: ByteStream> Http1Connection<S> {
         let Some(content) = self.content.take() else {
             return;
         };
-        let RequestContent { incoming, drained } = *content;
+        let RequestContent {
+            incoming, drained, ..
+        } = *content;
         if !incoming.sender.has_ended() {
             self.ends |= self.leaves_much();
             let left = MOST_DRAINED - drained;

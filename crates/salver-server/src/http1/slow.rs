@@ -18,7 +18,7 @@ use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::dispatch::{Dispatched, PendingPlan, error_plan};
-use crate::handler::{Answer, StreamedContent};
+use crate::handler::{Answer, StreamedContent, UpgradeKind};
 use crate::send_buffer::SendBuffer;
 use crate::transmit::Transmission;
 
@@ -42,6 +42,8 @@ pub(super) struct SlowResponse {
     pub(super) record: Option<LogRecord>,
     /// The content of its request that is still to come, if a handler may want it.
     pub(super) content: Option<Box<RequestContent>>,
+    /// What comes in another protocol, if the connection is upgraded as its request offers.
+    pub(super) upgrade: Option<Box<RequestContent>>,
 }
 
 impl<S: ByteStream> Http1Connection<S> {
@@ -56,6 +58,7 @@ impl<S: ByteStream> Http1Connection<S> {
             mut terms,
             record,
             content,
+            upgrade,
         } = slow;
         let shared = Rc::clone(&self.wire.shared);
         self.content = content;
@@ -67,7 +70,7 @@ impl<S: ByteStream> Http1Connection<S> {
                 // The answers before it need not wait for this one.
                 self.transmission(&shared, send_buffer).flush().await?;
                 self.wire.log_sent();
-                let answer = match self.wait_for(awaited).await {
+                let mut answer = match self.wait_for(awaited).await {
                     Ok(answer) => answer,
                     Err(Fault::Refused(refusal)) => {
                         terms.persistence = Persistence::Close;
@@ -79,6 +82,16 @@ impl<S: ByteStream> Http1Connection<S> {
                 poll_fn(|context| self.wire.poll_flush(context)).await?;
                 terms.persistence =
                     self.persistence_after(terms.persistence, answer.streamed.is_some());
+                if let Some(kind) = answer.upgrade {
+                    match upgrade.filter(|_| kind == UpgradeKind::Switch) {
+                        Some(content) => {
+                            self.content = Some(content);
+                            terms.persistence = Persistence::Upgrade;
+                        }
+                        // It was given for another request.
+                        None => answer = error_plan(500, "Internal Server Error", None).into(),
+                    }
+                }
                 match answer.streamed {
                     None => {
                         let mut send_buffer = SendBuffer::default();
@@ -95,7 +108,7 @@ impl<S: ByteStream> Http1Connection<S> {
             }
         }
         self.wire.log_sent();
-        self.ends = terms.persistence == Persistence::Close;
+        self.ends = matches!(terms.persistence, Persistence::Close | Persistence::Upgrade);
         self.end_content();
         self.wait_for_request(shared.clock.now());
         Ok(())
@@ -123,8 +136,11 @@ impl<S: ByteStream> Http1Connection<S> {
         (plan, content): (ResponsePlan, Box<StreamedContent>),
         mut record: Option<LogRecord>,
     ) -> io::Result<()> {
-        let framing = Framing::of(&content, terms.version, terms.takes_trailers);
-        if framing == Framing::UntilClose {
+        let framing = match terms.persistence {
+            Persistence::Upgrade => Framing::UntilClose,
+            _ => Framing::of(&content, terms.version, terms.takes_trailers),
+        };
+        if framing == Framing::UntilClose && terms.persistence != Persistence::Upgrade {
             terms.persistence = Persistence::Close;
         }
         if let Some(record) = &mut record {

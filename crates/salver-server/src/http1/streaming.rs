@@ -162,7 +162,7 @@ impl<S: ByteStream> Http1Connection<S> {
                 if let Poll::Ready(Err(error)) = self.wire.send(context, send_buffer) {
                     return Poll::Ready(Err(error));
                 }
-            } else if failed.is_none() {
+            } else if failed.is_none() && !streaming.has_ended {
                 drop(scratch);
                 return self.wait_for_content(context, streaming);
             }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use http::HeaderValue;
 use salver_access_log::Protocol;
 use salver_assets::{Content, Request, RequestDetails, RequestPath, ResponsePlan, SecureContext};
 use salver_http1::{
@@ -147,6 +148,25 @@ pub(super) fn takes_trailers(raw: RawHead<'_>) -> bool {
         name.eq_ignore_ascii_case(b"te")
             && members.any(|member| member.eq_ignore_ascii_case(b"trailers"))
     })
+}
+
+/// The protocols that the client offers to go on in, if it does (RFC 9110 section 7.8): over HTTP/1.1, with a request that has
+/// no content.
+pub(super) fn offered_protocols(version: Version, raw: RawHead<'_>) -> Option<HeaderValue> {
+    if version == Version::Http10 {
+        return None;
+    }
+    let named = |name: &'static [u8]| {
+        let fields = raw.field_lines();
+        fields.filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value))
+    };
+    let mut protocols = named(b"upgrade");
+    let offered = protocols.next()?;
+    let mut options = named(b"connection").flat_map(list);
+    // One who says it twice is not understood, and answered as ever.
+    let is_clear = protocols.next().is_none() && !offered.is_empty();
+    let is_offered = is_clear && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    is_offered.then(|| HeaderValue::from_bytes(offered).ok())?
 }
 
 /// Appends content that is in memory; other content is sent by `transmit.rs`.

@@ -14,8 +14,8 @@ use super::translate::{render_head, rendered_head};
 use super::{Http2Connection, PendingAnswer};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::dispatch::{Dispatched, dispatch, engine_request};
-use crate::handler::{Answer, IncomingContent, Peer, to_http_request};
+use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
+use crate::handler::{Answer, IncomingContent, Peer, Upgrade, UpgradeKind, to_http_request};
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
 use crate::transmit::loader_disk::Reading;
@@ -47,7 +47,16 @@ impl<S: ByteStream> Http2Connection<S> {
         request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
             let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
-            to_http_request(version, &request, path, more.lines.iter(), content, peer)
+            let is_open = content.is_some();
+            let lines = more.lines.iter();
+            let mut request = to_http_request(version, &request, path, lines, content, peer)?;
+            if is_open && request.method() == http::Method::CONNECT {
+                let mut lines = more.lines.iter();
+                let protocol = lines.find(|(name, _)| *name == b":protocol")?.1;
+                let protocol = http::HeaderValue::from_bytes(protocol).ok()?;
+                Upgrade::offer_connect(protocol, &wire.seat.account, &mut request);
+            }
+            Some(request)
         };
         let details = || more.details(over_tls, request.method);
         match dispatch(
@@ -85,7 +94,16 @@ impl<S: ByteStream> Http2Connection<S> {
         mut record: Option<LogRecord>,
         send_buffer: &mut SendBuffer,
     ) {
-        let Answer { mut plan, streamed } = answer;
+        let Answer {
+            mut plan,
+            streamed,
+            upgrade,
+        } = answer;
+        if upgrade == Some(UpgradeKind::Switch) {
+            // It was given for another request, of HTTP/1.1.
+            let plan = error_plan(500, "Internal Server Error", None);
+            return self.respond(stream, plan.into(), record, send_buffer);
+        }
         let Wire { shared, seat, .. } = &self.wire;
         let file = shared.common.hold_open(&seat.account, &mut plan);
         if let Some(record) = &mut record {

@@ -5,6 +5,7 @@ mod misuse;
 mod requests;
 mod responses;
 mod service;
+mod upgrades;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -16,6 +16,7 @@ use super::super::shared_connection::SharedConnection;
 use super::super::translate::push_head;
 use super::{RequestFailure, RequestTask};
 use crate::access_log::bytes;
+use crate::dispatch::error_plan;
 use crate::handler::{Answer, StreamedContent};
 use crate::memory_budget::OpenFile;
 use crate::transmit::loader_disk::Reading;
@@ -38,7 +39,16 @@ impl RequestTask {
         &mut self,
         answer: Answer,
     ) -> impl Future<Output = Result<(), RequestFailure>> {
-        let Answer { mut plan, streamed } = answer;
+        let Answer {
+            mut plan,
+            mut streamed,
+            upgrade,
+        } = answer;
+        if upgrade.is_some() {
+            // It was given for another request: none of HTTP/3 offers any.
+            streamed = None;
+            plan = error_plan(500, "Internal Server Error", None);
+        }
         let connection = Rc::clone(&self.connection);
         let shared = Rc::clone(&self.shared);
         let account = &connection.seat.account;

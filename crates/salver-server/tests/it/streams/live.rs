@@ -372,7 +372,8 @@ impl Http1 {
         let head = self.up_to(b"\r\n\r\n").await.unwrap();
         let head = String::from_utf8(head).unwrap();
         let (status, lines) = head.split_once("\r\n").unwrap_or((&head, ""));
-        let status: u16 = status["HTTP/1.1 ".len()..][..3].parse().unwrap();
+        let status = status.strip_prefix("HTTP/1.1 ").unwrap();
+        let status: u16 = status.split(' ').next().unwrap().parse().unwrap();
         let lines: Vec<_> = lines
             .lines()
             .filter_map(|line| line.split_once(": "))

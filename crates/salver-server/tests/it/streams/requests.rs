@@ -320,7 +320,8 @@ fn a_handler_learns_that_its_client_has_left() {
                 // Not dropped with the handler.
                 tokio::spawn(async move {
                     let mut content = request.into_body();
-                    tell.send(next_frame(&mut content).await.unwrap().err()).unwrap();
+                    tell.send(next_frame(&mut content).await.unwrap().err())
+                        .unwrap();
                     tell.send(all(&mut content).await.err()).unwrap();
                 });
                 std::future::pending::<Response<String>>().await

@@ -44,6 +44,42 @@ fn each_piece_is_sent_as_soon_as_it_is_there_and_trailers_last() {
     });
 }
 
+#[test]
+fn an_answer_whose_end_comes_alone_ends_at_once() {
+    let idle = Settings {
+        idle_timeout: crate::common::PATIENCE * 2,
+        ..settings()
+    };
+    let (plain, secure, mut answers) = Answers::new(&[], idle.clone());
+    each(&plain, &secure, async |version| {
+        let (mut live, give) = asked(version, &mut answers).await;
+        give.send(data("abc")).unwrap();
+        live.head().await;
+        assert_eq!(live.exactly(3).await, b"abc");
+        drop(give);
+        assert_eq!(live.rest().await, (vec![], true));
+    });
+    // Of these the end needs no byte.
+    let (known, _, mut sized) = Answers::new(&[("content-length", "3")], idle);
+    run(async {
+        let mut check = async |answers: &mut Answers, request: &str, address| {
+            let mut client = Client::new(address);
+            client.send(request);
+            let give = answers.next().await;
+            give.send(data("abc")).unwrap();
+            client.head();
+            let mut content = [0; 3];
+            client.0.read_exact(&mut content).unwrap();
+            drop(give);
+            present(&answers.present, 0).await;
+            assert_eq!(client.rest(), (vec![], true));
+        };
+        let closing = request("GET", "/", "Connection: close\r\n");
+        check(&mut sized, &closing, known.address).await;
+        check(&mut answers, "GET / HTTP/1.0\r\n\r\n", plain.address).await;
+    });
+}
+
 /// Gives the next answer.
 fn answer(answers: &mut Answers) {
     run(async {

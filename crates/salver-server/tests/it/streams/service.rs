@@ -150,3 +150,110 @@ fn the_futures_of_services_need_not_be_sent_between_threads() {
         },
     );
 }
+
+/// WebSockets by axum's own extractor: over HTTP/1.1 what it takes is hyper's.
+#[cfg(feature = "axum")]
+mod websockets {
+    use std::io::Read;
+
+    use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+    use axum::routing::any;
+
+    use super::*;
+    use crate::common::client::{Client, request};
+
+    /// Says in capitals what it is told.
+    async fn shout(mut socket: WebSocket) {
+        while let Some(Ok(message)) = socket.recv().await {
+            if let Message::Text(text) = message {
+                let loud = text.to_uppercase();
+                if socket.send(Message::Text(loud.into())).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn app() -> Router {
+        let upgrade = async |upgrade: WebSocketUpgrade| upgrade.on_upgrade(shout);
+        Router::new().route("/ws", any(upgrade))
+    }
+
+    /// A text as a client's frame (RFC 6455 section 5.2), masked by zeros.
+    fn text(text: &str) -> Vec<u8> {
+        let length = 0x80 | u8::try_from(text.len()).unwrap();
+        [&[0x81, length, 0, 0, 0, 0], text.as_bytes()].concat()
+    }
+
+    /// What a server sends for a text.
+    fn loud(text: &str) -> Vec<u8> {
+        let length = u8::try_from(text.len()).unwrap();
+        [&[0x81, length], text.to_uppercase().as_bytes()].concat()
+    }
+
+    /// A closing frame of a client, and what a server sends for it.
+    const CLOSE: [u8; 6] = [0x88, 0x80, 0, 0, 0, 0];
+    const CLOSED: [u8; 2] = [0x88, 0];
+
+    #[test]
+    fn over_http_1_1() {
+        let builder = Server::builder().service(app()).settings(settings());
+        let server = Running::start(builder.listen(ANY_PORT).build().unwrap());
+        let mut client = Client::new(server.address);
+        // Who asks wrongly is refused, and the connection goes on.
+        client.send(request("GET", "/ws", ""));
+        assert_eq!(client.answer().status, 400);
+        let wrong = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 12\r\n";
+        client.send(request("GET", "/ws", wrong));
+        assert_eq!(client.answer().status, 400);
+        let right = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        client.send(request("GET", "/ws", right).into_bytes());
+        client.send(text("early"));
+        let head = client.head();
+        assert_eq!(head.status, 101);
+        assert_eq!(head.field("upgrade"), Some("websocket"));
+        // RFC 6455 section 1.3 has this example.
+        let accepted = head.field("sec-websocket-accept");
+        assert_eq!(accepted, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+        let mut check = |sent: Option<&str>, said: &str| {
+            if let Some(sent) = sent {
+                client.send(text(sent));
+            }
+            let expected = loud(said);
+            let mut received = vec![0; expected.len()];
+            client.0.read_exact(&mut received).unwrap();
+            assert_eq!(received, expected);
+        };
+        check(None, "early");
+        for said in ["a", "hello", "how are you"] {
+            check(Some(said), said);
+        }
+        client.send(CLOSE);
+        assert_eq!(client.rest(), (CLOSED.to_vec(), true));
+    }
+
+    #[cfg(feature = "axum-http2")]
+    #[test]
+    fn over_http_2() {
+        use crate::streams::upgrades::Connected;
+        let builder = Server::builder().service(app()).settings(settings());
+        let server = Running::start(builder.listen(ANY_PORT).build().unwrap());
+        run(async {
+            let version = [("sec-websocket-version", "13")];
+            let path = "/ws";
+            let mut connected = Connected::new(server.address, path, "websocket", &version).await;
+            for said in ["hello", "how are you"] {
+                connected
+                    .sending
+                    .send_data(text(said).into(), false)
+                    .unwrap();
+                let expected = loud(said);
+                assert_eq!(connected.exactly(expected.len()).await, expected);
+            }
+            let close = Bytes::from_static(&CLOSE);
+            connected.sending.send_data(close, false).unwrap();
+            assert_eq!(connected.exactly(2).await, CLOSED);
+        });
+    }
+}

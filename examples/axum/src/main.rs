@@ -108,7 +108,7 @@ async fn converse(mut socket: WebSocket, said: Sender<Utf8Bytes>) {
                     let _ = said.send(text);
                     continue;
                 }
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
             text = heard.recv() => match text {

@@ -24,9 +24,13 @@ use tokio::sync::oneshot;
 use super::body::Body;
 use super::request_body::RequestBody;
 use super::upgrade::{Upgrade, UpgradedStream};
+use crate::memory_budget::Charge;
 
 /// The request that hyper is told.
 const OFFER: &[u8] = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+
+/// The memory of a connection of hyper's, about.
+const HELD: usize = 16 * 1024;
 
 /// The bytes that are read at a time.
 const PIECE: usize = 64 * 1024;
@@ -44,6 +48,8 @@ struct Offered {
     accept: oneshot::Sender<()>,
     /// Where the bridge finds the client's connection.
     stream: Slot<UpgradedStream>,
+    /// The memory of all that, without which nothing is offered: a client may offer much.
+    _charge: Charge,
 }
 
 type Slot<T> = Arc<Mutex<Option<T>>>;
@@ -64,6 +70,7 @@ pub(super) fn add(request: &mut Request<RequestBody>) -> HyperUpgrade {
 }
 
 fn offer(upgrade: Upgrade, request: &mut Request<RequestBody>) -> Option<Offered> {
+    let charge = upgrade.charge(HELD)?;
     let (on_upgrade, stream) = (Slot::default(), Slot::default());
     let (accept, accepted) = oneshot::channel();
     let bridge = Bridge {
@@ -104,6 +111,7 @@ fn offer(upgrade: Upgrade, request: &mut Request<RequestBody>) -> Option<Offered
         connection,
         accept,
         stream,
+        _charge: charge,
     })
 }
 

@@ -21,6 +21,8 @@ use super::body::Body;
 use super::request_body::RequestBody;
 use super::upgrade_kind::UpgradeKind;
 use crate::memory_budget::Account;
+#[cfg(feature = "axum")]
+use crate::memory_budget::Charge;
 
 /// The offer of a client to go on in another protocol: in the extensions of a request that a handler takes. Over HTTP/1.1
 /// it is the field `Upgrade`, over HTTP/2 an extended CONNECT with `:protocol`.
@@ -108,6 +110,13 @@ impl Upgrade {
     pub fn offers(&self, protocol: &str) -> bool {
         let mut offered = salver_semantics::field::list(self.0.protocol.as_bytes());
         offered.any(|offered| offered.eq_ignore_ascii_case(protocol.as_bytes()))
+    }
+
+    /// A charge of so many bytes to the memory of the client's connection, if there is room for them.
+    #[cfg(feature = "axum")]
+    pub(super) fn charge(&self, bytes: usize) -> Option<Charge> {
+        let room = usize::try_from(self.0.account.room()).unwrap_or(usize::MAX);
+        (room >= bytes).then(|| self.0.account.charge(bytes))
     }
 
     /// True if a response with this status accepts the upgrade.

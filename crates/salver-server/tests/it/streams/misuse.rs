@@ -158,3 +158,75 @@ fn handlers_of_a_full_server_are_given_no_more_than_there_is_memory_for() {
         }
     });
 }
+
+#[test]
+fn who_withdraws_what_it_asks_at_once_calls_few_handlers() {
+    let (begun, present_now) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (count, under_way) = (Arc::clone(&begun), Arc::clone(&present_now));
+    let endless = move |_: Request<RequestBody>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let present = Present::new(&under_way);
+        async move {
+            std::future::pending::<()>().await;
+            drop(present);
+            Response::new("")
+        }
+    };
+    let server = start(Server::builder().streaming_handler(endless), settings());
+    run(async {
+        let stream = tokio::net::TcpStream::connect(server.address).await;
+        let (requests, connection) = h2::client::handshake(stream.unwrap()).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let mut asked = 0;
+        while asked < 20_000 {
+            let Ok(mut ready) = requests.clone().ready().await else {
+                break;
+            };
+            let post = Request::post("http://a/").body(()).unwrap();
+            let Ok((_, mut sending)) = ready.send_request(post, false) else {
+                break;
+            };
+            sending.send_reset(h2::Reason::CANCEL);
+            asked += 1;
+            tokio::task::yield_now().await;
+        }
+        assert!(asked < 20_000, "there is no end of them");
+        assert!(within(driver).await.unwrap().is_err());
+        present(&present_now, 0).await;
+    });
+    let begun = begun.load(Ordering::SeqCst);
+    assert!(begun < 3000, "{begun} handlers were called");
+}
+
+#[test]
+fn answers_without_end_do_not_keep_a_server_from_ending() {
+    let brief = Settings {
+        grace: Duration::from_millis(300),
+        ..settings()
+    };
+    let (plain, secure, mut answers) = Answers::new(&[], brief);
+    run(async {
+        let mut all = Vec::new();
+        for version in [
+            Version::Http1(plain.address),
+            Version::Http2(plain.address),
+            Version::Http3(&secure),
+        ] {
+            let (mut live, give) = asked(version, &mut answers).await;
+            give.send(data("abc")).unwrap();
+            live.head().await;
+            assert_eq!(live.exactly(3).await, b"abc");
+            all.push((live, give));
+        }
+        present(&answers.present, 3).await;
+        plain.handle.shutdown();
+        secure.running.handle.shutdown();
+        present(&answers.present, 0).await;
+        for (mut live, give) in all {
+            assert!(give.send(data("more")).is_err());
+            assert_eq!(live.rest().await, (vec![], false), "none looks whole");
+        }
+    });
+    plain.result().unwrap();
+    secure.running.result().unwrap();
+}

@@ -62,7 +62,7 @@ fn an_answer_whose_end_comes_alone_ends_at_once() {
     // Of these the end needs no byte.
     let (known, _, mut sized) = Answers::new(&[("content-length", "3")], idle);
     run(async {
-        let mut check = async |answers: &mut Answers, request: &str, address| {
+        let check = async |answers: &mut Answers, request: &str, address| {
             let mut client = Client::new(address);
             client.send(request);
             let give = answers.next().await;

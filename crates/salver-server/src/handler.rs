@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+#[cfg(feature = "tower")]
 #[cfg_attr(not(feature = "axum"), path = "handler/connect_info/absent.rs")]
 mod connect_info;
 mod content_buffer;

@@ -205,6 +205,7 @@ impl<S: ByteStream> Http1Connection<S> {
             scratch.send_buffer.clear();
             self.wire.limit_buffer();
             let (consumed, flow) = self.answer_all(
+                context,
                 input,
                 &mut scratch.send_buffer,
                 &mut scratch.rendered_responses,
@@ -251,6 +252,7 @@ impl<S: ByteStream> Http1Connection<S> {
     /// Answers the requests in `input`; returns the bytes consumed, and the reason why it stopped.
     fn answer_all(
         &mut self,
+        context: &mut Context<'_>,
         input: &[u8],
         send_buffer: &mut SendBuffer,
         responses: &mut RenderedResponses,
@@ -277,7 +279,7 @@ impl<S: ByteStream> Http1Connection<S> {
                         head,
                         None,
                         send_buffer,
-                        alone.then_some(&mut *responses),
+                        alone.then_some((&mut *responses, &mut *context)),
                         now,
                     )
                 }

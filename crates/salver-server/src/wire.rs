@@ -4,6 +4,7 @@
 //! An idle connection holds no buffer: input and output are the loop's until a turn leaves some of either.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -18,6 +19,7 @@ use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
 use crate::context::WorkerContext;
 use crate::deadlines::Deadline;
+use crate::handler::Peer;
 use crate::listener::ListenerId;
 use crate::listener_fields::ListenerFields;
 use crate::memory_budget::Charge;
@@ -39,6 +41,8 @@ pub(crate) struct Wire<S> {
     unsent: Option<Box<Unsent>>,
     pub(crate) deadline: Deadline,
     pub(crate) seat: Seat,
+    /// The peer, once a handler was told it.
+    peer: OnceCell<Option<Peer>>,
     /// The listener that the connection came to.
     listener: ListenerId,
     /// The access log and the metrics of the connection, if there are any.
@@ -77,8 +81,14 @@ impl<S: ByteStream> Wire<S> {
             unsent: None,
             deadline,
             seat,
+            peer: OnceCell::new(),
             listener,
         }
+    }
+
+    /// The peer, if it was still connected when it was first asked for.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        *self.peer.get_or_init(|| Peer::of(&self.stream))
     }
 
     /// Takes the current generation, all of it, for the requests that come: its listener's fields are returned, unless

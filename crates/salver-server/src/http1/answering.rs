@@ -1,5 +1,6 @@
 //! Answering one request: from its head to the send buffer, or to a response that takes longer.
 
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use salver_access_log::Protocol;
@@ -17,7 +18,7 @@ use super::{Flow, Http1Connection};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::dispatch::{Dispatched, dispatch, error_plan};
-use crate::handler::{IncomingContent, Peer, RequestBody, Upgrade};
+use crate::handler::{IncomingContent, RequestBody, Upgrade};
 use crate::rendered_responses::RenderedResponses;
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
@@ -86,14 +87,15 @@ impl<S: ByteStream> Http1Connection<S> {
         push_content(send_buffer, &plan);
     }
 
-    /// Answers one request; `None` if the answer is in `send_buffer` and others may follow. `responses` is given if
-    /// there is no other answer to send with it.
+    /// Answers one request; `None` if the answer is in `send_buffer` and others may follow. `alone` is given if there is no
+    /// other answer to send with it and no further request: the responses that are ready, and the context of the task, by
+    /// which a handler may answer at once.
     pub(super) fn answer(
         &self,
         head: RequestHead<'_>,
         content: Option<RequestBody>,
         send_buffer: &mut SendBuffer,
-        responses: Option<&mut RenderedResponses>,
+        alone: Option<(&mut RenderedResponses, &mut Context<'_>)>,
         now: Now,
     ) -> Option<Flow> {
         let has_content = content.is_some();
@@ -114,7 +116,7 @@ impl<S: ByteStream> Http1Connection<S> {
         let authority = authority.unwrap_or_default();
         request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
-            let (version, peer) = (terms.version, Peer::of(&wire.stream));
+            let (version, peer) = (terms.version, wire.peer());
             let mut request = to_http_request(version, raw, &request, path, content, peer)?;
             let protocols = offered_protocols(version, raw).filter(|_| may_upgrade);
             offered = protocols.map(|protocols| {
@@ -126,7 +128,7 @@ impl<S: ByteStream> Http1Connection<S> {
             Some(request)
         };
         let details = || request_details(raw, over_tls);
-        let dispatched = dispatch(
+        let mut dispatched = dispatch(
             &wire.shared,
             &wire.seat,
             &request,
@@ -138,6 +140,16 @@ impl<S: ByteStream> Http1Connection<S> {
             },
             now,
         );
+        let (responses, context) = alone.unzip();
+        let was_ready = matches!(dispatched, Dispatched::Ready(_));
+        if let (Dispatched::Pending(plan), Some(context)) = (&mut dispatched, context)
+            && let Poll::Ready(answer) = plan.as_mut().poll(context)
+        {
+            dispatched = match answer.streamed {
+                None => Dispatched::Ready(answer.plan),
+                Some(_) => Dispatched::Pending(Box::pin(std::future::ready(answer))),
+            };
+        }
         let Dispatched::Ready(plan) = &dispatched else {
             terms.takes_trailers = takes_trailers(raw);
             return Some(slow(dispatched, terms, record, offered));
@@ -146,7 +158,9 @@ impl<S: ByteStream> Http1Connection<S> {
             terms.persistence = Persistence::Close;
         }
         let persistence = terms.persistence;
-        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
+        if let Some(responses) =
+            responses.filter(|_| was_ready && persistence == Persistence::KeepAlive)
+        {
             let fields = self.listener_fields.of(plan);
             if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
                 self.log_answer(record, plan, responses.head_length(number, plan));

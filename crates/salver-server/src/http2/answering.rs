@@ -15,7 +15,7 @@ use super::{Http2Connection, PendingAnswer};
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
 use crate::dispatch::{Dispatched, dispatch, engine_request, error_plan};
-use crate::handler::{Answer, IncomingContent, Peer, Upgrade, UpgradeKind, to_http_request};
+use crate::handler::{Answer, IncomingContent, Upgrade, UpgradeKind, to_http_request};
 use crate::send_buffer::SendBuffer;
 use crate::sites::Destination;
 use crate::transmit::loader_disk::Reading;
@@ -46,7 +46,7 @@ impl<S: ByteStream> Http2Connection<S> {
         let authority = more.authority();
         request.secure_context = wire.secure_context(authority, &request.fields);
         let http_request = |path: Option<&RequestPath<'_>>| {
-            let (version, peer) = (http::Version::HTTP_2, Peer::of(&wire.stream));
+            let (version, peer) = (http::Version::HTTP_2, wire.peer());
             let is_open = content.is_some();
             let lines = more.lines.iter();
             let mut request = to_http_request(version, &request, path, lines, content, peer)?;

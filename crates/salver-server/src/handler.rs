@@ -124,6 +124,11 @@ impl Handlers {
         self.guards.0.is_empty() && self.fallback.is_none()
     }
 
+    /// True if there is a handler of requests that are for no file.
+    pub(crate) fn have_fallback(&self) -> bool {
+        self.fallback.is_some()
+    }
+
     /// Sets the handler of requests that are for no file.
     pub(crate) fn set_fallback(&mut self, handler: Handler) {
         self.fallback = Some(handler);

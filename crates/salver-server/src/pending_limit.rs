@@ -75,15 +75,21 @@ pub(crate) async fn with_timeout(
     busy_since: impl Fn() -> Option<Instant>,
 ) -> Answer {
     let mut work = pin!(work);
-    let mut late = pin!(tokio::time::sleep(time));
+    // Made once it is needed: much is answered at once.
+    let mut late = pin!(None);
     poll_fn(|context| {
         if let Poll::Ready(answer) = work.as_mut().poll(context) {
             return Poll::Ready(answer);
         }
-        while late.as_mut().poll(context).is_ready() {
+        if late.is_none() {
+            late.set(Some(tokio::time::sleep(time)));
+        }
+        while let Some(mut timer) = late.as_mut().as_pin_mut()
+            && timer.as_mut().poll(context).is_ready()
+        {
             let due = busy_since().and_then(|since| since.checked_add(time));
             match due.filter(|due| *due > Instant::now()) {
-                Some(due) => late.as_mut().reset(due.into()),
+                Some(due) => timer.reset(due.into()),
                 None => {
                     let text = "Service Unavailable: this takes too long";
                     let plan = service_unavailable(text).for_method(method);

@@ -75,6 +75,8 @@ impl PendingRequest {
     ) -> Answer {
         let (first, next) = match http_request {
             None => (None, None),
+            // Nobody else may be asked: nothing is copied.
+            Some(request) if !self.shared.common.handlers.have_fallback() => (Some(request), None),
             Some(request) => {
                 let (first, next) = handler::for_two(request);
                 (Some(first), Some(next))
@@ -83,9 +85,12 @@ impl PendingRequest {
         if let Some(answer) = self.ask_handler(&guard, first).await {
             return answer;
         }
-        let http_request = next;
-        let plan = self.ask_files(&self.with_details()).await;
-        self.or_ask_handler(plan, http_request).await
+        // In a box, as most guards answer, and room for what few need would be kept for each.
+        Box::pin(async move {
+            let plan = self.ask_files(&self.with_details()).await;
+            self.or_ask_handler(plan, next).await
+        })
+        .await
     }
 
     /// The answer of the handler if the files have none, else `plan`, which is theirs.
@@ -149,7 +154,8 @@ impl PendingRequest {
                         ..RequestFields::default()
                     };
                 }
-                let plan = self.ask_files(&request).await;
+                // In a box, for the same reason.
+                let plan = Box::pin(self.ask_files(&request)).await;
                 Some(handler::with_fields(plan, &fields).into())
             }
         }

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::time::Duration;
 
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 /// Connections that the kernel holds until they are accepted; it caps this at `somaxconn`.
 const BACKLOG: i32 = 16384;
@@ -32,7 +33,20 @@ fn socket(address: SocketAddr, kind: Type, families: Families, share: bool) -> i
     Ok(socket)
 }
 
-/// A non-blocking listener with `TCP_NODELAY`, which accepted sockets inherit on Linux.
+/// The time after which the kernel asks a peer that is silent if it is still there, that between two questions, and their
+/// number: a peer that has vanished is found out within two minutes.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
+
+/// Sets the options of a listener that accepted sockets inherit on Linux, so that they cost no connection anything.
+fn set_inherited(listener: &SockRef<'_>) -> io::Result<()> {
+    let (time, interval, retries) = KEEPALIVE;
+    let keepalive = TcpKeepalive::new().with_time(time);
+    let keepalive = keepalive.with_interval(interval).with_retries(retries);
+    listener.set_tcp_keepalive(&keepalive)?;
+    listener.set_tcp_nodelay(true)
+}
+
+/// A non-blocking listener with `TCP_NODELAY` and `SO_KEEPALIVE`, which accepted sockets inherit on Linux.
 ///
 /// With `share`, several listeners of one process may bind the same address and the kernel spreads
 /// connections over them (`SO_REUSEPORT`); without, a taken address is an error.
@@ -43,18 +57,18 @@ pub fn listen(address: SocketAddr, families: Families, share: bool) -> io::Resul
     let socket = socket(address, Type::STREAM, families, share)?;
     // A restart need not wait for connections in TIME_WAIT; a second listener is still refused.
     socket.set_reuse_address(true)?;
-    socket.set_tcp_nodelay(true)?;
+    set_inherited(&SockRef::from(&socket))?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
-/// Sets `TCP_NODELAY` for a listener that somebody else has made, as [`listen`] does.
+/// Sets what accepted sockets inherit for a listener that somebody else has made, as [`listen`] does.
 ///
 /// # Errors
 /// That of `setsockopt(2)`: this is no listener over TCP, say.
 pub fn send_at_once(listener: &TcpListener) -> io::Result<()> {
-    SockRef::from(listener).set_tcp_nodelay(true)
+    set_inherited(&SockRef::from(listener))
 }
 
 /// The bytes that a socket for datagrams may hold in each direction; the kernel caps it at
@@ -118,6 +132,28 @@ mod tests {
         let shared = listen(any, Families::Own, true).unwrap();
         let address = shared.local_addr().unwrap();
         assert!(listen(address, Families::Own, true).is_ok());
+    }
+
+    #[test]
+    fn who_is_accepted_is_asked_if_it_is_still_there() {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let own = listen(any, Families::Own, false).unwrap();
+        let given = TcpListener::bind(any).unwrap();
+        send_at_once(&given).unwrap();
+        for listener in [own, given] {
+            listener.set_nonblocking(false).unwrap();
+            let address = listener.local_addr().unwrap();
+            let _client = std::net::TcpStream::connect(address).unwrap();
+            let (accepted, _) = listener.accept().unwrap();
+            let accepted = SockRef::from(&accepted);
+            assert!(accepted.keepalive().unwrap() && accepted.tcp_nodelay().unwrap());
+            let times = (
+                accepted.tcp_keepalive_time().unwrap(),
+                accepted.tcp_keepalive_interval().unwrap(),
+                accepted.tcp_keepalive_retries().unwrap(),
+            );
+            assert_eq!(times, KEEPALIVE);
+        }
     }
 
     #[test]

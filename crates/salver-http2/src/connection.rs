@@ -61,6 +61,9 @@ pub struct Connection<T> {
     receive_window: i64,
     /// The bytes up to which that window is widened.
     receive_limit: i64,
+    /// The bytes of content that the client may have sent on streams whose answers were whole before, and that lead to
+    /// nothing by no fault of its own.
+    granted: u64,
     /// True if the next field block must announce that this side uses no dynamic table.
     resize: bool,
     flood_guard: FloodGuard,
@@ -120,6 +123,7 @@ impl<T> Connection<T> {
             initial_window: INITIAL_WINDOW,
             receive_window: INITIAL_WINDOW,
             receive_limit: INITIAL_WINDOW,
+            granted: 0,
             resize: false,
             flood_guard: FloodGuard::default(),
             priorities: Vec::new(),

@@ -86,7 +86,7 @@ pub(crate) enum StreamState<T> {
 pub struct SendTurn {
     pub(crate) key: usize,
     urgency: usize,
-    /// The bytes that it may send now, at least one.
+    /// The bytes that it may send now: at least one, unless its stream is [held up](crate::Connection::held_up).
     pub most: usize,
     /// The bytes that it may send in this turn and those that follow, as the windows are now.
     pub ahead: u64,
@@ -366,6 +366,21 @@ impl<T> Streams<T> {
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Stream<T>> {
         let all = std::mem::replace(self, Streams::new()).all;
         all.into_iter().map(|(_, stream)| stream)
+    }
+
+    /// The turns of the streams that have content left and no window, where the connection's is `window`.
+    pub(crate) fn held_up(&self, window: i64) -> Vec<SendTurn> {
+        let all = self.all.iter();
+        let held_up = all.filter(|(_, stream)| {
+            matches!(stream.state, StreamState::Sending { .. }) && stream.window.min(window) <= 0
+        });
+        let turn = |(key, stream): (usize, &Stream<T>)| SendTurn {
+            key,
+            urgency: usize::from(stream.priority.urgency),
+            most: 0,
+            ahead: 0,
+        };
+        held_up.map(turn).collect()
     }
 
     /// True if any answer is awaited or being sent.

@@ -9,6 +9,7 @@ use crate::error::ErrorCode;
 use crate::frame::{HEADER, LONGEST, flag, kind, push_header, push_number};
 use crate::hpack::push_status;
 use crate::response::RenderedHead;
+use crate::streams::incoming::CONTENT_WINDOW;
 use crate::streams::{SendTurn, Stream, StreamState};
 
 /// The error of a client that takes nothing on the whole connection.
@@ -190,6 +191,12 @@ impl<T> Connection<T> {
         sending.any(|(_, window)| window.min(self.window) <= 0)
     }
 
+    /// The turns of the streams that have content left for which the client gives no window: to end or to fail them, which
+    /// needs none.
+    pub fn held_up(&self) -> Vec<SendTurn> {
+        self.streams.held_up(self.window)
+    }
+
     /// The content of the answers that are being sent.
     pub fn contents(&self) -> impl Iterator<Item = &T> {
         self.streams.sending().map(|(content, _)| content)
@@ -238,6 +245,9 @@ impl<T> Connection<T> {
         // do.
         self.flood_guard.forgive(1);
         if !stream.is_whole {
+            let granted = stream.incoming.as_ref().map(|incoming| incoming.window());
+            let granted = u64::from(granted.unwrap_or(CONTENT_WINDOW));
+            self.granted = self.granted.saturating_add(granted);
             push_number(out, kind::RST_STREAM, id, ErrorCode::NO_ERROR.0);
             self.mark_reset(id);
         }

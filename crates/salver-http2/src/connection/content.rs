@@ -36,7 +36,13 @@ impl<T> Connection<T> {
         let Some(stream) = self.streams.get(frame.stream) else {
             return match closed {
                 ClosedReason::Idle => Err(ErrorCode::PROTOCOL_ERROR.into()),
-                ClosedReason::ResetHere => self.idle_frame(args),
+                ClosedReason::ResetHere => match self.granted.checked_sub(u64::from(taken)) {
+                    Some(rest) if !content.is_empty() => {
+                        self.granted = rest;
+                        Ok(FrameOutcome::Frame)
+                    }
+                    _ => self.idle_frame(args),
+                },
                 ClosedReason::Ended => Err(ErrorCode::STREAM_CLOSED.on(frame.stream)),
             };
         };

@@ -74,6 +74,11 @@ impl IncomingContent {
         self.method == Method::Connect
     }
 
+    /// The bytes that the client may still send.
+    pub(crate) fn window(&self) -> u32 {
+        self.window
+    }
+
     /// Counts the payload of a frame, with its padding; false if it is longer than the window.
     pub(crate) fn receive(&mut self, payload: u32) -> bool {
         let left = self.window.checked_sub(payload);

@@ -264,3 +264,43 @@ fn who_waits_for_a_program_is_not_held_up_by_the_client() {
     client.flow();
     assert!(client.connection.is_held_up(), "the window is used up");
 }
+
+#[test]
+fn content_on_its_way_when_an_early_answer_ends_is_no_fault_of_the_client() {
+    let mut client = client();
+    client.limits.max_idle_frames = 10;
+    client.send(&post(1, &[]));
+    client.respond(1, 0);
+    // As much as the window of the stream allows, in however many frames.
+    let small = data(0, 1, 50).repeat(65_535 / 50);
+    assert_eq!(client.send(&small).len(), 0);
+    // That is beyond, and what is empty, leads to nothing.
+    assert_eq!(client.send(&data(0, 1, 50).repeat(11)), ["ended"]);
+    let mut client = self::client();
+    client.limits.max_idle_frames = 10;
+    client.send(&post(1, &[]));
+    client.respond(1, 0);
+    assert_eq!(client.send(&data(0, 1, 0).repeat(11)), ["ended"]);
+}
+
+#[test]
+fn what_is_held_up_can_be_ended() {
+    let mut client = client();
+    client.send(&[get(1), get(3)].concat());
+    client.respond(1, UNKNOWN_LENGTH);
+    assert!(client.connection.held_up().is_empty());
+    client.flow();
+    client.respond(3, UNKNOWN_LENGTH);
+    client.said();
+    let turns = client.connection.held_up();
+    assert_eq!(turns.len(), 2, "the window of the connection is used up");
+    let lines = render_fields([("x", &b"y"[..])].into_iter());
+    let ended = [None, Some(&*lines)];
+    for (turn, trailers) in turns.into_iter().zip(ended) {
+        assert!(client.connection.content(turn).is_some());
+        let out = &mut client.out;
+        assert!(client.connection.end_content(turn, trailers, out).is_some());
+    }
+    assert_eq!(client.said(), ["DATA 1 0 end", "HEADERS 3 end"]);
+    assert_eq!(client.connection.phase(), Phase::Idle);
+}

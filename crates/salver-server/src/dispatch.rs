@@ -12,9 +12,10 @@
 mod pending_request;
 
 use std::borrow::Cow;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Context;
 use std::time::Duration;
 
 use salver_assets::rules::Scheme;
@@ -26,9 +27,12 @@ use salver_fields::{FieldLines, RequestHead};
 
 use crate::context::WorkerContext;
 use crate::dispatch::pending_request::{
-    HandlerRequest, PendingRequest, ask_engine, check, is_get_or_head, overtaken, too_many_pending,
+    HandlerRequest, PendingRequest, ask_engine, check, handler_failed, is_get_or_head, overtaken,
+    too_many_pending, unreadable,
 };
-use crate::handler::{Answer, ContentWatch, Handlers, RequestBody};
+use crate::handler::{
+    Answer, ContentWatch, Handler, HandlerCall, Handlers, RequestBody, answer, for_two,
+};
 use crate::passwords::Verdict;
 use crate::pending_limit::with_timeout;
 use crate::release_addresses;
@@ -48,11 +52,21 @@ impl MoreOfHead<'_> {
         &self.authority
     }
 
+    /// The protocol of an extended CONNECT (RFC 8441).
+    pub(crate) fn protocol(&self) -> Option<&[u8]> {
+        let mut lines = self.lines.iter();
+        lines.find_map(|(name, value)| (name == b":protocol").then_some(value))
+    }
+
     /// The details of the request, for rules that ask for them.
     pub(crate) fn details(&self, over_tls: bool, method: Method) -> RequestDetails {
         let mut lines = self.lines.iter();
         let token = lines.find_map(|(name, value)| (name == b":method").then_some(value));
-        let token = token.unwrap_or(method.token().as_bytes());
+        let token = match self.protocol() {
+            None => token.unwrap_or(method.token().as_bytes()),
+            // As over HTTP/1.1, where the same is asked by GET.
+            Some(_) => Method::Get.token().as_bytes(),
+        };
         RequestDetails::new(scheme(over_tls), &self.authority, token, self.lines.iter())
     }
 }
@@ -108,7 +122,8 @@ const PENDING_OVERHEAD: usize = 1024;
 
 /// Dispatches a request. Loads that do not have to wait are performed here. `to_http_request` is called only if a
 /// handler may be asked, with the path if the target is one, `to_details` only if rules may ask for them, and
-/// `destination` only if there are several sites.
+/// `destination` only if there are several sites. With the `context` of the task a handler may answer at once, for which
+/// nothing of the request has to be kept.
 #[inline]
 pub(crate) fn dispatch<'d>(
     shared: &Rc<WorkerContext>,
@@ -117,7 +132,7 @@ pub(crate) fn dispatch<'d>(
     to_http_request: impl FnOnce(Option<&RequestPath<'_>>) -> HandlerRequest,
     to_details: impl Fn() -> RequestDetails,
     destination: impl FnOnce() -> Destination<'d>,
-    now: Now,
+    (context, now): (Option<&mut Context<'_>>, Now),
 ) -> Dispatched {
     let common = &*shared.common;
     let site = match common
@@ -134,7 +149,7 @@ pub(crate) fn dispatch<'d>(
                     request,
                     to_http_request,
                     to_details,
-                    now,
+                    (context, now),
                 )
             };
             return to_release(&release, request, ask);
@@ -150,7 +165,7 @@ pub(crate) fn dispatch<'d>(
         request,
         to_http_request,
         to_details,
-        now,
+        (context, now),
     )
 }
 
@@ -209,7 +224,7 @@ fn dispatch_at(
     request: &Request<'_>,
     to_http_request: impl FnOnce(Option<&RequestPath<'_>>) -> HandlerRequest,
     to_details: impl Fn() -> RequestDetails,
-    now: Now,
+    (context, now): (Option<&mut Context<'_>>, Now),
 ) -> Dispatched {
     let mut asked = Asked {
         shared,
@@ -218,6 +233,7 @@ fn dispatch_at(
         request,
         handlers: None,
         time: None,
+        context,
     };
     if shared.common.has_handlers {
         return asked.beside_handlers(to_http_request, to_details, now);
@@ -232,7 +248,7 @@ fn dispatch_at(
 }
 
 /// A request that the engine was asked about.
-struct Asked<'a> {
+struct Asked<'a, 'c> {
     shared: &'a Rc<WorkerContext>,
     site: &'a ServedSite,
     seat: &'a Seat,
@@ -241,9 +257,11 @@ struct Asked<'a> {
     handlers: Option<&'a Handlers>,
     /// Their time limit, if it is not that of all answers.
     time: Option<Duration>,
+    /// The context of the task, if a handler may answer at once.
+    context: Option<&'a mut Context<'c>>,
 }
 
-impl Asked<'_> {
+impl Asked<'_, '_> {
     /// The answer where there are handlers, which may be asked first or last.
     #[inline(never)]
     fn beside_handlers(
@@ -258,11 +276,26 @@ impl Asked<'_> {
         self.handlers = is_for_handlers(self.request, path).then_some(handlers);
         let known = self.handlers.zip(path);
         self.time = known.and_then(|(handlers, path)| handlers.time_limit(path));
-        if let Some(guard) = known.and_then(|(handlers, path)| handlers.guard(path).cloned()) {
-            let work = self.to_pending(self.details(to_details));
-            let http_request = to_http_request(path);
-            let watch = watch(&http_request);
-            return self.later(work.ask_guard_first(guard, http_request), watch);
+        if let Some(guard) = known.and_then(|(handlers, path)| handlers.guard(path)) {
+            let Some(http_request) = to_http_request(path) else {
+                return self.marked(unreadable());
+            };
+            let (first, next) = match handlers.have_fallback() {
+                // Nobody else may be asked: nothing is copied.
+                false => (http_request, None),
+                true => {
+                    let (first, next) = for_two(http_request);
+                    (first, Some(next))
+                }
+            };
+            return match self.call(guard, first) {
+                Ok(answered) => answered,
+                Err(call) => {
+                    let work = self.to_pending(self.details(to_details));
+                    let watch = call.watch();
+                    self.later(work.after_guard(call, next), watch)
+                }
+            };
         }
         let http_request = || to_http_request(path);
         match ask_engine(self.shared, &self.site.engine, self.request, now) {
@@ -274,7 +307,7 @@ impl Asked<'_> {
     /// The answer where the engine needs more for it, or a load.
     #[inline(never)]
     fn not_ready(
-        &self,
+        &mut self,
         reply: EngineReply,
         http_request: impl FnOnce() -> HandlerRequest,
         to_details: impl Fn() -> RequestDetails,
@@ -298,7 +331,7 @@ impl Asked<'_> {
 
     /// The answer by rules that ask for these details of the request, and perhaps for a password.
     fn by_rules(
-        &self,
+        &mut self,
         http_request: impl FnOnce() -> HandlerRequest,
         mut details: RequestDetails,
         now: Now,
@@ -340,6 +373,7 @@ impl Asked<'_> {
             shared: Rc::clone(self.shared),
             site: self.site.clone(),
             client: self.seat.client,
+            time: self.time,
             details,
             request: Request::clone(self.request).into_owned(),
         }
@@ -351,9 +385,11 @@ impl Asked<'_> {
         work: impl Future<Output = Answer> + 'static,
         watch: Option<ContentWatch>,
     ) -> Dispatched {
-        let time = self
-            .time
-            .unwrap_or(self.shared.common.settings.answer_timeout);
+        // Where handlers have a time of their own each part of the work has its limit, that of disks included.
+        let time = match self.time {
+            None => self.shared.common.settings.answer_timeout,
+            Some(_) => Duration::MAX,
+        };
         let (fields, label) = (self.site.fields, self.site.label);
         let held = self.request.length().saturating_add(size_of_val(&work));
         let account = &self.seat.account;
@@ -372,7 +408,7 @@ impl Asked<'_> {
 
     /// The answer where the files have this one: that of a handler, perhaps.
     fn ready(
-        &self,
+        &mut self,
         mut plan: ResponsePlan,
         http_request: impl FnOnce() -> HandlerRequest,
         to_details: impl Fn() -> RequestDetails,
@@ -382,13 +418,51 @@ impl Asked<'_> {
         let handlers = self.handlers;
         match handlers.and_then(|handlers| handlers.fallback(is_get_or_head, &plan)) {
             None => Dispatched::Ready(plan),
-            Some(_) => {
-                let work = self.to_pending(self.details(to_details));
-                let http_request = http_request();
-                let watch = watch(&http_request);
-                self.later(work.or_ask_handler(plan, http_request), watch)
+            Some(handler) => {
+                let Some(http_request) = http_request() else {
+                    return self.marked(unreadable());
+                };
+                match self.call(handler, http_request) {
+                    Ok(answered) => answered,
+                    Err(call) => {
+                        let work = self.to_pending(self.details(to_details));
+                        let watch = call.watch();
+                        self.later(work.after_handler(call, plan), watch)
+                    }
+                }
             }
         }
+    }
+
+    /// Calls a handler: what it answers at once, else the call.
+    fn call(
+        &mut self,
+        handler: &Handler,
+        request: http::Request<RequestBody>,
+    ) -> Result<Dispatched, HandlerCall> {
+        let mut call = HandlerCall::new(handler, request);
+        let Some(context) = &mut self.context else {
+            return Err(call);
+        };
+        let Some(response) = call.response_at_once(context) else {
+            return Err(call);
+        };
+        let mut answer = match answer(response, self.request.method, context) {
+            Ok(answer) => answer,
+            Err(how) => return Ok(self.marked(handler_failed(self.shared, &how))),
+        };
+        self.site.mark(&mut answer.plan);
+        Ok(match answer.streamed {
+            None => Dispatched::Ready(answer.plan),
+            Some(_) => Dispatched::Pending(Box::pin(ready(answer))),
+        })
+    }
+
+    /// An answer of the server itself.
+    fn marked(&self, plan: ResponsePlan) -> Dispatched {
+        let mut plan = plan.for_method(self.request.method);
+        self.site.mark(&mut plan);
+        Dispatched::Ready(plan)
     }
 
     /// The answer where it waits for a load.

@@ -2,10 +2,12 @@
 
 mod answer;
 mod body;
+mod call;
 #[cfg(feature = "tower")]
 #[cfg_attr(not(feature = "axum"), path = "handler/connect_info/absent.rs")]
 mod connect_info;
 mod content_buffer;
+mod content_channel;
 mod http_request;
 #[cfg(feature = "tower")]
 #[cfg_attr(not(feature = "axum"), path = "handler/hyper_upgrade/absent.rs")]
@@ -21,12 +23,10 @@ mod streamed_content;
 mod upgrade;
 mod upgrade_kind;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -35,16 +35,17 @@ use salver_assets::{RequestPath, ResponsePlan};
 
 pub(crate) use answer::{Answer, answer, with_fields};
 pub use body::Body;
+pub(crate) use call::HandlerCall;
+pub(crate) use content_channel::ContentWatch;
 pub(crate) use http_request::to_http_request;
 pub(crate) use incoming_content::{IncomingContent, trailers};
 pub use peer::Peer;
 pub(crate) use receive_pace::receive_step;
 pub use reply::Reply;
-pub(crate) use request_body::ContentWatch;
 pub use request_body::RequestBody;
 #[cfg(feature = "tower")]
 pub(crate) use service::of_service;
-pub(crate) use streamed_content::{NextPiece, StreamedContent, is_of_handler};
+pub(crate) use streamed_content::{NextPiece, StreamedContent, TrailerLines, is_of_handler};
 pub use upgrade::{Upgrade, UpgradedStream};
 pub(crate) use upgrade_kind::UpgradeKind;
 
@@ -223,23 +224,6 @@ where
         let handler = Arc::clone(&handler);
         Box::pin(async move { Ok(handler(request).await.into()) })
     })
-}
-
-/// Calls a handler.
-pub(crate) async fn call(
-    handler: &Handler,
-    request: Request<RequestBody>,
-) -> Result<Reply, HandlerError> {
-    let replying = catch_unwind(AssertUnwindSafe(|| handler(request)));
-    let mut replying = replying.map_err(|_| HandlerError::Panicked)?;
-    let reply = poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| replying.as_mut().poll(context)));
-        polled.unwrap_or(Poll::Ready(Err(HandlerError::Panicked)))
-    })
-    .await;
-    // A panic when the future is dropped no longer matters.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(replying)));
-    reply
 }
 
 /// The same request for two handlers, one after the other: the second one gets the content that the first one leaves.

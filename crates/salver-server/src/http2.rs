@@ -256,7 +256,12 @@ impl<S: ByteStream> Http2Connection<S> {
         };
         let received = scratch.input.get(..received).unwrap_or_default();
         let input = &*self.wire.take_input(received);
-        let consumed = self.handle_frames(input, &mut scratch.http2, &mut scratch.send_buffer, now);
+        let consumed = self.handle_frames(
+            input,
+            &mut scratch.http2,
+            &mut scratch.send_buffer,
+            (context, now),
+        );
         let rest = input.get(consumed..).unwrap_or_default();
         self.wire.carry_over(rest);
         Some(true)
@@ -268,7 +273,7 @@ impl<S: ByteStream> Http2Connection<S> {
         input: &[u8],
         scratch: &mut salver_http2::Scratch,
         send_buffer: &mut SendBuffer,
-        now: Now,
+        (context, now): (&mut Context<'_>, Now),
     ) -> usize {
         let shared = Rc::clone(&self.wire.shared);
         let second = shared.common.uptime_at(now.instant).as_secs();
@@ -317,7 +322,8 @@ impl<S: ByteStream> Http2Connection<S> {
                     is_whole,
                 } => {
                     asked += 1;
-                    self.answer(stream, request, is_whole, send_buffer, now);
+                    let request = (request, is_whole);
+                    self.answer(stream, request, send_buffer, (&mut *context, now));
                 }
             }
             if send_buffer.left() > ENOUGH || asked >= REQUESTS_IN_TURN {

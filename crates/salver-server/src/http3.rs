@@ -15,6 +15,7 @@ mod graceful_shutdown;
 mod limited_socket;
 mod path_state;
 mod quic_sockets;
+mod receive_window;
 mod request;
 mod routed_socket;
 mod send_order;

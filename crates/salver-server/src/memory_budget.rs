@@ -11,6 +11,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use bytes::Bytes;
+
 /// The bytes of each connection's own: a frame of HTTP/2, a record of TLS.
 pub(crate) const LEAST: u64 = 16 * 1024;
 
@@ -173,6 +175,14 @@ impl Charge {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
+    /// These bytes, with which it lasts until the last reference to them is dropped.
+    pub(crate) fn with(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(ChargedBytes {
+            bytes,
+            _charge: self,
+        })
+    }
+
     /// Sets the bytes that are held.
     pub(crate) fn set(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -188,6 +198,22 @@ impl Charge {
             all.fetch_sub(lent(before) - lent(before - less), Ordering::Relaxed);
         }
         self.bytes = bytes;
+    }
+}
+
+/// Bytes that count as memory of this account, and `besides` with them, until the last reference to them is dropped.
+pub(crate) fn charged(account: &Arc<Account>, bytes: Bytes, besides: usize) -> Bytes {
+    account.charge(bytes.len() + besides).with(bytes)
+}
+
+struct ChargedBytes {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for ChargedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -66,20 +66,30 @@ impl Drop for PendingPermit {
     }
 }
 
-/// The output of `work` within `time`, else 503 as the answer to this method. The time begins anew when `busy_since`
-/// says a later time than that at which it began.
+/// The output of `work` within `time`, else 503 as the answer to this method; see [`within`].
 pub(crate) async fn with_timeout(
     time: Duration,
     method: Method,
     work: impl Future<Output = Answer>,
     busy_since: impl Fn() -> Option<Instant>,
 ) -> Answer {
+    let answer = within(time, work, busy_since).await;
+    answer.unwrap_or_else(|| takes_too_long().for_method(method).into())
+}
+
+/// The output of `work`; `None` if it takes longer than `time`, which begins anew when `busy_since` says a later time than
+/// that at which it began.
+pub(crate) async fn within<T>(
+    time: Duration,
+    work: impl Future<Output = T>,
+    busy_since: impl Fn() -> Option<Instant>,
+) -> Option<T> {
     let mut work = pin!(work);
     // Made once it is needed: much is answered at once.
     let mut late = pin!(None);
     poll_fn(|context| {
-        if let Poll::Ready(answer) = work.as_mut().poll(context) {
-            return Poll::Ready(answer);
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
         }
         if late.is_none() {
             late.set(Some(tokio::time::sleep(time)));
@@ -90,16 +100,17 @@ pub(crate) async fn with_timeout(
             let due = busy_since().and_then(|since| since.checked_add(time));
             match due.filter(|due| *due > Instant::now()) {
                 Some(due) => timer.reset(due.into()),
-                None => {
-                    let text = "Service Unavailable: this takes too long";
-                    let plan = service_unavailable(text).for_method(method);
-                    return Poll::Ready(plan.into());
-                }
+                None => return Poll::Ready(None),
             }
         }
         Poll::Pending
     })
     .await
+}
+
+/// The answer where something takes longer than its time limit.
+pub(crate) fn takes_too_long() -> ResponsePlan {
+    service_unavailable("Service Unavailable: this takes too long")
 }
 
 /// The answer 503 (Service Unavailable), with Retry-After.

@@ -25,6 +25,8 @@ pub(crate) struct SendBuffer {
     buffer: Vec<u8>,
     /// Shared bytes, each with its place in `buffer`.
     shared: Vec<(usize, Bytes)>,
+    /// The number of shared bytes that were made for this client, so that they are memory of its own.
+    own: usize,
     /// The length of all bytes, sent or not.
     length: usize,
     /// The number of bytes sent.
@@ -47,6 +49,14 @@ impl SendBuffer {
         } else {
             self.push_shared(bytes.clone());
         }
+    }
+
+    /// Appends bytes that were made for this client.
+    pub(crate) fn push_own(&mut self, bytes: &Bytes) {
+        if bytes.len() > COPIED {
+            self.own += bytes.len();
+        }
+        self.push(bytes);
     }
 
     /// Appends shared bytes without copying.
@@ -76,6 +86,7 @@ impl SendBuffer {
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.shared.clear();
+        self.own = 0;
         self.length = 0;
         self.sent = 0;
     }
@@ -105,13 +116,15 @@ impl SendBuffer {
         let sent = unsent(own);
         rest.write(|buffer| buffer.extend_from_slice(own.get(sent..).unwrap_or_default()));
         rest.buffer.shrink_to_fit();
+        let shared = rest.shared.iter().map(|(_, bytes)| bytes.len());
+        rest.own = self.own.min(shared.sum());
         self.clear();
         rest
     }
 
     /// The memory of its own, in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.buffer.capacity()
+        self.buffer.capacity() + self.own
     }
 
     /// Frees memory that is seldom needed, when everything has been sent.
@@ -149,6 +162,24 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_made_for_one_client_is_memory_until_it_is_sent() {
+        let mut send_buffer = SendBuffer::default();
+        let large = Bytes::from(vec![b'x'; 100_000]);
+        send_buffer.push(&large);
+        assert!(send_buffer.memory() < 100_000, "others have that, too");
+        send_buffer.push_own(&large);
+        send_buffer.push_own(&Bytes::from_static(b"copied"));
+        let all = send_buffer.memory();
+        assert!((100_000..120_000).contains(&all), "{all}");
+        // At most what is left of it.
+        send_buffer.advance(190_000);
+        let mut rest = send_buffer.take_unsent();
+        assert!(rest.memory() < 11_000 && send_buffer.memory() < 20_000);
+        rest.advance(rest.left());
+        assert!(rest.memory() < 1000);
+    }
 
     fn drain(send_buffer: &mut SendBuffer, step: usize) -> Vec<u8> {
         let mut out = Vec::new();

@@ -6,14 +6,14 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 
 use salver_assets::strategy::Transport;
 use salver_assets::{RequestFields, SecureContext};
-use tokio::io::ReadBuf;
+use tokio::io::{Interest, ReadBuf};
 
 use crate::access_log::ConnectionLog;
 use crate::byte_stream::ByteStream;
@@ -205,6 +205,9 @@ impl<S: ByteStream> Wire<S> {
     ) -> io::Result<bool> {
         let shared = Rc::clone(&self.shared);
         let mut scratch = shared.scratch.borrow_mut();
+        if self.carry.len() >= most {
+            return self.has_ended();
+        }
         while self.carry.len() < most {
             let mut buffer = ReadBuf::new(&mut scratch.input);
             match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
@@ -219,6 +222,31 @@ impl<S: ByteStream> Wire<S> {
             self.count_carry();
         }
         Ok(false)
+    }
+
+    /// True if the client has ended its side, where nothing is received because there is no room for it. Nothing wakes the
+    /// task when that happens: it is looked at again when the deadline passes.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub(crate) fn has_ended(&self) -> io::Result<bool> {
+        let now = Instant::now();
+        if self.deadline.has_passed(now) {
+            let idle = self.shared.common.settings.idle_timeout;
+            self.deadline.set(now + idle);
+        }
+        let ready = self
+            .stream
+            .tcp()
+            .ready(Interest::READABLE | Interest::WRITABLE);
+        let mut context = Context::from_waker(Waker::noop());
+        match pin!(ready).poll(&mut context) {
+            Poll::Pending => Ok(false),
+            Poll::Ready(ready) => match ready? {
+                ready if ready.is_write_closed() => Err(io::ErrorKind::ConnectionAborted.into()),
+                ready => Ok(ready.is_read_closed()),
+            },
+        }
     }
 
     /// Counts the memory of `carry`.

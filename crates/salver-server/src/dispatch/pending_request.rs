@@ -1,8 +1,11 @@
 //! A request that waits for a load, a password's verdict or a handler: what it needs once its bytes have gone.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use salver_assets::rules::BasicAuth;
 use salver_assets::{
@@ -12,9 +15,9 @@ use salver_assets::{
 use tokio::sync::oneshot;
 
 use crate::context::WorkerContext;
-use crate::handler::{self, Answer, Handler, HandlerError, Reply, RequestBody};
+use crate::handler::{self, Answer, ContentWatch, HandlerCall, HandlerError, Reply, RequestBody};
 use crate::passwords::Verdict;
-use crate::pending_limit::service_unavailable;
+use crate::pending_limit::{service_unavailable, takes_too_long, within};
 use crate::seats::ClientKey;
 use crate::sites::ServedSite;
 
@@ -30,6 +33,8 @@ pub(super) struct PendingRequest {
     pub(super) site: ServedSite,
     pub(super) client: ClientKey,
     pub(super) request: Request<'static>,
+    /// The time limit of handlers, if it is not that of all answers.
+    pub(super) time: Option<Duration>,
     /// The details of the request, if rules may ask for them.
     pub(super) details: Option<RequestDetails>,
 }
@@ -67,22 +72,9 @@ impl PendingRequest {
         }
     }
 
-    /// The answer of this guard, or of the files and the handler if it lets them answer.
-    pub(super) async fn ask_guard_first(
-        self,
-        guard: Handler,
-        http_request: HandlerRequest,
-    ) -> Answer {
-        let (first, next) = match http_request {
-            None => (None, None),
-            // Nobody else may be asked: nothing is copied.
-            Some(request) if !self.shared.common.handlers.have_fallback() => (Some(request), None),
-            Some(request) => {
-                let (first, next) = handler::for_two(request);
-                (Some(first), Some(next))
-            }
-        };
-        if let Some(answer) = self.ask_handler(&guard, first).await {
+    /// The answer of a guard that has been called, or of the files and the handler if it lets them answer.
+    pub(super) async fn after_guard(self, call: HandlerCall, next: HandlerRequest) -> Answer {
+        if let Some(answer) = self.answer_of(call).await {
             return answer;
         }
         // In a box, as most guards answer, and room for what few need would be kept for each.
@@ -91,6 +83,12 @@ impl PendingRequest {
             self.or_ask_handler(plan, next).await
         })
         .await
+    }
+
+    /// The answer of the handler, which has been called, or `plan` if it lets the files answer.
+    pub(super) async fn after_handler(self, call: HandlerCall, plan: ResponsePlan) -> Answer {
+        let answered = self.answer_of(call).await;
+        answered.unwrap_or_else(|| plan.into())
     }
 
     /// The answer of the handler if the files have none, else `plan`, which is theirs.
@@ -103,20 +101,29 @@ impl PendingRequest {
         let Some(handler) = handlers.fallback(is_get_or_head(&self.request), &plan) else {
             return plan.into();
         };
-        let answered = self.ask_handler(handler, http_request).await;
+        let Some(http_request) = http_request else {
+            return unreadable().for_method(self.request.method).into();
+        };
+        let call = HandlerCall::new(handler, http_request);
+        let answered = self.answer_of(call).await;
         answered.unwrap_or_else(|| plan.into())
     }
 
-    /// The answer of a handler; `None` if it lets the files answer.
-    async fn ask_handler(&self, handler: &Handler, http_request: HandlerRequest) -> Option<Answer> {
+    /// The answer of a handler that has been called; `None` if it lets the files answer.
+    async fn answer_of(&self, call: HandlerCall) -> Option<Answer> {
         let method = self.request.method;
-        let Some(http_request) = http_request else {
-            let text =
-                "Bad Request: the target or the method has a form that no program here reads";
-            let plan = ResponsePlan::error(400, text, vec![]);
-            return Some(plan.for_method(method).into());
+        let called = match self.time {
+            None => call.await,
+            Some(time) => {
+                let watch = call.watch();
+                let busy_since = || watch.as_ref().map(ContentWatch::busy_since);
+                match Box::pin(within(time, call, busy_since)).await {
+                    Some(called) => called,
+                    None => return Some(takes_too_long().for_method(method).into()),
+                }
+            }
         };
-        let reply = match handler::call(handler, http_request).await {
+        let reply = match called {
             Ok(reply) => reply,
             Err(HandlerError::Panicked) => {
                 return Some(self.handler_failed("a handler panicked").into());
@@ -133,10 +140,17 @@ impl PendingRequest {
         };
         match reply {
             Reply::Proceed => None,
-            Reply::Response(response) => Some(match handler::answer(response, method).await {
-                Ok(answer) => answer,
-                Err(how) => self.handler_failed(&how).into(),
-            }),
+            Reply::Response(response) => {
+                let mut response = Some(response);
+                let answer = poll_fn(|context| {
+                    let response = response.take().unwrap_or_default();
+                    Poll::Ready(handler::answer(response, method, context))
+                });
+                Some(match answer.await {
+                    Ok(answer) => answer,
+                    Err(how) => self.handler_failed(&how).into(),
+                })
+            }
             Reply::File { path, fields } => {
                 let mut request = Request {
                     path: target_of(&path).into_bytes().into(),
@@ -163,12 +177,7 @@ impl PendingRequest {
 
     /// The answer where a handler failed, which is logged.
     fn handler_failed(&self, how: &str) -> ResponsePlan {
-        let common = &self.shared.common;
-        if common.log_limits.handlers_fail.permits(common.uptime()) {
-            tracing::error!("{how}: answering 500 (said at most once a minute)");
-        }
-        let plan = ResponsePlan::error(500, "Internal Server Error", vec![]);
-        plan.for_method(self.request.method)
+        handler_failed(&self.shared, how).for_method(self.request.method)
     }
 
     /// The answer of the files.
@@ -225,8 +234,29 @@ impl PendingRequest {
         let clock = || self.shared.clock.now();
         let hand_over = |load| common.loader.load(load);
         let engine = &self.site.engine;
-        engine.wait(request, pending, clock, hand_over).await
+        let waited = engine.wait(request, pending, clock, hand_over);
+        if self.time.is_none() {
+            return waited.await;
+        }
+        let reply = tokio::time::timeout(common.settings.answer_timeout, waited).await;
+        let late = |_| EngineReply::Ready(takes_too_long().for_method(request.method));
+        reply.unwrap_or_else(late)
     }
+}
+
+/// The answer where a handler failed, which is logged.
+pub(super) fn handler_failed(shared: &WorkerContext, how: &str) -> ResponsePlan {
+    let common = &shared.common;
+    if common.log_limits.handlers_fail.permits(common.uptime()) {
+        tracing::error!("{how}: answering 500 (said at most once a minute)");
+    }
+    ResponsePlan::error(500, "Internal Server Error", vec![])
+}
+
+/// The answer to a request that has no form that handlers take.
+pub(super) fn unreadable() -> ResponsePlan {
+    let text = "Bad Request: the target or the method has a form that no program here reads";
+    ResponsePlan::error(400, text, vec![])
 }
 
 #[inline]

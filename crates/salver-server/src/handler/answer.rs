@@ -1,8 +1,7 @@
 //! The answers of handlers: a plan as the engine makes them, and content that is streamed in the place of the plan's.
 
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::Poll;
+use std::task::Context;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, UPGRADE};
@@ -37,11 +36,15 @@ impl From<ResponsePlan> for Answer {
     }
 }
 
-/// The answer of a handler's response to a request with this method.
+/// The answer of a handler's response to a request with this method. Streamed content is polled once.
 ///
 /// # Errors
 /// The response is none that can be sent, for this reason.
-pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<Answer, String> {
+pub(crate) fn answer(
+    response: Response<Body>,
+    method: Method,
+    context: &mut Context<'_>,
+) -> Result<Answer, String> {
     let (head, body) = response.into_parts();
     let kind = match body.into_kind() {
         BodyKind::Upgraded(kind, body) => return upgraded(&head, kind, body),
@@ -79,7 +82,7 @@ pub(crate) async fn answer(response: Response<Body>, method: Method) -> Result<A
     if said.zip(exact).is_some_and(|(said, exact)| said != exact) {
         return Err("a handler's answer has another Content-Length than its content".to_owned());
     }
-    let here = poll_fn(|context| Poll::Ready(content.take_whole(context, AT_ONCE))).await;
+    let here = content.take_whole(context, AT_ONCE);
     Ok(match here.map_err(|error| error.to_string())? {
         Some(bytes) => whole(bytes).into(),
         None => Answer {

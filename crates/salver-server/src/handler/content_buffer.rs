@@ -51,11 +51,14 @@ impl ContentBuffer {
     pub(crate) fn room(&self, most: usize) -> usize {
         match self.len() {
             0 => self.account.room_up_to(most),
-            held => {
-                let room = usize::try_from(self.account.room()).unwrap_or(usize::MAX);
-                room.min(most.saturating_sub(held))
-            }
+            _ => self.room_left(most),
         }
+    }
+
+    /// The bytes that may be appended where `most` are held at a time, as far as there is memory for them.
+    pub(crate) fn room_left(&self, most: usize) -> usize {
+        let room = usize::try_from(self.account.room()).unwrap_or(usize::MAX);
+        room.min(most.saturating_sub(self.len()))
     }
 
     /// The bytes of content.

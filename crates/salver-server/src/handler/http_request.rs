@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use http::header::{COOKIE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use salver_assets::{RequestPath, encode_path};
@@ -27,7 +28,7 @@ pub(crate) fn to_http_request<'a>(
         Some(query) => [&*path, b"?", query].concat(),
         None => path.into_owned(),
     };
-    *request.uri_mut() = to_uri(&target)?;
+    *request.uri_mut() = to_uri(target)?;
     let mut authority = None;
     for (name, value) in lines {
         match name {
@@ -45,7 +46,9 @@ pub(crate) fn to_http_request<'a>(
         }
     }
     // RFC 9112 section 3.2.2 and RFC 9113 section 8.3.1: it replaces Host.
-    if let Some(authority) = authority {
+    if let Some(authority) = authority
+        && request.headers().get(HOST).map(HeaderValue::as_bytes) != Some(authority)
+    {
         let authority = HeaderValue::from_bytes(authority).ok()?;
         request.headers_mut().insert(HOST, authority);
     }
@@ -87,19 +90,25 @@ fn join_cookies(fields: &mut HeaderMap) {
 }
 
 /// The target as a URI. Bytes that are not allowed there are replaced by their escapes, which mean the same.
-fn to_uri(target: &[u8]) -> Option<Uri> {
-    if let Ok(uri) = Uri::try_from(target) {
-        return Some(uri);
-    }
-    let mut escaped = String::with_capacity(target.len() + 32);
-    for &byte in target {
+fn to_uri(target: Vec<u8>) -> Option<Uri> {
+    let is_odd = |byte: &u8| {
         let odd = matches!(
             byte,
             b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
         );
-        match byte.is_ascii_graphic() && !odd {
-            true => escaped.push(char::from(byte)),
-            false => escaped.push_str(&format!("%{byte:02X}")),
+        odd || !byte.is_ascii_graphic()
+    };
+    // Of most targets no copy is needed.
+    let odd = target.iter().any(is_odd).then(|| target.clone());
+    if let Ok(uri) = Uri::from_maybe_shared(Bytes::from(target)) {
+        return Some(uri);
+    }
+    let target = odd?;
+    let mut escaped = String::with_capacity(target.len() + 32);
+    for byte in target {
+        match is_odd(&byte) {
+            false => escaped.push(char::from(byte)),
+            true => escaped.push_str(&format!("%{byte:02X}")),
         }
     }
     Uri::try_from(escaped).ok()

@@ -70,6 +70,10 @@ pub(super) fn add(request: &mut Request<RequestBody>) -> HyperUpgrade {
 }
 
 fn offer(upgrade: Upgrade, request: &mut Request<RequestBody>) -> Option<Offered> {
+    // That is spoken by no service, and offered by some clients with each request.
+    if upgrade.offers("h2c") {
+        return None;
+    }
     let charge = upgrade.charge(HELD)?;
     let (on_upgrade, stream) = (Slot::default(), Slot::default());
     let (accept, accepted) = oneshot::channel();

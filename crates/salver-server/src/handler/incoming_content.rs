@@ -9,8 +9,9 @@ use salver_http1::BodyBuffer;
 use salver_semantics::message::may_be_trailer;
 
 use super::content_buffer::MemoryExhausted;
+use super::content_channel::ContentSender;
 use super::receive_pace::ReceivePace;
-use super::request_body::{ContentSender, RequestBody};
+use super::request_body::RequestBody;
 use crate::memory_budget::Account;
 use crate::settings::Settings;
 
@@ -29,28 +30,38 @@ impl IncomingContent {
         length: Option<u64>,
         expects_continue: bool,
     ) -> (Self, RequestBody) {
-        let (sender, body) = ContentSender::new(account, length);
+        let (sender, channel) = ContentSender::new(account, length);
         let content = IncomingContent {
             sender,
             pace: ReceivePace::default(),
             expects_continue,
         };
-        (content, body)
+        (content, RequestBody::incoming(channel))
     }
 
-    /// Appends content by `append`, for which so many bytes were received.
+    /// Appends content by `append`, for which so many bytes were received. What frames it is no progress.
     pub(crate) fn receive<R>(
         &mut self,
         bytes: usize,
         append: impl FnOnce(&mut BodyBuffer) -> R,
     ) -> (R, Result<(), MemoryExhausted>) {
-        self.pace.receive(bytes);
-        self.sender.receive(bytes, append)
+        let (result, appended, counted) = self.sender.receive(bytes, append);
+        self.pace.receive(appended);
+        (result, counted)
     }
 
     /// True if the client has to be told now that its content is wanted; it is told once.
     pub(crate) fn is_continue_due(&mut self, context: &Context<'_>) -> bool {
         let is_due = self.expects_continue && self.sender.is_asked_for(context);
+        self.expects_continue &= !is_due;
+        is_due
+    }
+
+    /// Notes that an answer begins that is streamed, from which on the client may send whenever it wants. True if it has to
+    /// be told first that its content is wanted: the answer may be made of that.
+    pub(crate) fn begin_answer(&mut self) -> bool {
+        self.pace = ReceivePace::default();
+        let is_due = self.sender.begin_answer() && self.expects_continue;
         self.expects_continue &= !is_due;
         is_due
     }
@@ -87,7 +98,40 @@ pub(crate) fn trailers<'l>(lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) ->
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+    use std::time::Duration;
+
     use super::*;
+    use crate::memory_budget::MemoryBudget;
+
+    #[test]
+    fn what_frames_content_is_no_progress_and_nothing_is_owed_once_an_answer_begins() {
+        let settings = Settings {
+            idle_timeout: Duration::from_secs(8),
+            ..Settings::default()
+        };
+        let account = MemoryBudget::new(1 << 30, 0).open(0, false).unwrap();
+        // The second after which the client is late that sends frames without content, or with some.
+        let late_after = |content: &[u8], begins_at: u64| {
+            let (mut incoming, mut body) = IncomingContent::new(&account, None, false);
+            let (start, mut context) = (Instant::now(), Context::from_waker(Waker::noop()));
+            (0..60).find(|second| {
+                while body.poll(&mut context).is_ready() {}
+                if *second == begins_at {
+                    incoming.begin_answer();
+                }
+                let now = start + Duration::from_secs(*second);
+                let is_late = incoming.is_late(now, &settings);
+                let append = |buffer: &mut BodyBuffer| buffer.content.extend_from_slice(content);
+                let ((), counted) = incoming.receive(10_000, append);
+                assert!(counted.is_ok());
+                is_late
+            })
+        };
+        assert_eq!(late_after(b"", 60), Some(8));
+        assert_eq!(late_after(&[b'x'; 1000], 60), None);
+        assert_eq!(late_after(b"", 5), None);
+    }
 
     #[test]
     fn only_fields_that_may_be_trailers_are_given() {

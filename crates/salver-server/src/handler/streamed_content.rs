@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -10,6 +11,10 @@ use http::HeaderMap;
 use salver_semantics::message::may_be_trailer;
 
 use super::body::{BodyError, StreamedBody};
+use crate::memory_budget::{Account, Charge};
+
+/// The empty frames that a body may give in a row before others have their turn.
+const MOST_EMPTY: usize = 32;
 
 /// The content of an answer that its handler streams.
 pub(crate) struct StreamedContent {
@@ -19,9 +24,14 @@ pub(crate) struct StreamedContent {
     left: Option<u64>,
     /// A piece that was polled and not given yet.
     piece: Bytes,
+    /// The memory of that, once it is known whose it is.
+    charge: Option<Charge>,
     /// The trailers, once they have come.
     trailers: Option<HeaderMap>,
 }
+
+/// The lines of a trailer section.
+pub(crate) type TrailerLines = Vec<(String, Bytes)>;
 
 /// The next of some content.
 #[derive(Debug)]
@@ -29,7 +39,7 @@ pub(crate) enum NextPiece {
     /// Some bytes, and true if nothing follows them.
     Content(Bytes, bool),
     /// The end, with trailers or without.
-    End(Option<Vec<(String, Bytes)>>),
+    End(Option<TrailerLines>),
 }
 
 /// The error of content that does not become what its head says.
@@ -81,13 +91,31 @@ impl StreamedContent {
             body: Some(body),
             left: length,
             piece: Bytes::new(),
+            charge: None,
             trailers: None,
+        }
+    }
+
+    /// Counts what is polled and not given as memory of this account.
+    pub(crate) fn charge_to(&mut self, account: &Arc<Account>) {
+        self.charge = Some(account.charge(self.piece.len()));
+    }
+
+    /// Counts the memory of the piece.
+    fn count(&mut self) {
+        if let Some(charge) = &mut self.charge {
+            charge.set(self.piece.len());
         }
     }
 
     /// The bytes that are left, if the head says how many there are.
     pub(crate) fn left(&self) -> Option<u64> {
         self.left
+    }
+
+    /// True if all has been given that the head says, so that only trailers or an error can follow.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.left == Some(0) && self.piece.is_empty()
     }
 
     /// All of the content, if it is here already and has at most `most` bytes and no trailers; otherwise nothing is
@@ -127,21 +155,46 @@ impl StreamedContent {
             true => self.piece.split_to(most),
             false => std::mem::take(&mut self.piece),
         };
-        if self.piece.is_empty() && self.left == Some(0) {
+        if self.is_complete() {
             // The client may give no window for an end that it knows already.
             if let Poll::Ready(Err(error)) = self.poll_piece(context) {
                 return Poll::Ready(Err(io::Error::other(error)));
             }
         }
+        self.count();
         let is_last = self.piece.is_empty() && self.body.is_none() && self.trailers.is_none();
         Poll::Ready(Ok(NextPiece::Content(piece, is_last)))
     }
 
+    /// The end with its trailers, if nothing comes before it.
+    ///
+    /// # Errors
+    /// As [`poll_next`](Self::poll_next).
+    pub(crate) fn poll_end(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<TrailerLines>>> {
+        if self.piece.is_empty() {
+            ready!(self.poll_piece(context)).map_err(io::Error::other)?;
+            self.count();
+        }
+        match self.piece.is_empty() {
+            true => Poll::Ready(Ok(self.trailers.take().and_then(trailer_fields))),
+            false => Poll::Pending,
+        }
+    }
+
     /// Polls until there is a piece, or the body has ended. What a body gives behind its trailers is dropped.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        let mut empty = 0;
         while self.piece.is_empty()
             && let Some(body) = &mut self.body
         {
+            if empty == MOST_EMPTY {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            empty += 1;
             let polled = catch_unwind(AssertUnwindSafe(|| {
                 let polled = body.as_mut().poll_any(context);
                 (polled, body.has_ended())
@@ -198,7 +251,7 @@ impl Drop for StreamedContent {
 }
 
 /// The trailer fields that are sent; `None` if there are none.
-fn trailer_fields(trailers: HeaderMap) -> Option<Vec<(String, Bytes)>> {
+fn trailer_fields(trailers: HeaderMap) -> Option<TrailerLines> {
     let all = trailers.iter();
     let may = all.filter(|(name, _)| may_be_trailer(name.as_str()));
     let fields = may.map(|(name, value)| {

@@ -4,7 +4,7 @@ use http::{HeaderMap, Response};
 use http_body::Frame;
 use salver_assets::Method;
 use std::convert::Infallible;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::*;
 
@@ -126,14 +126,7 @@ fn fields_of_the_connection_are_not_the_handlers() {
 
 /// The answer of a response that does not wait.
 fn answered(response: Response<Body>, method: Method) -> Result<Answer, String> {
-    let mut answering = std::pin::pin!(answer(response, method));
-    match answering
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
-    {
-        Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("it waits"),
-    }
+    answer(response, method, &mut Context::from_waker(Waker::noop()))
 }
 
 /// Streamed content, frame by frame, then a wait for ever if it does not end.

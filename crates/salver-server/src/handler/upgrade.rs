@@ -141,6 +141,7 @@ impl Upgrade {
         }
         let stream = UpgradedStream {
             read: content,
+            failed: None,
             piece: Bytes::new(),
             write,
         };
@@ -161,6 +162,8 @@ impl fmt::Debug for Upgrade {
 /// connection, or over HTTP/2 the stream, once all of it has been sent; so does dropping it.
 pub struct UpgradedStream {
     read: RequestBody,
+    /// The kind of the error with which reading ended.
+    failed: Option<io::ErrorKind>,
     /// What was received and not read.
     piece: Bytes,
     write: PipeWriter,
@@ -184,9 +187,15 @@ impl UpgradedStream {
         most: usize,
     ) -> Poll<io::Result<Bytes>> {
         while self.piece.is_empty() {
-            match ready!(self.read.poll(context)).transpose()? {
-                Some(frame) => self.piece = frame.into_data().unwrap_or_default(),
-                None => return Poll::Ready(Ok(Bytes::new())),
+            match (ready!(self.read.poll(context)), self.failed) {
+                (Some(Ok(frame)), _) => self.piece = frame.into_data().unwrap_or_default(),
+                (Some(Err(error)), _) => {
+                    self.failed = Some(error.kind());
+                    return Poll::Ready(Err(error));
+                }
+                // What has failed does not look as if it had ended.
+                (None, Some(kind)) => return Poll::Ready(Err(kind.into())),
+                (None, None) => return Poll::Ready(Ok(Bytes::new())),
             }
         }
         let count = most.min(self.piece.len());

@@ -1,6 +1,6 @@
 //! Answering one request: from its head to the send buffer, or to a response that takes longer.
 
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Instant;
 
 use salver_access_log::Protocol;
@@ -105,6 +105,7 @@ impl<S: ByteStream> Http1Connection<S> {
             version: head.version,
             persistence: self.persistence(&head),
             takes_trailers: false,
+            continues: false,
         };
         let expects_continue = head.expect_continue;
         let log = self.wire.log.as_deref();
@@ -128,7 +129,8 @@ impl<S: ByteStream> Http1Connection<S> {
             Some(request)
         };
         let details = || request_details(raw, over_tls);
-        let mut dispatched = dispatch(
+        let (responses, context) = alone.unzip();
+        let dispatched = dispatch(
             &wire.shared,
             &wire.seat,
             &request,
@@ -138,29 +140,17 @@ impl<S: ByteStream> Http1Connection<S> {
                 authority,
                 server_name: wire.stream.server_name(),
             },
-            now,
+            (context, now),
         );
-        let (responses, context) = alone.unzip();
-        let was_ready = matches!(dispatched, Dispatched::Ready(_));
-        if let (Dispatched::Pending(plan), Some(context)) = (&mut dispatched, context)
-            && let Poll::Ready(answer) = plan.as_mut().poll(context)
-        {
-            dispatched = match answer.streamed {
-                None => Dispatched::Ready(answer.plan),
-                Some(_) => Dispatched::Pending(Box::pin(std::future::ready(answer))),
-            };
-        }
         let Dispatched::Ready(plan) = &dispatched else {
-            terms.takes_trailers = takes_trailers(raw);
+            terms.takes_trailers = wire.shared.common.has_handlers && takes_trailers(raw);
             return Some(slow(dispatched, terms, record, offered));
         };
         if has_content && (expects_continue || self.leaves_much()) {
             terms.persistence = Persistence::Close;
         }
         let persistence = terms.persistence;
-        if let Some(responses) =
-            responses.filter(|_| was_ready && persistence == Persistence::KeepAlive)
-        {
+        if let Some(responses) = responses.filter(|_| persistence == Persistence::KeepAlive) {
             let fields = self.listener_fields.of(plan);
             if let Some(number) = responses.find(plan, &wire.shared.clock.date(), fields) {
                 self.log_answer(record, plan, responses.head_length(number, plan));

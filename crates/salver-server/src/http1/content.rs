@@ -105,8 +105,14 @@ impl<S: ByteStream> Http1Connection<S> {
         while self.has_content_to_come() {
             match self.receive_content(context)? {
                 Poll::Ready(()) => {}
-                Poll::Pending => return Ok(false),
+                // Of a client that is gone nothing is heard while there is no room for what it has sent.
+                Poll::Pending => return Ok(self.wire.has_ended()?),
             }
+        }
+        if self.is_upgraded() {
+            // Nothing follows the end.
+            self.wire.has_ended()?;
+            return Ok(true);
         }
         Ok(self.wire.receive_ahead(context, SENT_AHEAD)?)
     }
@@ -115,6 +121,18 @@ impl<S: ByteStream> Http1Connection<S> {
     pub(super) fn has_content_to_come(&self) -> bool {
         let content = self.content.as_ref();
         content.is_some_and(|content| !content.incoming.sender.has_ended())
+    }
+
+    /// True if the connection is spoken on in another protocol.
+    pub(super) fn is_upgraded(&self) -> bool {
+        let content = self.content.as_ref();
+        content.is_some_and(|content| content.is_upgraded)
+    }
+
+    /// Notes that a streamed answer begins. True if the client has to be told first to send its content.
+    pub(super) fn begin_answer(&mut self) -> bool {
+        let content = self.content.as_mut();
+        content.is_some_and(|content| content.incoming.begin_answer())
     }
 
     /// Receives once; `Pending` if there is nothing, or no room.
@@ -153,6 +171,10 @@ impl<S: ByteStream> Http1Connection<S> {
         };
         let received = scratch.input.get(..received).unwrap_or_default();
         let input = &*self.wire.take_input(received);
+        // More than there is room for may have come with the head. What is taken of that is carried no longer, so that it
+        // counts once.
+        let (input, later) = input.split_at(most.min(input.len()));
+        self.wire.carry_over(later);
         let (parser, limits) = (&mut self.parser, &shared.limits);
         let ((consumed, event), counted) =
             incoming.receive(input.len(), |buffer| match is_upgraded {
@@ -167,8 +189,10 @@ impl<S: ByteStream> Http1Connection<S> {
             *drained = drained.saturating_add(dropped).min(MOST_DRAINED);
         }
         let rest = input.get(consumed..).unwrap_or_default();
-        self.wire.carry_over(rest);
-        self.wire.carries_more = !rest.is_empty();
+        if !rest.is_empty() {
+            self.wire.carry_over(&[rest, later].concat());
+        }
+        self.wire.carries_more = !rest.is_empty() || !later.is_empty();
         if counted.is_err() {
             let why = "there is no memory for the content";
             incoming.sender.fail(io::ErrorKind::OutOfMemory, why);

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use salver_assets::{Method, ResponsePlan};
-use salver_http1::{Persistence, Version};
+use salver_http1::{CONTINUE, Persistence, Version};
 
 use super::Http1Connection;
 use super::content::{Fault, RequestContent};
@@ -30,6 +30,8 @@ pub(super) struct AnswerTerms {
     pub(super) persistence: Persistence,
     /// True if the client takes trailers.
     pub(super) takes_trailers: bool,
+    /// True if 100 (Continue) goes before it.
+    pub(super) continues: bool,
 }
 
 /// A response that does not come out of memory at once.
@@ -80,6 +82,7 @@ impl<S: ByteStream> Http1Connection<S> {
                 };
                 // Of 100 (Continue) some may be left.
                 poll_fn(|context| self.wire.poll_flush(context)).await?;
+                terms.continues = answer.streamed.is_some() && self.begin_answer();
                 terms.persistence =
                     self.persistence_after(terms.persistence, answer.streamed.is_some());
                 if let Some(kind) = answer.upgrade {
@@ -101,6 +104,8 @@ impl<S: ByteStream> Http1Connection<S> {
                     }
                     Some(content) => {
                         let plan = answer.plan;
+                        // What it took to make the answer is not kept while that goes on, perhaps for days.
+                        drop(shared);
                         self.begin_stream(&mut terms, (plan, content), record)
                             .await?;
                     }
@@ -110,7 +115,7 @@ impl<S: ByteStream> Http1Connection<S> {
         self.wire.log_sent();
         self.ends = matches!(terms.persistence, Persistence::Close | Persistence::Upgrade);
         self.end_content();
-        self.wait_for_request(shared.clock.now());
+        self.wait_for_request(self.wire.shared.clock.now());
         Ok(())
     }
 
@@ -147,6 +152,9 @@ impl<S: ByteStream> Http1Connection<S> {
             record.answer_streamed(&plan);
         }
         let mut head = SendBuffer::default();
+        if terms.continues {
+            head.write(|buffer| buffer.extend_from_slice(CONTINUE));
+        }
         let is_chunked = matches!(framing, Framing::Chunked { .. });
         let date = &self.wire.shared.clock.date();
         let fields = self.listener_fields.of(&plan);

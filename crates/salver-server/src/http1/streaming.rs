@@ -15,7 +15,7 @@ use super::content::Fault;
 use crate::access_log::bytes;
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::handler::{NextPiece, StreamedContent};
+use crate::handler::{NextPiece, StreamedContent, TrailerLines};
 use crate::send_buffer::SendBuffer;
 
 /// The bytes of content that are sent at a time.
@@ -53,14 +53,14 @@ impl Framing {
 
     fn push(self, send_buffer: &mut SendBuffer, piece: &Bytes) {
         let Framing::Chunked { .. } = self else {
-            return send_buffer.push(piece);
+            return send_buffer.push_own(piece);
         };
         send_buffer.write(|buffer| write_chunk_begin(buffer, piece.len()));
-        send_buffer.push(piece);
+        send_buffer.push_own(piece);
         send_buffer.write(|buffer| buffer.extend_from_slice(CHUNK_END));
     }
 
-    fn end(self, send_buffer: &mut SendBuffer, trailers: Option<Vec<(String, Bytes)>>) {
+    fn end(self, send_buffer: &mut SendBuffer, trailers: Option<TrailerLines>) {
         let Framing::Chunked { trailers: takes } = self else {
             return;
         };
@@ -94,11 +94,11 @@ impl<S: ByteStream> Http1Connection<S> {
     pub(super) async fn send_streamed(
         &mut self,
         head: SendBuffer,
-        content: Box<StreamedContent>,
+        mut content: Box<StreamedContent>,
         framing: Framing,
         record: Option<LogRecord>,
     ) -> io::Result<()> {
-        let shared = Rc::clone(&self.wire.shared);
+        content.charge_to(&self.wire.seat.account);
         let mut streaming = Streaming {
             head,
             content,
@@ -116,7 +116,8 @@ impl<S: ByteStream> Http1Connection<S> {
             }
             // Even if the socket takes everything at once others have their turn.
             tokio::task::yield_now().await;
-            shared.turns.wait_for_window(self.wire.seat.client).await;
+            let turns = Rc::clone(&self.wire.shared.turns);
+            turns.wait_for_window(self.wire.seat.client).await;
             streaming.in_turn = 0;
             self.wire.limit_buffer();
         };
@@ -138,13 +139,18 @@ impl<S: ByteStream> Http1Connection<S> {
             let flushed = self.wire.poll_flush(context)?;
             if streaming.half_closed.is_none() {
                 let has_ended = self.receive_meanwhile(context).map_err(Fault::into_error)?;
-                streaming.half_closed = has_ended.then(Instant::now);
+                // In another protocol an end of one side is not that of the other.
+                let is_half = has_ended && !self.is_upgraded();
+                streaming.half_closed = is_half.then(Instant::now);
             }
             if flushed.is_pending() {
                 return Poll::Pending;
             }
             if streaming.has_ended || streaming.in_turn >= TURN {
                 return Poll::Ready(Ok(()));
+            }
+            if self.wire.shared.superseded.get() {
+                self.renew();
             }
             let shared = Rc::clone(&self.wire.shared);
             let mut scratch = shared.scratch.borrow_mut();
@@ -155,7 +161,8 @@ impl<S: ByteStream> Http1Connection<S> {
                 std::mem::swap(send_buffer, &mut streaming.head);
                 streaming.head = SendBuffer::default();
             }
-            let failed = streaming.fill(context, send_buffer).err();
+            let most = self.wire.seat.account.room_up_to(PIECE);
+            let failed = streaming.fill(context, send_buffer, most).err();
             if !send_buffer.is_empty() {
                 streaming.in_turn += send_buffer.left();
                 streaming.half_closed = streaming.half_closed.map(|_| Instant::now());
@@ -194,13 +201,23 @@ impl<S: ByteStream> Http1Connection<S> {
 }
 
 impl Streaming {
-    /// Appends the pieces that are there, up to a bound.
+    /// Appends the pieces that are there, up to about `most` bytes.
     ///
     /// # Errors
     /// The content cannot become what the head says. What was appended before is still to be sent.
-    fn fill(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) -> io::Result<()> {
-        while !self.has_ended && send_buffer.left() < PIECE {
-            match self.content.poll_next(context, PIECE) {
+    fn fill(
+        &mut self,
+        context: &mut Context<'_>,
+        send_buffer: &mut SendBuffer,
+        most: usize,
+    ) -> io::Result<()> {
+        while !self.has_ended && send_buffer.left() < most {
+            if self.framing == Framing::Sized && self.content.is_complete() {
+                // The client has all of it, whenever the body ends.
+                self.has_ended = true;
+                break;
+            }
+            match self.content.poll_next(context, most) {
                 Poll::Pending => break,
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Ready(Ok(NextPiece::Content(piece, is_last))) => {

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use salver_access_log::Protocol;
 use salver_assets::strategy::Transport;
-use salver_assets::{Content, Now, RequestPath};
+use salver_assets::{Content, Method, Now, RequestPath};
 use salver_fields::RequestHead;
 use salver_http2::{RenderedHead, UNKNOWN_LENGTH};
 
@@ -25,10 +25,9 @@ impl<S: ByteStream> Http2Connection<S> {
     pub(super) fn answer(
         &mut self,
         stream: u32,
-        head: RequestHead<'_>,
-        is_whole: bool,
+        (head, is_whole): (RequestHead<'_>, bool),
         send_buffer: &mut SendBuffer,
-        now: Now,
+        (context, now): (&mut Context<'_>, Now),
     ) {
         let mut content = None;
         if !is_whole && self.wire.shared.common.has_handlers {
@@ -40,7 +39,12 @@ impl<S: ByteStream> Http2Connection<S> {
         }
         let log = self.wire.log.as_deref();
         let record = log.map(|log| log.record_of(Protocol::Http2, &head, now.instant));
+        let is_connect = head.method == Method::Connect;
         let (mut request, more) = engine_request(head);
+        if is_connect && more.protocol().is_some() {
+            // As over HTTP/1.1, where the same is asked by GET: what rules protect, they protect here, too.
+            request.method = Method::Get;
+        }
         let wire = &self.wire;
         let over_tls = S::TRANSPORT == Transport::PassesThrough;
         let authority = more.authority();
@@ -50,10 +54,8 @@ impl<S: ByteStream> Http2Connection<S> {
             let is_open = content.is_some();
             let lines = more.lines.iter();
             let mut request = to_http_request(version, &request, path, lines, content, peer)?;
-            if is_open && request.method() == http::Method::CONNECT {
-                let mut lines = more.lines.iter();
-                let protocol = lines.find(|(name, _)| *name == b":protocol")?.1;
-                let protocol = http::HeaderValue::from_bytes(protocol).ok()?;
+            if is_open && is_connect {
+                let protocol = http::HeaderValue::from_bytes(more.protocol()?).ok()?;
                 Upgrade::offer_connect(protocol, &wire.seat.account, &mut request);
             }
             Some(request)
@@ -69,13 +71,21 @@ impl<S: ByteStream> Http2Connection<S> {
                 authority,
                 server_name: wire.stream.server_name(),
             },
-            now,
+            // Content goes before: what has come with the head is there when it is first asked for.
+            (is_whole.then_some(context), now),
         ) {
             Dispatched::Ready(plan) => {
                 self.drop_content(stream);
-                self.respond(stream, plan.into(), record, send_buffer);
+                let answer = match is_connect {
+                    false => plan.into(),
+                    true => without_tunnel(plan.into()),
+                };
+                self.respond(stream, answer, record, send_buffer);
             }
-            Dispatched::Pending(plan) => {
+            Dispatched::Pending(mut plan) => {
+                if is_connect {
+                    plan = Box::pin(async move { without_tunnel(plan.await) });
+                }
                 self.pending.push(PendingAnswer {
                     stream,
                     plan,
@@ -96,13 +106,22 @@ impl<S: ByteStream> Http2Connection<S> {
     ) {
         let Answer {
             mut plan,
-            streamed,
+            mut streamed,
             upgrade,
         } = answer;
         if upgrade == Some(UpgradeKind::Switch) {
             // It was given for another request, of HTTP/1.1.
             let plan = error_plan(500, "Internal Server Error", None);
             return self.respond(stream, plan.into(), record, send_buffer);
+        }
+        if let Some(streamed) = &mut streamed {
+            streamed.charge_to(&self.wire.seat.account);
+            if self
+                .content(stream)
+                .is_some_and(IncomingContent::begin_answer)
+            {
+                send_buffer.write(|buffer| self.protocol.send_continue(stream, buffer));
+            }
         }
         let Wire { shared, seat, .. } = &self.wire;
         let file = shared.common.hold_open(&seat.account, &mut plan);
@@ -152,5 +171,17 @@ impl<S: ByteStream> Http2Connection<S> {
                 }
             }
         }
+    }
+}
+
+/// The answer to a CONNECT. Any success would be taken for a tunnel (RFC 9110 section 9.3.6), which only an accepted
+/// upgrade is.
+fn without_tunnel(answer: Answer) -> Answer {
+    match answer.upgrade {
+        None if (200..300).contains(&answer.plan.status) => {
+            let text = "Not Implemented: nothing here accepts this protocol";
+            error_plan(501, text, None).into()
+        }
+        _ => answer,
     }
 }

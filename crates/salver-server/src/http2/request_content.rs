@@ -6,6 +6,7 @@ use std::task::Context;
 use http::HeaderMap;
 use salver_access_log::Protocol;
 use salver_assets::{Method, Now, ResponsePlan};
+use salver_http2::Phase;
 
 use super::Http2Connection;
 use super::sending::end_all;
@@ -49,7 +50,8 @@ impl<S: ByteStream> Http2Connection<S> {
         }
     }
 
-    fn content(&mut self, stream: u32) -> Option<&mut IncomingContent> {
+    /// The content of a request that is still to come.
+    pub(super) fn content(&mut self, stream: u32) -> Option<&mut IncomingContent> {
         let mut all = self.contents.iter_mut();
         let found = all.find(|content| content.stream == stream);
         found.map(|content| &mut content.incoming)
@@ -140,6 +142,10 @@ impl<S: ByteStream> Http2Connection<S> {
     /// Has the connection woken for the next check of content that is waited for. If nothing else is, it may have to
     /// make room for others.
     pub(super) fn wait_for_contents(&self, now: Now) {
+        if self.protocol.phase() == Phase::Head {
+            // The rest of a head has a time of its own, which is short.
+            return;
+        }
         let waiting = self
             .contents
             .iter()

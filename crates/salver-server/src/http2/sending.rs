@@ -3,14 +3,13 @@
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use salver_http2::{SendTurn, render_fields};
 
 use super::Http2Connection;
 use crate::access_log::bytes;
 use crate::access_log::record::LogRecord;
 use crate::byte_stream::ByteStream;
-use crate::handler::{NextPiece, StreamedContent};
+use crate::handler::{NextPiece, StreamedContent, TrailerLines};
 use crate::memory_budget::OpenFile;
 use crate::report::report;
 use crate::send_buffer::SendBuffer;
@@ -62,6 +61,7 @@ impl<S: ByteStream> Http2Connection<S> {
             && let Some(turn) = protocol.next_turn()
             && let Some(sending) = protocol.content(turn)
         {
+            let is_own = sending.streamed.is_some();
             let left = match sending.poll_next(&disk, context, turn) {
                 Poll::Pending => {
                     protocol.stall(turn);
@@ -74,17 +74,43 @@ impl<S: ByteStream> Http2Connection<S> {
                     let mut after = Vec::new();
                     let left = send_buffer
                         .write(|buffer| protocol.send(turn, piece.len(), buffer, &mut after));
-                    send_buffer.push(&piece);
+                    match is_own {
+                        false => send_buffer.push(&piece),
+                        true => send_buffer.push_own(&piece),
+                    }
                     send_buffer.write(|buffer| buffer.append(&mut after));
                     left
                 }
                 Poll::Ready(Ok(NextPiece::End(trailers))) => {
-                    let block = trailers.map(|trailers| render_trailers(&trailers));
-                    send_buffer.write(|buffer| protocol.end_content(turn, block.as_deref(), buffer))
+                    end_content(protocol, turn, trailers, send_buffer)
                 }
                 Poll::Ready(failed) => {
                     let error = failed.err().unwrap_or(io::ErrorKind::UnexpectedEof.into());
                     report(common, &error);
+                    send_buffer.write(|buffer| protocol.fail(turn, buffer))
+                }
+            };
+            end_all(left, &self.wire, send_buffer.left());
+        }
+        if common.has_handlers && self.protocol.is_held_up() {
+            self.end_held_up(context, send_buffer);
+        }
+    }
+
+    /// Ends the streamed answers for which the client gives no window and of which nothing is left but the end: that needs
+    /// none.
+    fn end_held_up(&mut self, context: &mut Context<'_>, send_buffer: &mut SendBuffer) {
+        let protocol = &mut self.protocol;
+        for turn in protocol.held_up() {
+            let content = protocol.content(turn);
+            let Some(content) = content.and_then(|sending| sending.streamed.as_mut()) else {
+                continue;
+            };
+            let left = match content.poll_end(context) {
+                Poll::Pending => continue,
+                Poll::Ready(Ok(trailers)) => end_content(protocol, turn, trailers, send_buffer),
+                Poll::Ready(Err(error)) => {
+                    report(&self.wire.shared.common, &error);
                     send_buffer.write(|buffer| protocol.fail(turn, buffer))
                 }
             };
@@ -99,9 +125,18 @@ impl<S: ByteStream> Http2Connection<S> {
     }
 }
 
-/// A field block of trailers.
-fn render_trailers(trailers: &[(String, Bytes)]) -> Box<[u8]> {
-    render_fields(trailers.iter().map(|(name, value)| (&**name, &**value)))
+/// Ends the answer whose turn it is, with these trailers; gives its content back.
+fn end_content(
+    protocol: &mut salver_http2::Connection<Sending>,
+    turn: SendTurn,
+    trailers: Option<TrailerLines>,
+    send_buffer: &mut SendBuffer,
+) -> Option<Sending> {
+    let block = trailers.map(|trailers| {
+        let lines = trailers.iter().map(|(name, value)| (&**name, &**value));
+        render_fields(lines)
+    });
+    send_buffer.write(|buffer| protocol.end_content(turn, block.as_deref(), buffer))
 }
 
 /// Ends answers, whole or not; their last bytes are at the end of the `unsent` ones of the connection.

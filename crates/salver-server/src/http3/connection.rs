@@ -23,11 +23,11 @@ use tokio::time::sleep_until;
 
 use super::control_stream::ControlStream;
 use super::graceful_shutdown::GracefulShutdown;
+use super::receive_window::WindowLoan;
 use super::request::RequestTask;
 use super::shared_connection::{SharedConnection, code};
 use super::transport::CONTENT_WINDOW;
 use super::{HandshakeGuard, Http3Context};
-use crate::context::ServerContext;
 use crate::listener::ListenerId;
 use crate::memory_budget::Charge;
 use crate::seats::Seat;
@@ -62,8 +62,8 @@ struct ConnectionTask {
     /// The waker of the task, for the end of the last request.
     waker: RefCell<Option<Waker>>,
     peer: RefCell<PeerStreams>,
-    /// The memory of the larger receive window.
-    _window: Option<Charge>,
+    /// The larger receive window of a connection whose requests may have content.
+    _window: Option<WindowLoan>,
 }
 
 /// A request under way; over when dropped.
@@ -115,8 +115,12 @@ pub(super) async fn serve(
         let reason = b"no room for the control stream";
         return quic.close(code(ErrorCode::StreamCreationError), reason);
     };
-    let window = widen_receive_window(&quic, &shared.context.common, &seat);
+    let has_handlers = !shared.context.common.handlers.is_empty();
     let connection = SharedConnection::new((shared, listener), quic, control, deadline, seat);
+    let window = &connection.receive_window;
+    // Content is wanted where there are handlers, which are given as much of it.
+    let widen = || window.widen(CONTENT_WINDOW, CONTENT_WINDOW, &connection.seat.account);
+    let window = has_handlers.then(widen).flatten();
     let now = Instant::now();
     let task = Rc::new(ConnectionTask {
         connection: Rc::new(connection),
@@ -188,7 +192,14 @@ impl ConnectionTask {
                     let until = self.used.get() + idle;
                     let now = Instant::now();
                     let sent = self.connection.frames_sent();
-                    if self.active.get() > 0 || sent != delivered {
+                    if self.connection.awaits_answer() {
+                        if sent == delivered {
+                            self.connection.ping();
+                        }
+                        delivered = sent;
+                        let next = self.connection.next_ping();
+                        self.connection.deadline.set(next);
+                    } else if self.active.get() > 0 || sent != delivered {
                         delivered = sent;
                         self.connection.deadline.set(now + idle);
                     } else if now >= until {
@@ -330,20 +341,4 @@ impl ConnectionTask {
 fn reject(send: &mut SendStream, receive: &mut RecvStream) {
     let _ = send.reset(code(ErrorCode::RequestRejected));
     let _ = receive.stop(code(ErrorCode::RequestRejected));
-}
-
-/// Widens QUIC's receive window where there are handlers, which want content, if there is memory for it and as much is
-/// left for what they are given of it.
-fn widen_receive_window(
-    quic: &quinn::Connection,
-    common: &ServerContext,
-    seat: &Seat,
-) -> Option<Charge> {
-    let more = usize::try_from(CONTENT_WINDOW).unwrap_or(usize::MAX);
-    let has_room = || seat.account.room_up_to(2 * more) >= 2 * more;
-    if common.handlers.is_empty() || !has_room() {
-        return None;
-    }
-    quic.set_receive_window(CONTENT_WINDOW.into());
-    Some(seat.account.charge(more))
 }

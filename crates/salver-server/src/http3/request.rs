@@ -21,7 +21,7 @@ use salver_semantics::LeastRate;
 use self::content::RequestContent;
 use super::Http3Context;
 use super::send_order::SendSlot;
-use super::shared_connection::{SharedConnection, code};
+use super::shared_connection::{AwaitedAnswer, SharedConnection, code};
 use super::stall_timer::StallTimer;
 use crate::access_log::ConnectionLog;
 use crate::access_log::record::LogRecord;
@@ -59,6 +59,8 @@ pub(super) struct RequestTask {
     length: u64,
     /// The slot of the answer while it is sent.
     slot: Option<SendSlot>,
+    /// Something while the answer waits for its handler, not for the client.
+    awaited: Option<AwaitedAnswer>,
     /// Ready when the client has stopped the stream; made when the answer waits for its turn.
     withdrawn: Option<Pin<Box<Stopped>>>,
     /// The memory of the request, with its head as far as it was received.
@@ -131,6 +133,7 @@ impl RequestTask {
             stall_timer: StallTimer::default(),
             length: 0,
             slot: None,
+            awaited: None,
             withdrawn: None,
             base: charge.bytes(),
             charge,
@@ -215,21 +218,23 @@ impl RequestTask {
         Ok(match asked {
             Dispatched::Ready(plan) => plan.into(),
             Dispatched::Pending(mut plan) => {
-                self.connection.await_answer();
                 let mut withdrawn = pin!(self.send.stopped());
-                poll_fn(|context| {
+                let answer = poll_fn(|context| {
                     // Content goes before: what has come with the head is there when it is first asked for.
                     self.receive_content(context)?;
                     if let Poll::Ready(answer) = plan.as_mut().poll(context) {
                         return Poll::Ready(Ok(answer));
                     }
                     self.check_content(context)?;
+                    self.await_answer();
                     withdrawn
                         .as_mut()
                         .poll(context)
                         .map(|_| Err(RequestFailure::Gone))
-                })
-                .await?
+                });
+                let answer = answer.await?;
+                self.awaited = None;
+                answer
             }
         })
     }
@@ -247,7 +252,7 @@ impl RequestTask {
                 self.stream.end()?;
                 let incomplete = StreamFailure::Stream(ErrorCode::RequestIncomplete);
                 let head = self.unfinished.take().ok_or(incomplete)?;
-                return Poll::Ready(Ok(self.dispatch(head, None)));
+                return Poll::Ready(Ok(self.dispatch(head, None, context)));
             };
             let mut input = &*bytes;
             loop {
@@ -280,12 +285,12 @@ impl RequestTask {
                 if expects && !head.method.is_served() && !common.has_handlers {
                     // The client waits before it sends the content; it need not send it (RFC 9110 section 10.1.1),
                     // and if it does all the same it is not read.
-                    return Poll::Ready(Ok(self.dispatch(head, None)));
+                    return Poll::Ready(Ok(self.dispatch(head, None, context)));
                 }
                 // Nearly always the end has come with the head, and nothing is copied.
                 if input.is_empty() && self.has_ended(context) {
                     self.stream.end()?;
-                    return Poll::Ready(Ok(self.dispatch(head, None)));
+                    return Poll::Ready(Ok(self.dispatch(head, None, context)));
                 }
                 if common.has_handlers {
                     let account = &self.connection.seat.account;
@@ -295,7 +300,7 @@ impl RequestTask {
                         self.next = Some(bytes.slice_ref(input));
                     }
                     self.content = Some(RequestContent::new(content));
-                    return Poll::Ready(Ok(self.dispatch(head, Some(body))));
+                    return Poll::Ready(Ok(self.dispatch(head, Some(body), context)));
                 }
                 if expects {
                     self.send_continue(context);
@@ -313,7 +318,14 @@ impl RequestTask {
     }
 
     /// Dispatches a request, whose content may still be to come.
-    fn dispatch(&mut self, head: RequestHead<'_>, content: Option<RequestBody>) -> Dispatched {
+    fn dispatch(
+        &mut self,
+        head: RequestHead<'_>,
+        content: Option<RequestBody>,
+        task: &mut Context<'_>,
+    ) -> Dispatched {
+        // Content goes before: what has come with the head is there when it is first asked for.
+        let task = content.is_none().then_some(task);
         let connection = &self.connection;
         let log = self.log.as_deref();
         let now = connection.shared().context.clock.now();
@@ -350,7 +362,7 @@ impl RequestTask {
                 authority: more.authority(),
                 server_name: Some(connection.server_name()),
             },
-            now,
+            (task, now),
         )
     }
 

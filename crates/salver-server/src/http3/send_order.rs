@@ -61,7 +61,7 @@ impl Rank {
     pub(super) fn new(urgency: u8, length: u64) -> Self {
         Rank {
             urgency,
-            is_large: usize::try_from(length).is_ok_and(|length| length > TURN),
+            is_large: usize::try_from(length).map_or(true, |length| length > TURN),
         }
     }
 
@@ -425,6 +425,8 @@ mod tests {
 
     #[test]
     fn what_quic_is_told() {
+        let unknown = Rank::new(3, u64::MAX);
+        assert_eq!(unknown, Rank::new(3, LARGE), "it may be without end");
         let priorities = [(3, 1), (3, LARGE), (2, LARGE), (4, 1), (0, 0), (7, LARGE)];
         let priorities =
             priorities.map(|(urgency, length)| Rank::new(urgency, length).quic_priority());

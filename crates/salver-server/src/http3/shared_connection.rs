@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quinn::VarInt;
 use quinn::crypto::rustls::HandshakeData;
@@ -13,12 +13,20 @@ use salver_semantics::FloodGuard;
 
 use super::Http3Context;
 use super::control_stream::ControlStream;
+use super::receive_window::ReceiveWindow;
 use super::send_order::SendOrder;
 use crate::access_log::ConnectionLog;
 use crate::deadlines::Deadline;
 use crate::listener::ListenerId;
-use crate::seats::Seat;
+use crate::seats::{QUIC_WINDOW, Seat};
 use crate::transmit::loader_disk::LoaderDisk;
+
+/// The longest time in which nothing is sent while an answer is awaited: clients have idle timeouts of their own, of
+/// 30 seconds and more. It is a quarter of that of the server, if that is shorter.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A frame of a reserved type, without payload.
+const RESERVED_FRAME: [u8; 2] = [0x21, 0];
 
 /// The number of priorities that are kept for streams of one connection: as many as may be open.
 const PRIORITIES: usize = 128;
@@ -48,6 +56,9 @@ pub(super) struct SharedConnection {
     pub(super) order: Rc<SendOrder>,
     pub(super) deadline: Deadline,
     pub(super) seat: Seat,
+    pub(super) receive_window: Rc<ReceiveWindow>,
+    /// The number of its answers that wait for something else than its client.
+    awaited: Cell<usize>,
     /// The access log of the connection, if there is one.
     log: RefCell<Option<Rc<ConnectionLog>>>,
 }
@@ -68,6 +79,8 @@ impl SharedConnection {
             },
             shared: RefCell::new(shared),
             listener,
+            receive_window: ReceiveWindow::new(&quic, QUIC_WINDOW),
+            awaited: Cell::default(),
             quic,
             priorities: RefCell::default(),
             reprioritised: Cell::default(),
@@ -129,12 +142,39 @@ impl SharedConnection {
         let shared = self.shared();
         let now = shared.context.clock.now().instant;
         let idle = shared.context.common.settings.idle_timeout;
+        if self.awaits_answer() {
+            // Its deadline is the next ping.
+            return self.deadline.set_busy();
+        }
         self.deadline.set_waiting(now + idle, now);
     }
 
-    /// Notes that the connection waits for an answer, not for its client.
-    pub(super) fn await_answer(&self) {
+    /// Notes that the connection waits for an answer, not for its client, for as long as what is returned is there.
+    pub(super) fn await_answer(self: &Rc<Self>) -> AwaitedAnswer {
+        if !self.awaits_answer() && !self.drains() {
+            self.deadline.set(self.next_ping());
+        }
         self.deadline.set_busy();
+        self.awaited.set(self.awaited.get() + 1);
+        AwaitedAnswer(Rc::clone(self))
+    }
+
+    /// True while an answer is awaited.
+    pub(super) fn awaits_answer(&self) -> bool {
+        self.awaited.get() > 0
+    }
+
+    /// The time of the next ping.
+    pub(super) fn next_ping(&self) -> Instant {
+        let shared = self.shared();
+        let idle = shared.context.common.settings.idle_timeout;
+        shared.context.clock.now().instant + PING_INTERVAL.min(idle / 4)
+    }
+
+    /// Sends something that means nothing, so that neither side takes the connection for dead while an answer is awaited:
+    /// a frame of a reserved type (RFC 9114 section 7.2.8).
+    pub(super) fn ping(&self) {
+        self.control.write(&RESERVED_FRAME);
     }
 
     /// Counts a request or a frame that leads to nothing; too many of them end the connection.
@@ -188,6 +228,15 @@ impl SharedConnection {
     /// Ends the connection.
     fn close(&self, why: ErrorCode, reason: &str) {
         self.quic.close(code(why), reason.as_bytes());
+    }
+}
+
+/// An answer of a connection that waits for something else than its client.
+pub(super) struct AwaitedAnswer(Rc<SharedConnection>);
+
+impl Drop for AwaitedAnswer {
+    fn drop(&mut self) {
+        self.0.awaited.set(self.0.awaited.get() - 1);
     }
 }
 

@@ -12,9 +12,13 @@ use crate::settings::Settings;
 /// The number of unidirectional streams: one for control, two for QPACK, and some of unknown types.
 const OTHER_STREAMS: u32 = 8;
 
-/// The bytes that a client may send before they are read where content is wanted: they are lent to a connection that
-/// has a handler.
+/// The bytes that a client may send on all streams before they are read where content is wanted, beside
+/// [`QUIC_WINDOW`]: they are lent to a connection that has a handler.
 pub(super) const CONTENT_WINDOW: u32 = 256 * 1024;
+
+/// The bytes that a client may send on one stream before they are read: half as many, so that one whose content is not
+/// taken leaves some to others.
+pub(super) const STREAM_WINDOW: u32 = CONTENT_WINDOW / 2;
 
 /// The bytes that a connection may hold for retransmission until its client acknowledges them: enough for 80 Mbit/s
 /// at a round trip of 100 ms. They count as its memory until then.
@@ -53,7 +57,7 @@ pub(super) fn config(
         .max_idle_timeout(Some(idle.unwrap_or(VarInt::MAX.into())))
         .max_concurrent_bidi_streams(QUIC_REQUESTS.into())
         .max_concurrent_uni_streams(OTHER_STREAMS.into())
-        .stream_receive_window(CONTENT_WINDOW.into())
+        .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(QUIC_WINDOW.into())
         .send_window(SEND_WINDOW)
         .congestion_controller_factory(Arc::new(WatchedCubic::default()))

@@ -12,7 +12,7 @@ use salver_assets::strategy::Residency;
 use salver_assets::{Content, FileContent};
 
 use crate::context::ServerContext;
-use crate::memory_budget::{Account, Charge};
+use crate::memory_budget::{Account, charged};
 use crate::shared_reads::within_block;
 
 /// The disk behind a server's loader, for one connection.
@@ -38,7 +38,7 @@ impl Disk for LoaderDisk<'_> {
         let read = async move {
             let (reads, loader) = (&common.shared_reads, &common.loader);
             let bytes = reads.read(loader, &file, window).await?;
-            io::Result::Ok(counted(bytes, charge))
+            io::Result::Ok(charge.with(bytes))
         };
         (length, Box::pin(read))
     }
@@ -48,30 +48,10 @@ impl Disk for LoaderDisk<'_> {
     }
 
     fn keep(&self, bytes: Bytes) -> Bytes {
-        let charge = self.account.charge(bytes.len());
-        counted(bytes, charge)
+        charged(self.account, bytes, 0)
     }
 
     fn discard(&self, content: Content) {
         self.common.loader.discard(content);
-    }
-}
-
-/// Bytes that count as memory until the last reference to them is dropped.
-fn counted(bytes: Bytes, charge: Charge) -> Bytes {
-    Bytes::from_owner(ChargedBytes {
-        bytes,
-        _charge: charge,
-    })
-}
-
-struct ChargedBytes {
-    bytes: Bytes,
-    _charge: Charge,
-}
-
-impl AsRef<[u8]> for ChargedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
     }
 }

@@ -1,7 +1,11 @@
 //! Content that streams, in both directions and over every version of HTTP, between handlers and clients of other make.
 
+mod beside;
+mod bounds;
 mod live;
 mod misuse;
+mod patience;
+mod refused_upgrades;
 mod requests;
 mod responses;
 mod service;

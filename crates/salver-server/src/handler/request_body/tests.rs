@@ -5,17 +5,26 @@ use std::pin::pin;
 use std::task::Waker;
 
 use http_body::Body;
+use salver_http1::BodyBuffer;
 use salver_test::Wakes;
 
 use super::*;
-use crate::memory_budget::{LEAST, MemoryBudget};
+use crate::handler::content_buffer::MemoryExhausted;
+use crate::handler::content_channel::{ContentSender, MOST};
+use crate::memory_budget::{Account, LEAST, MemoryBudget};
 
 fn account() -> Arc<Account> {
     MemoryBudget::new(1 << 30, 0).open(0, false).unwrap()
 }
 
+/// Both ends of some content.
+fn content(account: &Arc<Account>, length: Option<u64>) -> (ContentSender, RequestBody) {
+    let (sender, channel) = ContentSender::new(account, length);
+    (sender, RequestBody::incoming(channel))
+}
+
 fn append(sender: &ContentSender, bytes: &[u8]) {
-    let ((), counted) = sender.receive(bytes.len(), |buffer| {
+    let ((), _, counted) = sender.receive(bytes.len(), |buffer| {
         buffer.content.extend_from_slice(bytes);
     });
     assert_eq!(counted, Ok(()));
@@ -51,7 +60,7 @@ fn collected(body: RequestBody) -> Option<io::Result<Bytes>> {
 fn pieces_are_put_together_until_they_are_taken() {
     let account = account();
     let context = &Context::from_waker(Waker::noop());
-    let (sender, mut body) = ContentSender::new(&account, Some(5));
+    let (sender, mut body) = content(&account, Some(5));
     assert!(!sender.is_asked_for(context) && !sender.waits());
     assert_eq!(
         (next(&mut body), body.size_hint().exact()),
@@ -80,7 +89,7 @@ fn pieces_are_put_together_until_they_are_taken() {
 
 #[test]
 fn trailers_come_last() {
-    let (sender, mut body) = ContentSender::new(&account(), None);
+    let (sender, mut body) = content(&account(), None);
     append(&sender, b"a");
     let trailers = [("x".parse().unwrap(), "1".parse().unwrap())];
     sender.finish(Some(trailers.into_iter().collect()));
@@ -91,15 +100,19 @@ fn trailers_come_last() {
 
 #[test]
 fn what_fails_is_told_behind_what_has_come() {
-    let (sender, mut body) = ContentSender::new(&account(), None);
+    let (sender, mut body) = content(&account(), None);
     append(&sender, b"a");
     sender.fail(io::ErrorKind::InvalidData, "on purpose");
+    let mut behind = body.for_next();
     assert_eq!([next(&mut body), next(&mut body)], ["a", "InvalidData"]);
-    let (sender, mut body) = ContentSender::new(&account(), None);
+    assert!(body.is_end_stream() && !behind.is_end_stream());
+    assert_eq!(next(&mut behind), "InvalidData", "it is told, too");
+    let (sender, mut body) = content(&account(), None);
     drop(sender);
     assert_eq!(
         [next(&mut body), next(&mut body)],
-        ["ConnectionAborted", "ConnectionAborted"]
+        ["ConnectionAborted", "end"],
+        "it is given once"
     );
 }
 
@@ -108,7 +121,7 @@ fn no_more_is_received_than_there_is_room_for() {
     let account = account();
     let (wakes, waker) = Wakes::new();
     let context = &Context::from_waker(&waker);
-    let (sender, mut body) = ContentSender::new(&account, None);
+    let (sender, mut body) = content(&account, None);
     assert_eq!(sender.room(&account, context), MOST);
     append(&sender, &vec![b'x'; MOST - 10]);
     assert_eq!(sender.room(&account, context), 10);
@@ -132,14 +145,14 @@ fn memory_counts_until_the_handler_drops_it_and_short_memory_stops_receiving() {
     let account = MemoryBudget::new(LEAST, 0).open(0, false).unwrap();
     let least = usize::try_from(LEAST).unwrap();
     let context = &Context::from_waker(Waker::noop());
-    let (sender, mut body) = ContentSender::new(&account, None);
+    let (sender, mut body) = content(&account, None);
     assert_eq!(sender.room(&account, context), least);
     let fill = |count: usize| {
         let append = |buffer: &mut BodyBuffer| {
             buffer.content.reserve_exact(count);
             buffer.content.resize(buffer.content.len() + count, b'x');
         };
-        sender.receive(count, append).1
+        sender.receive(count, append).2
     };
     assert_eq!(fill(least), Ok(()));
     assert_eq!(sender.room(&account, context), 0);
@@ -151,14 +164,58 @@ fn memory_counts_until_the_handler_drops_it_and_short_memory_stops_receiving() {
         }
     };
     assert_eq!(piece.len(), least);
+    // While the handler is at it nothing more is received.
+    let (wakes, waker) = Wakes::new();
+    let waiting = &Context::from_waker(&waker);
+    assert_eq!((sender.room(&account, waiting), wakes.count()), (0, 0));
+    // One that asks for more has what there is, or none.
+    assert_eq!(next(&mut body), "waits");
+    assert_eq!(wakes.count(), 1);
+    assert!(sender.room(&account, context) > 0);
     assert_eq!(fill(1), Err(MemoryExhausted));
     drop(piece);
     assert!(sender.room(&account, context) > 0);
+    assert_eq!(fill(1), Ok(()));
+}
+
+#[test]
+fn what_nobody_wants_needs_no_memory() {
+    let account = MemoryBudget::new(LEAST, 0).open(0, false).unwrap();
+    let (sender, body) = content(&account, None);
+    let kept = account.charge(usize::try_from(LEAST).unwrap());
+    drop(body);
+    for _ in 0..10 {
+        append(&sender, &[b'x'; 10_000]);
+    }
+    assert_eq!(kept.bytes(), usize::try_from(LEAST).unwrap());
+}
+
+#[test]
+fn a_handler_that_turns_to_something_else_does_not_wait_for_the_client() {
+    let (sender, mut body) = content(&account(), None);
+    let watch = body.watch().unwrap();
+    let (wakes, waker) = Wakes::new();
+    let context = &mut Context::from_waker(&waker);
+    assert!(Pin::new(&mut body).poll_frame(context).is_pending());
+    let (_, other) = Wakes::new();
+    watch.go_on(&Context::from_waker(&other));
+    assert!(sender.waits(), "another task has the content");
+    watch.go_on(context);
+    let turned = watch.busy_since();
+    assert!(!sender.waits() && watch.busy_since() == turned);
+    // It is woken all the same, and may ask again.
+    append(&sender, b"a");
+    assert_eq!(wakes.count(), 1);
+    assert!(Pin::new(&mut body).poll_frame(context).is_ready());
+    assert!(Pin::new(&mut body).poll_frame(context).is_pending());
+    assert!(sender.waits());
+    // Behind the beginning of the answer nothing is owed.
+    assert!(sender.begin_answer() && !sender.waits());
 }
 
 #[test]
 fn a_handler_that_waits_is_woken_and_one_that_is_busy_is_known() {
-    let (sender, mut body) = ContentSender::new(&account(), None);
+    let (sender, mut body) = content(&account(), None);
     let watch = body.watch().unwrap();
     let before = watch.busy_since();
     let (wakes, waker) = Wakes::new();
@@ -181,7 +238,7 @@ fn a_handler_that_waits_is_woken_and_one_that_is_busy_is_known() {
 #[test]
 fn two_handlers_are_given_all_of_it() {
     for pieces in [&["abc"][..], &["a", "b", "c"]] {
-        let (sender, body) = ContentSender::new(&account(), None);
+        let (sender, body) = content(&account(), None);
         let second = body.for_next();
         append(&sender, pieces[0].as_bytes());
         let mut collecting = Box::pin(body.collect());
@@ -205,7 +262,7 @@ fn two_handlers_are_given_all_of_it() {
         );
     }
     // What the first one leaves.
-    let (sender, mut body) = ContentSender::new(&account(), None);
+    let (sender, mut body) = content(&account(), None);
     let mut second = body.for_next();
     append(&sender, b"a");
     assert_eq!(next(&mut body), "a");
@@ -220,21 +277,21 @@ fn two_handlers_are_given_all_of_it() {
 
 #[test]
 fn what_is_collected_may_fail() {
-    let (sender, body) = ContentSender::new(&account(), None);
+    let (sender, body) = content(&account(), None);
     append(&sender, b"a");
     drop(sender);
     let error = collected(body).unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
     // No memory for all of it: the connection answers.
     let account = MemoryBudget::new(LEAST, 0).open(0, false).unwrap();
-    let (sender, body) = ContentSender::new(&account, None);
+    let (sender, body) = content(&account, None);
     let mut collecting = Box::pin(body.collect());
     let context = &mut Context::from_waker(Waker::noop());
     let failed = (0..100).find_map(|_| {
         assert!(collecting.as_mut().poll(context).is_pending());
         assert!(sender.waits() && sender.room(&account, context) > 0);
         let append = |buffer: &mut BodyBuffer| buffer.content.extend_from_slice(&[b'x'; 1000]);
-        let ((), counted) = sender.receive(1000, append);
+        let ((), _, counted) = sender.receive(1000, append);
         assert_eq!(sender.taken(context), 1000, "more may come");
         counted.err()
     });

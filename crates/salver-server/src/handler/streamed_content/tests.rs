@@ -206,3 +206,49 @@ fn what_is_here_at_once_is_taken_whole_and_nothing_is_lost() {
         "a end x=1",
     );
 }
+
+#[test]
+fn an_end_is_found_without_a_window_and_nothing_is_lost_before_it() {
+    let context = &mut Context::from_waker(Waker::noop());
+    let trailers = &[("x", "1")];
+    let mut ended = content(vec![Next::Waits, Next::Trailers(trailers)], None);
+    assert!(ended.poll_end(context).is_pending());
+    let end = ended.poll_end(context);
+    assert!(matches!(end, Poll::Ready(Ok(Some(lines))) if lines.len() == 1));
+    let mut some = content(vec![Next::Data("ab")], None);
+    assert!(some.poll_end(context).is_pending() && some.poll_end(context).is_pending());
+    let next = some.poll_next(context, 10);
+    assert!(matches!(next, Poll::Ready(Ok(NextPiece::Content(piece, true))) if piece == "ab"));
+    let mut failed = content(vec![Next::Fails], None);
+    assert!(matches!(failed.poll_end(context), Poll::Ready(Err(_))));
+}
+
+#[test]
+fn empty_frames_take_one_turn_and_no_more() {
+    let (wakes, waker) = salver_test::Wakes::new();
+    let context = &mut Context::from_waker(&waker);
+    let mut steps: Vec<_> = (0..100).map(|_| Next::Data("")).collect();
+    steps.push(Next::Data("at last"));
+    let mut content = content(steps, Some(7));
+    let mut turns = 1;
+    while content.poll_next(context, 10).is_pending() {
+        assert_eq!(wakes.count(), turns, "it goes on in the next one");
+        turns += 1;
+    }
+    assert_eq!(turns, 4);
+    assert!(content.is_complete());
+}
+
+#[test]
+fn what_is_polled_and_not_sent_counts_as_memory() {
+    use crate::memory_budget::MemoryBudget;
+    let account = MemoryBudget::new(1 << 20, 0).open(0, false).unwrap();
+    let context = &mut Context::from_waker(Waker::noop());
+    let mut content = content(vec![Next::Data("0123456789"), Next::Waits], None);
+    let room = account.room();
+    content.charge_to(&account);
+    for left in [7, 4, 1, 0] {
+        assert!(content.poll_next(context, 3).is_ready());
+        assert_eq!(room - account.room(), left);
+    }
+}

@@ -6,8 +6,11 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use http::HeaderMap;
-use salver_http3::{Event, StreamFailure};
+use salver_http3::{ErrorCode, Event, StreamFailure};
 
+use super::super::receive_window::WindowLoan;
+use super::super::shared_connection::{SharedConnection, code};
+use super::super::transport::STREAM_WINDOW;
 use super::{RequestFailure, RequestTask};
 use crate::deadlines::Deadline;
 use crate::handler::{IncomingContent, receive_step, trailers};
@@ -19,7 +22,15 @@ pub(super) struct RequestContent {
     trailers: Option<HeaderMap>,
     /// The deadline of the next check, while the client is waited for.
     deadline: Option<Deadline>,
+    /// The bytes that may still come of what nobody wants.
+    undrained: usize,
+    /// The window for what lies unread, once something did.
+    window: Option<WindowLoan>,
 }
+
+/// The bytes of content that nobody wants which are received and dropped before the client is told to send no more: a
+/// little is often on its way already.
+const MOST_DRAINED: usize = 64 * 1024;
 
 impl RequestContent {
     pub(super) fn new(incoming: IncomingContent) -> Box<Self> {
@@ -27,6 +38,8 @@ impl RequestContent {
             incoming,
             trailers: None,
             deadline: None,
+            undrained: MOST_DRAINED,
+            window: None,
         })
     }
 }
@@ -58,12 +71,16 @@ impl RequestTask {
             return Ok(Poll::Pending);
         };
         let sender = &content.incoming.sender;
-        // What nobody wants stays where it is: QUIC gives no window back for it.
-        let room = match sender.is_unwanted() {
-            true => 0,
+        let is_unwanted = sender.is_unwanted();
+        let room = match is_unwanted {
+            true => content.undrained,
             false => sender.room(account, context),
         };
         if room == 0 {
+            match is_unwanted {
+                true => self.stop_content(),
+                false => self.lend_window(),
+            }
             return Ok(Poll::Pending);
         }
         let piece = match self.next.take() {
@@ -104,6 +121,28 @@ impl RequestTask {
         received.map(Poll::Ready)
     }
 
+    /// Lets the client send requests beside content that lies unread for a while.
+    fn lend_window(&mut self) {
+        if let Some(content) = &mut self.content
+            && content.window.is_none()
+        {
+            let SharedConnection {
+                receive_window,
+                seat,
+                ..
+            } = &*self.connection;
+            content.window = receive_window.widen(STREAM_WINDOW, 0, &seat.account);
+        }
+    }
+
+    /// Has the client send no more of the content, which nobody wants (RFC 9114 section 4.1): what lies unread would take
+    /// the window of other streams.
+    fn stop_content(&mut self) {
+        let _ = self.receive.stop(code(ErrorCode::NoError));
+        self.next = None;
+        self.finish_content();
+    }
+
     /// Takes what a piece of the stream has of content.
     fn parse(&mut self, mut piece: &[u8]) -> Result<(), RequestFailure> {
         let shared = Rc::clone(&self.shared);
@@ -111,6 +150,9 @@ impl RequestTask {
         let Some(content) = &mut self.content else {
             return Ok(());
         };
+        if content.incoming.sender.is_unwanted() {
+            content.undrained = content.undrained.saturating_sub(piece.len());
+        }
         loop {
             let (stream, limits) = (&mut self.stream, &shared.limits);
             let (event, counted) = content.incoming.receive(piece.len(), |buffer| {
@@ -140,6 +182,7 @@ impl RequestTask {
     fn finish_content(&mut self) {
         if let Some(content) = &mut self.content {
             content.incoming.sender.finish(content.trailers.take());
+            content.window = None;
         }
     }
 
@@ -172,7 +215,6 @@ impl RequestTask {
             let deadline = content.deadline.get_or_insert_with(|| deadlines.add(next));
             deadline.set(next);
             deadline.register(context);
-            self.connection.await_client();
         } else {
             content.deadline = None;
         }
@@ -180,6 +222,23 @@ impl RequestTask {
             self.send_continue(context);
         }
         Ok(())
+    }
+
+    /// Notes that the answer waits for its handler, unless that waits for the client.
+    pub(super) fn await_answer(&mut self) {
+        let content = self.content.as_ref();
+        if content.is_some_and(|content| content.incoming.waits_since().is_some()) {
+            self.awaited = None;
+            self.connection.await_client();
+        } else if self.awaited.is_none() {
+            self.awaited = Some(self.connection.await_answer());
+        }
+    }
+
+    /// Notes that a streamed answer begins. True if the client has to be told first to send its content.
+    pub(super) fn begin_answer(&mut self) -> bool {
+        let content = self.content.as_mut();
+        content.is_some_and(|content| content.incoming.begin_answer())
     }
 
     /// Has a client that waits to be told never told: its answer begins.

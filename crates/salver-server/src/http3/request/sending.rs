@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes};
 use quinn::{VarInt, Written};
 use salver_access_log::Protocol;
 use salver_assets::{Content, Method, ResponsePlan};
-use salver_http3::write_data_header;
+use salver_http3::{CONTINUE, write_data_header};
 
 use super::super::send_order::{Rank, TURN};
 use super::super::shared_connection::SharedConnection;
@@ -54,9 +54,15 @@ impl RequestTask {
         let account = &connection.seat.account;
         let file = shared.context.common.hold_open(account, &mut plan);
         self.log_answer(&plan, streamed.is_some());
+        let mut head = Vec::with_capacity(HEAD);
+        if let Some(streamed) = &mut streamed {
+            streamed.charge_to(account);
+            if self.begin_answer() {
+                head.extend_from_slice(CONTINUE);
+            }
+        }
         self.forget_continue();
         self.stall_timer.renew();
-        let mut head = Vec::with_capacity(HEAD);
         push_head(
             &mut head,
             &plan,

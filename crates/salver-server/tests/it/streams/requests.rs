@@ -372,3 +372,41 @@ fn a_guard_and_the_handler_behind_it_are_given_the_same_content() {
         assert_eq!(live.rest().await, (b"def".to_vec(), true));
     });
 }
+
+#[test]
+fn files_that_wait_for_a_disk_have_the_time_of_all_answers() {
+    use crate::common::client::{Client, get};
+    use crate::common::stuck::Stuck;
+    let start = |of_handlers: Duration, of_all: Duration| {
+        let source = Stuck::with_cold(1);
+        let gate = Arc::clone(&source.gate);
+        let endless =
+            async |_: Request<RequestBody>| std::future::pending::<Response<String>>().await;
+        let builder = Server::builder()
+            .mount(salver_assets::Mount::tree("/", Arc::new(source)))
+            .streaming_handler(endless)
+            .answer_timeout("/", of_handlers)
+            .settings(Settings {
+                answer_timeout: of_all,
+                ..settings()
+            });
+        (
+            Running::start(builder.listen(ANY_PORT).build().unwrap()),
+            gate,
+        )
+    };
+    let short = Duration::from_millis(300);
+    let (server, gate) = start(Duration::MAX, short);
+    let mut cold = Client::new(server.address);
+    cold.send(get("/cold0"));
+    assert_eq!(cold.answer().status, 503);
+    gate.open();
+    let (server, gate) = start(short, settings().answer_timeout);
+    let mut cold = Client::new(server.address);
+    cold.send(get("/cold0"));
+    let mut late = Client::new(server.address);
+    late.send(get("/handled"));
+    assert_eq!(late.answer().status, 503);
+    gate.open();
+    assert_eq!(cold.answer().content, b"cold");
+}

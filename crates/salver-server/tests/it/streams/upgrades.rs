@@ -14,10 +14,10 @@ use crate::common::client::{Client, request};
 use crate::common::pattern;
 
 /// The fields that offer an upgrade.
-const OFFER: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: other, echo/1\r\n";
+pub(super) const OFFER: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: other, echo/1\r\n";
 
 /// Accepts what is offered, and has `serve` serve it; says so if nothing is, once it has all content.
-fn accepting<F>(serve: impl Fn(UpgradedStream) -> F + Send + Sync + 'static) -> Builder
+pub(super) fn accepting<F>(serve: impl Fn(UpgradedStream) -> F + Send + Sync + 'static) -> Builder
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -115,13 +115,25 @@ pub(super) struct Connected {
 }
 
 impl Connected {
-    /// Connects to `path` in this protocol, and whoever does not accept is an error.
+    /// Connects to `path` in this protocol; it is accepted.
     pub(super) async fn new(
         address: SocketAddr,
         path: &str,
         protocol: &str,
         more: &[(&str, &str)],
     ) -> Self {
+        let (status, connected) = Connected::ask(address, path, protocol, more).await;
+        assert_eq!(status, 200);
+        connected
+    }
+
+    /// Asks for the same, and says with what status it is answered.
+    pub(super) async fn ask(
+        address: SocketAddr,
+        path: &str,
+        protocol: &str,
+        more: &[(&str, &str)],
+    ) -> (u16, Self) {
         let stream = tokio::net::TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (requests, connection) = h2::client::handshake(stream).await.unwrap();
@@ -144,13 +156,14 @@ impl Connected {
         let connect = connect.body(()).unwrap();
         let (answer, sending) = requests.send_request(connect, false).unwrap();
         let answer = within(answer).await.unwrap();
-        assert_eq!(answer.status(), 200);
         assert!(!answer.headers().contains_key("upgrade"));
-        Connected {
+        let status = answer.status().as_u16();
+        let connected = Connected {
             sending,
             receiving: answer.into_body(),
             _driver: driver,
-        }
+        };
+        (status, connected)
     }
 
     pub(super) async fn exactly(&mut self, length: usize) -> Vec<u8> {

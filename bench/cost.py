@@ -32,10 +32,10 @@ LIBRARIES = {
     "tower-http with `fs`": ("tower-http",),
     "rust-embed": ("rust-embed",),
 }
-# The features of the one library that a crate depends on.
+# The features of the one library that a crate depends on, which each table begins with.
 FEATURES = {
     "salver-tower": {
-        "salver-tower alone, the default": (),
+        "salver-tower": (),
         "`brotli`": ("brotli",),
         "`gzip`": ("gzip",),
         "`brotli`, `gzip`": ("brotli", "gzip"),
@@ -45,12 +45,18 @@ FEATURES = {
         "all": ("brotli", "compress", "gzip", "listing", "zstd"),
     },
     "salver-server": {
-        "salver-server alone": (),
+        "salver-server": (),
         "`basic-auth`": ("basic-auth",),
         "`tls`": ("tls",),
         "`tls`, `self-signed`": ("self-signed",),
         "`tls`, `http3`": ("http3",),
         "all and the codings": ("default",),
+    },
+    "salver-server, applications": {
+        "salver-server": (),
+        "`tower`": ("tower",),
+        "`axum`": ("axum",),
+        "`axum-http2`": ("axum-http2",),
     },
 }
 # The tables, and in which profiles each is built: what a feature adds is said of one, since there are many.
@@ -69,6 +75,11 @@ def required(name):
         return line
     version = re.search(r'"([0-9.]+)"', line).group(1)
     return f'axum = "{version}"'
+
+
+def library(table):
+    """The library that a table of features is of."""
+    return table.split(",")[0]
 
 
 def featured(name, features):
@@ -129,7 +140,7 @@ def crates(study, folder):
     if study == "libraries":
         wanted, lock = {name: map(required, ("tokio", "axum", *added)) for name, added in LIBRARIES.items()}, libraries.PROGRAMS
     else:
-        wanted, lock = {name: [featured(study, features)] for name, features in FEATURES[study].items()}, machine.TOP
+        wanted, lock = {name: [featured(library(study), features)] for name, features in FEATURES[study].items()}, machine.TOP
     return {name: crate(folder / study / str(number), dependencies, lock) for number, (name, dependencies) in enumerate(wanted.items())}
 
 
@@ -171,18 +182,28 @@ def summary(kept):
         for name in others:
             added = [[own - first for own, first in zip(times, took[base][profile])] for profile, times in took[name].items()]
             rows.append([name, len(set(found[name]) - set(found[base])), *map(markdown.spread, added)])
-        parts.append(markdown.table(head, rows))
+        parts.append(measured(one) + markdown.table(head, rows))
     return "\n\n".join(parts)
 
 
 def measure(options, _made):
-    """-> what is kept: of each table packages, and seconds by profile and round"""
+    """-> what is kept: of each table packages, and seconds by profile and round; of all tables, or of some beside what is kept
+    of the others"""
     with tempfile.TemporaryDirectory(prefix="cost-") as folder:
-        found = {study: build(study, pathlib.Path(folder), options.rounds) for study in STUDIES}
+        found = {study: build(study, pathlib.Path(folder), options.rounds) for study in options.table or STUDIES}
+    if options.table:
+        kept = json.loads((options.results / "cost.json").read_text(encoding="utf-8"))
+        when = {"when": f"{machine.now()}, Salver {machine.commit(True)}"}
+        return {**kept, "tables": kept["tables"] | {study: one | when for study, one in found.items()}}
     compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return {"compiler": compiler, "cores": os.cpu_count(), "rounds": options.rounds, "tables": found}
 
 
 def tables(kept):
     parts = [f"{kept['compiler']}; {kept['cores']} cores; {kept['rounds']} rounds: medians of the seconds that cores work, smallest and largest in brackets."]
-    return "\n\n".join(parts + [table(study, one["packages"], one["seconds"]) for study, one in kept["tables"].items()])
+    return "\n\n".join(parts + [measured(one) + table(study, one["packages"], one["seconds"]) for study, one in kept["tables"].items()])
+
+
+def measured(one):
+    """When a table was measured, if not with the others."""
+    return f"Measured {one['when']}:\n\n" if "when" in one else ""

@@ -36,12 +36,16 @@ def commit(own_build):
     return name + (", with changes that are not committed" if changed else "")
 
 
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
 def describe(peers, made, own_build):
     """Name and value of everything that the figures depend on."""
     kib = int(first_match("/proc/meminfo", r"^MemTotal:\s+(\d+)", "0"))
     flags = first_match("/proc/cpuinfo", r"^flags\s*:\s*(.+)$").split()
     facts = {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": now(),
         "Salver": commit(own_build),
         "processor": first_match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$"),
         "cores": f"{os.cpu_count()}; server on core 0, client on core 1",

@@ -60,6 +60,7 @@ def arguments(words=None):
     parser.add_argument("--seconds", type=float, default=0.25, metavar="N", help="length of one trial in seconds (default 0.25)")
     parser.add_argument("--minutes", type=float, default=60, metavar="N", help="no comparison is begun that would not be over by then (default 60)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of `cost`; 0: only count packages (default 3)")
+    parser.add_argument("--table", choices=cost.STUDIES, action="append", help="of `cost`: these alone, beside what is kept of the others; repeatable")
     parser.add_argument("--requests", type=int, default=1000, metavar="N", help="of `allocations` and `profile` (default 1000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the files (default 1)")
     parser.add_argument("--quick", action="store_true", help="three files in short trials: a look, which is never published")

@@ -125,6 +125,45 @@ impl ReleaseView {
         })
     }
 
+    /// The release that has become current since this view, with what is known already of all others: for a moment, until
+    /// the rest of the store has been looked at.
+    pub(super) fn succeeded_by(
+        &self,
+        current: Current,
+        (store, manifests): (&Store, &Manifests),
+        blobs: Box<dyn Blobs>,
+    ) -> Result<Self, Error> {
+        let manifest = manifests.pass(store, &current.release)?;
+        let StoreState {
+            ids,
+            alone,
+            previews,
+            ..
+        } = &*self.store;
+        let mut ids = ids.clone();
+        if let Err(place) = ids.binary_search(&current.release) {
+            ids.insert(place, current.release.clone());
+        }
+        Ok(ReleaseView {
+            kept: kept_files(
+                (store, manifests),
+                (&ids, alone),
+                &current.release,
+                &manifest,
+            ),
+            store: Arc::new(StoreState {
+                ids,
+                alone: alone.clone(),
+                previews: previews.clone(),
+                current,
+                blobs,
+            }),
+            manifest,
+            device: self.device,
+            is_current: true,
+        })
+    }
+
     /// A release as it was when it was made, at the moment of this view.
     pub(super) fn of_release(&self, manifest: Arc<Manifest>) -> Self {
         ReleaseView {

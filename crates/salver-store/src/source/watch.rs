@@ -173,12 +173,28 @@ impl Watched {
         };
         let text = String::from_utf8_lossy(&content);
         let current = self.store.parse_current(&text).map_err(into_io)?;
-        let watch = Arc::downgrade(self);
-        let blobs = Box::new(self.blobs.of(watch));
-        let view = ReleaseView::read(&self.store, &self.manifests, current, blobs, self.device);
+        let before = self.state().latest.clone();
+        let before = before.filter(|before| before.store().current.release != current.release);
+        let from = (&self.store, &*self.manifests);
+        if let Some(before) = before {
+            // Two requests after the switch, rather than after all others, too.
+            let view = before.succeeded_by(current.clone(), from, self.blobs_now());
+            let view = Arc::new(view.map_err(into_io)?);
+            view.is_announced(&self.store);
+            self.state().latest = Some(view);
+        }
+        let (store, manifests) = from;
+        let view = ReleaseView::read(store, manifests, current, self.blobs_now(), self.device);
         let view = Arc::new(view.map_err(into_io)?);
-        view.is_announced(&self.store);
+        if known.is_none() {
+            view.is_announced(&self.store);
+        }
         Ok(Some((view, version)))
+    }
+
+    fn blobs_now(self: &Arc<Self>) -> Box<BucketBlobs> {
+        let watch = Arc::downgrade(self);
+        Box::new(self.blobs.of(watch))
     }
 
     /// Notes what a look has brought. Where it has failed, what is held stays.

@@ -11,17 +11,17 @@ pub enum Event<'s, T> {
     Incomplete,
     /// An event that is of no use to the caller: call again with the rest of the input.
     Again,
-    /// A request, to be answered by [`Connection::respond`], now or later.
+    /// A request, to be answered by [`Connection::respond`](super::Connection::respond), now or later.
     Request {
         /// Its stream.
         stream: u32,
         /// The request.
         request: RequestHead<'s>,
-        /// False if [content](Event::Content) follows, which it does only for a [program](Limits::for_program).
+        /// False if [content](Event::Content) follows, which it does only for a [program](crate::Limits::for_program).
         is_whole: bool,
     },
     /// A piece of the content of a request that was given. Each piece comes once, and is to be
-    /// [released](Connection::release) once the caller has done with it.
+    /// [released](super::Connection::release) once the caller has done with it.
     Content {
         /// Its stream.
         stream: u32,
@@ -37,7 +37,7 @@ pub enum Event<'s, T> {
         /// Its lines.
         lines: FieldLines<'s>,
     },
-    /// A request to be answered with its refusal by [`Connection::respond`], now or later. One that was given is to be
+    /// A request to be answered with its refusal by [`Connection::respond`](super::Connection::respond), now or later. One that was given is to be
     /// answered like this if it has not been answered yet.
     Refused {
         /// Its stream.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use salver_assets::source::Kind;
 use salver_assets::{Patience, Source as _, View};
 use salver_object_store::{ObjectStoreSource, Settings};
+use salver_test::Refusing;
 
 /// How many of the next requests get this instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,15 +308,12 @@ fn a_fault_that_stays_is_an_error_in_time() {
 
 #[test]
 fn nobody_there_is_an_error_in_time() {
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let nobody = Refusing::new();
     let settings = Settings {
         timeout: Duration::from_secs(2),
         ..Settings::default()
     };
-    let source = ObjectStoreSource::open(&format!("http://127.0.0.1:{port}/"), settings).unwrap();
+    let source = ObjectStoreSource::open(&format!("http://{}/", nobody.address), settings).unwrap();
     let view = source.view(Patience::MayWait).unwrap();
     let error = view.stat(b"a", Patience::MayWait).unwrap_err();
     let unavailable = [ErrorKind::NotConnected, ErrorKind::TimedOut];

@@ -17,7 +17,7 @@ use object_store::{
 };
 use salver_assets::source::{Identity, Kind, Opened};
 use salver_assets::{Config, DirectorySource, Mount, Patience, Source as _, Symlinks, View};
-use salver_conformance::{Endpoint, Failure, Fixture, Need, Protocol, Setup, run_once};
+use salver_conformance::{Endpoint, Fixture, Need, Protocol, Setup, run_once};
 use salver_object_store::{ObjectStoreSource, object_key};
 use salver_server::{Server, Settings};
 
@@ -244,8 +244,7 @@ pub(crate) fn play(fixture: &Fixture, source: ObjectStoreSource, protocol: Proto
             break;
         }
         let again = run_once(&endpoint, fixture, Setup::Default).unwrap();
-        let is_wrong_again = |row: &Failure| again.failures.iter().any(|it| it.name == row.name);
-        report.failures.retain(is_wrong_again);
+        report.retain_repeated(&again);
     }
     handle.shutdown();
     serving.join().unwrap().unwrap();

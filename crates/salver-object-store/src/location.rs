@@ -8,6 +8,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
+use object_store::path::Path;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
@@ -61,6 +62,17 @@ pub(crate) struct Location {
 }
 
 impl Location {
+    /// What lies in a store beneath a prefix; an empty one is all of it.
+    pub(crate) fn within(store: Arc<dyn ObjectStore>, prefix: &str) -> Result<Self, LocationError> {
+        let prefix = Path::parse(prefix).map_err(|error| LocationError::new(&error.to_string()))?;
+        Ok(Location {
+            place: format!("{store}/{prefix}"),
+            objects: store,
+            lists: Lists::Whole,
+            prefix: Prefix::new(prefix),
+        })
+    }
+
     /// The place that a URL leads to, with what the environment says of credentials and endpoints.
     pub(crate) fn open(text: &str, settings: &Settings) -> Result<Self, LocationError> {
         let url = checked(text)?;

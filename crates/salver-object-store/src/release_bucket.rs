@@ -66,13 +66,7 @@ impl ReleaseBucket {
         prefix: &str,
         settings: Settings,
     ) -> Result<Self, LocationError> {
-        let prefix = Path::parse(prefix).map_err(|error| LocationError::new(&error.to_string()))?;
-        let location = Location {
-            place: format!("{store}/{prefix}"),
-            objects: store,
-            lists: Lists::Whole,
-            prefix: Prefix::new(prefix),
-        };
+        let location = Location::within(store, prefix)?;
         Ok(Self::of(location, settings.bounded()))
     }
 

@@ -6,12 +6,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object_store::ObjectStore;
-use object_store::path::Path;
 use salver_assets::source::{Metadata, Opened, Reader};
 use salver_assets::{Patience, Source, View};
 
-use crate::bucket::{Bucket, Lists, PAGE};
-use crate::key::Prefix;
+use crate::bucket::{Bucket, PAGE};
 use crate::listing::{Listing, Listings};
 use crate::location::{Location, LocationError};
 use crate::lookup::{Found, Lookups};
@@ -64,14 +62,7 @@ impl ObjectStoreSource {
         prefix: &str,
         settings: Settings,
     ) -> Result<Self, LocationError> {
-        let prefix = Path::parse(prefix).map_err(|error| LocationError::new(&error.to_string()))?;
-        let place = format!("{store}/{prefix}");
-        let location = Location {
-            objects: store,
-            lists: Lists::Whole,
-            prefix: Prefix::new(prefix),
-            place,
-        };
+        let location = Location::within(store, prefix)?;
         Ok(Self::of(location, settings.bounded()))
     }
 

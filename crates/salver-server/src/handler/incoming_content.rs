@@ -46,6 +46,8 @@ impl IncomingContent {
         append: impl FnOnce(&mut BodyBuffer) -> R,
     ) -> (R, Result<(), MemoryExhausted>) {
         let (result, appended, counted) = self.sender.receive(bytes, append);
+        // Who sends it waits no longer to be told (RFC 9110 section 10.1.1).
+        self.expects_continue &= appended == 0;
         self.pace.receive(appended);
         (result, counted)
     }

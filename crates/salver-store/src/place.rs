@@ -9,6 +9,7 @@ pub(crate) mod incoming;
 #[cfg_attr(not(feature = "compress"), path = "place/makes/absent.rs")]
 mod makes;
 mod objects;
+pub(crate) mod side_by_side;
 mod uploads;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -155,8 +155,8 @@ impl Builder {
     /// Sets the time limit of handlers, guards and services for all paths beneath `prefix`, instead of
     /// [`Settings::answer_timeout`], which files that wait for a disk keep: from the call to the head of the answer, but for
     /// the time in which the handler waits for content that the client has not sent; then the answer is 503 and the handler
-    /// is dropped. May be said for several prefixes; the longest that fits counts. [`Duration::MAX`]: no limit. For content that is streamed
-    /// there is none: it ends when its handler or its client ends it.
+    /// is dropped. May be said for several prefixes; the longest that fits counts. [`Duration::MAX`]: no limit. For content
+    /// that is streamed there is none: it ends when its handler or its client ends it.
     pub fn answer_timeout(mut self, prefix: &str, limit: Duration) -> Self {
         if self.handlers.add_time_limit(prefix, limit).is_err() {
             self.bad_prefix.get_or_insert_with(|| prefix.to_owned());

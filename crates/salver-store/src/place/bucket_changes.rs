@@ -2,9 +2,11 @@
 //! several who change the store one takes the place of what all have seen, and the others are told.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 use super::objects::BucketObjects;
-use super::uploads::{AT_ONCE, LONG_AT_ONCE, SHORT, for_each, upload};
+use super::side_by_side::for_each;
+use super::uploads::{AT_ONCE, LONG_AT_ONCE, SHORT, upload};
 use super::{Changes, Contents, StoreState};
 use crate::bucket::{ObjectVersion, PutCondition, PutOutcome};
 use crate::error::Error;
@@ -99,7 +101,9 @@ impl Changes for BucketChanges {
         listener: &mut Listener<'_>,
     ) -> Result<(), Error> {
         let objects = &self.objects;
-        let work = |(blob, length): &(BlobDigest, u64)| upload(objects, contents, (blob, *length));
+        let work = |(blob, length): &(BlobDigest, u64), _: &AtomicBool| {
+            upload(objects, contents, (blob, *length))
+        };
         let (short, long): (Vec<_>, Vec<_>) = blobs
             .iter()
             .copied()
@@ -132,7 +136,7 @@ impl Changes for BucketChanges {
     }
 
     fn remove(&mut self, names: &[String]) -> Result<(), Error> {
-        let remove = |name: &String| {
+        let remove = |name: &String, _: &AtomicBool| {
             let removed = self.objects.bucket().remove(name);
             removed.map_err(Error::at(&self.objects.within(name)))?;
             Ok(0)

@@ -1,10 +1,6 @@
 //! Uploads to a bucket: many at once, since each waits for the network.
 
 use std::io::{self, Read};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
 
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +8,6 @@ use super::Contents;
 use super::objects::BucketObjects;
 use crate::bucket::PutCondition;
 use crate::error::Error;
-use crate::event::{Event, Listener};
 use crate::files::digest::BlobDigest;
 use crate::files::layout;
 use crate::files::piece_hashes::{PIECE, PieceHashes};
@@ -32,48 +27,6 @@ const PART: u64 = 5 * 1024 * 1024;
 
 /// The most parts that an object has, as S3 has it.
 const MOST_PARTS: u64 = 10_000;
-
-/// Does work for each of these, several at a time; what has failed first ends it.
-pub(super) fn for_each<T: Sync>(
-    (items, at_once): (&[T], usize),
-    work: impl Fn(&T) -> Result<u64, Error> + Sync,
-    listener: &mut Listener<'_>,
-) -> Result<(), Error> {
-    let (next, is_ended) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let failure = Mutex::new(None);
-    let fail = |error| {
-        is_ended.store(true, Ordering::Relaxed);
-        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(error);
-    };
-    let (sender, done) = channel();
-    std::thread::scope(|scope| {
-        for _ in 0..at_once.min(items.len()) {
-            let (sender, next, is_ended) = (sender.clone(), &next, &is_ended);
-            let (work, fail) = (&work, &fail);
-            scope.spawn(move || {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if is_ended.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    match work(item) {
-                        // Whoever listens waits for the end of all.
-                        Ok(bytes) => drop(sender.send(bytes)),
-                        Err(error) => fail(error),
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for bytes in done {
-            if !listener(Event::Done(bytes)) {
-                fail(Error::Stopped);
-            }
-        }
-    });
-    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failure.map_or(Ok(()), Err)
-}
 
 /// Uploads the content of a blob; gives its length. What has changed since it was looked at is not put.
 pub(super) fn upload(
@@ -164,8 +117,8 @@ impl Parts<'_> {
         if is_last {
             self.part = 0;
         }
-        let digest: [u8; 32] = self.hasher.clone().finalize().into();
-        self.is_same = is_whole && (!is_last || digest == *self.blob.as_bytes());
+        let is_named = || *self.hasher.clone().finalize() == *self.blob.as_bytes();
+        self.is_same = is_whole && (!is_last || is_named());
         match self.is_same {
             true => Ok(Some(bytes)),
             false => Err(io::ErrorKind::InvalidData.into()),
@@ -211,28 +164,5 @@ mod tests {
         check(b"abcdxx", b"abcdef", 6, &[Some(4), None]);
         check(b"abc", b"abcdef", 6, &[None]);
         check(b"abcdefg", b"abcdef", 6, &[Some(4), None]);
-    }
-
-    #[test]
-    fn the_first_failure_ends_all() {
-        let items: Vec<usize> = (0..1000).collect();
-        let done = AtomicUsize::new(0);
-        let work = |item: &usize| match item {
-            3 => Err(Error::Busy("three".to_owned())),
-            _ => {
-                done.fetch_add(1, Ordering::Relaxed);
-                Ok(1)
-            }
-        };
-        let ended = for_each((&items, AT_ONCE), work, &mut |_| true);
-        assert!(matches!(ended, Err(Error::Busy(_))), "{ended:?}");
-        let mut told = 0;
-        let all = for_each((&items, AT_ONCE), |_| Ok(1), &mut |_| {
-            told += 1;
-            true
-        });
-        assert!(all.is_ok() && told == items.len());
-        let stopped = for_each((&items, AT_ONCE), |_| Ok(1), &mut |_| false);
-        assert!(matches!(stopped, Err(Error::Stopped)));
     }
 }

@@ -14,11 +14,11 @@
 //! tag is made of, and its length; `-` if it saves too little. The last line has the SHA-256 of all before it: what is
 //! damaged, or of other encoders, is made anew.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use salver_assets::ContentCoding;
@@ -34,6 +34,7 @@ use crate::files::digest::BlobDigest;
 use crate::files::layout::{self, CODINGS as NOTES};
 use crate::files::manifest::{LONGEST_PATH, MOST_FILES, ManifestFile};
 use crate::place::Changes;
+use crate::place::side_by_side::for_each;
 use crate::store::Store;
 
 /// The codings that are made.
@@ -151,77 +152,32 @@ fn made(
     let bytes = missing.iter().map(|(_, wanted)| wanted.length);
     listener(Event::Expected(bytes.fold(0, u64::saturating_add)));
     // The longest first: nobody waits for one alone at the end.
-    missing.sort_by_key(|(_, wanted)| wanted.length);
-    let threads = threads.clamp(1, missing.len());
-    let queue = Mutex::new(missing);
-    let (is_ended, long) = (AtomicBool::new(false), Mutex::new(()));
-    let (sender, messages) = channel();
-    let mut failure = None;
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let making = Making {
-                store,
-                queue: &queue,
-                is_ended: &is_ended,
-                long: &long,
-                done: sender.clone(),
-            };
-            scope.spawn(move || making.run());
-        }
-        drop(sender);
-        for message in messages {
-            match message {
-                Ok((blob, length, codings)) => {
-                    known.insert(blob, codings);
-                    if !listener(Event::Done(length)) {
-                        failure.get_or_insert(Error::Stopped);
-                    }
-                }
-                Err(error) => {
-                    failure.get_or_insert(error);
-                }
-            }
-            if failure.is_some() {
-                is_ended.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(known),
-    }
+    missing.sort_by_key(|(_, wanted)| Reverse(wanted.length));
+    let (long, done) = (Mutex::new(()), Mutex::new(&mut known));
+    let work = |(blob, wanted): &(BlobDigest, &Wanted), is_ended: &AtomicBool| {
+        let making = Making {
+            store,
+            is_ended,
+            long: &long,
+        };
+        let codings = making.make(blob, wanted)?;
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.insert(*blob, codings);
+        Ok(wanted.length)
+    };
+    for_each((&missing, threads.max(1)), work, listener)?;
+    Ok(known)
 }
 
-/// The making of codings on one thread.
+/// The making of a blob's codings.
 struct Making<'a> {
     store: &'a Store,
-    queue: &'a Mutex<Vec<(BlobDigest, &'a Wanted)>>,
     is_ended: &'a AtomicBool,
     /// Held by who codes what is long.
     long: &'a Mutex<()>,
-    done: Sender<Result<(BlobDigest, u64, BlobCodings), Error>>,
 }
 
 impl Making<'_> {
-    fn run(&self) {
-        let next = || {
-            self.queue
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop()
-        };
-        while let Some((blob, wanted)) = next() {
-            if self.is_ended.load(Ordering::Relaxed) {
-                return;
-            }
-            let made = self.make(&blob, wanted);
-            // Whoever listens hears the first failure, and waits for the end of all.
-            let _ = self
-                .done
-                .send(made.map(|codings| (blob, wanted.length, codings)));
-        }
-    }
-
     fn make(&self, blob: &BlobDigest, wanted: &Wanted) -> Result<BlobCodings, Error> {
         let _alone = (wanted.length > LONG)
             .then(|| self.long.lock().unwrap_or_else(PoisonError::into_inner));
@@ -258,7 +214,7 @@ impl Making<'_> {
         if !is_promising(bytes, coding) {
             return Ok(None);
         }
-        let is_wanted = || !self.is_ended.load(Ordering::Relaxed);
+        let is_wanted = || !self.is_ended.load(Ordering::Acquire);
         let coded =
             encode(bytes, coding, Effort::Best, &is_wanted).map_err(|error| match error {
                 EncodeError::Cancelled => Error::Stopped,

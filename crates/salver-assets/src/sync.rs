@@ -1,6 +1,6 @@
 //! The one lock type of the engine, so that tests can count it.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A mutex that outlives a panic of its holder: what it guards is valid after every statement.
 #[derive(Debug, Default)]
@@ -14,9 +14,16 @@ impl<T> Lock<T> {
     pub(crate) fn hold(&self) -> MutexGuard<'_, T> {
         #[cfg(test)]
         taken::count();
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, if nobody holds it.
+    pub(crate) fn try_hold(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -108,11 +108,25 @@ impl Report {
         self.failures.is_empty() && self.exchanges > 0
     }
 
-    /// Leaves what was wrong when the table was played again, too: a sibling that a busy machine has not verified yet is
-    /// passed by for a moment, and what is wrong each time is wrong.
-    pub fn retain_repeated(&mut self, again: &Self) {
-        let is_wrong_again = |row: &Failure| again.failures.iter().any(|it| it.name == row.name);
-        self.failures.retain(is_wrong_again);
+    /// Leaves what is wrong each time that rows are played, as often as three times more: a sibling that a busy machine has
+    /// not verified yet is passed by for a moment.
+    ///
+    /// # Errors
+    /// Those of `play`.
+    pub fn retain_repeated<E>(
+        &mut self,
+        mut play: impl FnMut() -> Result<Self, E>,
+    ) -> Result<(), E> {
+        for _ in 0..3 {
+            if self.failures.is_empty() {
+                break;
+            }
+            let again = play()?;
+            let is_wrong_again =
+                |row: &Failure| again.failures.iter().any(|it| it.name == row.name);
+            self.failures.retain(is_wrong_again);
+        }
+        Ok(())
     }
 }
 

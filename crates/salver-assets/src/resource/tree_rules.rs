@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,8 +44,8 @@ pub(crate) struct TreeRules {
     /// The moment at which the last comparison of the files with the disk began, in microseconds since the engine's
     /// epoch; the maximum if there was none.
     compared: AtomicU64,
-    /// True while a load reads the files.
-    reading: AtomicBool,
+    /// Held by the load that reads the files.
+    reading: Lock<()>,
 }
 
 /// The rules in force, and the files as they were last read: `_headers`, `_redirects`.
@@ -102,7 +102,7 @@ impl TreeRules {
                 files: [None, None],
             }),
             compared: AtomicU64::new(u64::MAX),
-            reading: AtomicBool::new(false),
+            reading: Lock::default(),
         })
     }
 
@@ -156,13 +156,13 @@ impl TreeRules {
         (patience, began): (Patience, Duration),
         (log, root): (&LogThrottle, &[u8]),
     ) -> Result<Compared, Stop> {
+        let TreeState { rules, files } = self.state.hold().clone();
         let found = look(view, patience)?;
         let is_same = |(found, seen): (&Option<Identity>, &Option<SeenFile>)| match (found, seen) {
             (None, None) => true,
             (Some(found), Some(seen)) => seen.identity == *found && !may_change_unseen(found),
             _ => false,
         };
-        let TreeState { rules, files } = self.state.hold().clone();
         if found.iter().zip(&files).all(is_same) {
             return Ok(self.confirmed(rules, began));
         }
@@ -170,13 +170,13 @@ impl TreeRules {
             // Parsing may take long.
             return Err(Stop::WouldWait);
         }
-        let Some(_reading) = Reading::begin(&self.reading) else {
+        let Some(_reading) = self.reading.try_hold() else {
             return Err(Stop::RetryAfter(PAUSE));
         };
-        // Another load may have read them meanwhile.
-        let TreeState { rules, files } = self.state.hold().clone();
-        if found.iter().zip(&files).all(is_same) {
-            return Ok(self.confirmed(rules, began));
+        let identity = |file: &Option<SeenFile>| file.as_ref().map(|file| file.identity);
+        if self.state.hold().files.each_ref().map(identity) != files.each_ref().map(identity) {
+            // Another load has read them meanwhile, and a new look tells which of the two versions is the later one.
+            return Err(Stop::Changed);
         }
         let mut now = files.clone();
         let parse: [(&str, Parse); 2] = [(HEADERS, parse_headers), (REDIRECTS, parse_redirects)];
@@ -322,21 +322,6 @@ fn say_error(error: &io::Error, is_known: bool, root: &[u8], (log, now): (&LogTh
     }
 }
 
-/// The duty to read the files; ends when it is dropped.
-struct Reading<'a>(&'a AtomicBool);
-
-impl<'a> Reading<'a> {
-    fn begin(reading: &'a AtomicBool) -> Option<Self> {
-        (!reading.swap(true, Ordering::AcqRel)).then_some(Reading(reading))
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
-
 impl RulesInForce {
     /// True if there are no rules.
     pub(crate) fn are_none(&self) -> bool {
@@ -378,5 +363,84 @@ impl RulesInForce {
             .collect();
         let users = outcomes.iter().find_map(Outcome::basic_auth).cloned();
         (Ruling::new(self.generation, &outcomes, &vary), users)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::MemorySource;
+    use crate::conventions::Conventions;
+    use crate::source::{Metadata, Opened, Source};
+
+    fn rules_of(source: &MemorySource) -> (TreeRules, Arc<dyn View>) {
+        let mount = Mount::tree("/", Arc::new(MemorySource::new()))
+            .with_conventions(Conventions::default());
+        let view = source.view(Patience::MayWait).unwrap();
+        (TreeRules::of(&mount).unwrap(), view)
+    }
+
+    fn compare(rules: &TreeRules, view: &dyn View, read: &ReadFile<'_>) -> Result<u64, Stop> {
+        let when = (Patience::MayWait, Duration::ZERO, Duration::ZERO);
+        let compared = rules.compare(view, read, when, (&LogThrottle::default(), b""));
+        compared.map(|compared| compared.rules.generation)
+    }
+
+    #[test]
+    fn one_load_reads_and_each_other_comes_again() {
+        let source = MemorySource::new();
+        source.insert("_headers", "/*\n  X-A: 1\n", 0);
+        let (rules, view) = rules_of(&source);
+        let others = RefCell::new(Vec::new());
+        let nothing = |_: &[u8], _: &Identity| panic!("it is being read");
+        let read = |_: &[u8], _: &Identity| {
+            for _ in 0..3 {
+                others.borrow_mut().push(compare(&rules, &*view, &nothing));
+            }
+            Ok(Bytes::from_static(b"/*\n  X-A: 1\n"))
+        };
+        assert_eq!(compare(&rules, &*view, &read).unwrap(), 2);
+        let others = others.into_inner();
+        assert_eq!(others.len(), 3);
+        for other in others {
+            assert!(matches!(other, Err(Stop::RetryAfter(_))), "{other:?}");
+        }
+    }
+
+    /// A view of which each look is followed by something else.
+    struct Followed<F>(Arc<dyn View>, F);
+
+    impl<F: Fn() + Send + Sync> View for Followed<F> {
+        fn stat(&self, path: &[u8], patience: Patience) -> io::Result<Metadata> {
+            let found = self.0.stat(path, patience);
+            self.1();
+            found
+        }
+
+        fn open(&self, path: &[u8], patience: Patience) -> io::Result<Opened> {
+            self.0.open(path, patience)
+        }
+
+        fn list(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+            self.0.list(path)
+        }
+    }
+
+    #[test]
+    fn what_was_looked_at_before_others_have_read_does_not_take_the_place_of_theirs() {
+        let source = MemorySource::new();
+        source.insert("_headers", "/*\n  X-A: 1\n", 0);
+        let (rules, first) = rules_of(&source);
+        source.insert("_headers", "/*\n  X-A: 2\n", 0);
+        let second = source.view(Patience::MayWait).unwrap();
+        let read = |_: &[u8], _: &Identity| Ok(Bytes::from_static(b"/*\n  X-A: 2\n"));
+        let look_late = || assert_eq!(compare(&rules, &*second, &read).unwrap(), 2);
+        let nothing =
+            |_: &[u8], _: &Identity| panic!("others have read a version that may be later");
+        let stopped = compare(&rules, &Followed(first, look_late), &nothing);
+        assert!(matches!(stopped, Err(Stop::Changed)), "{stopped:?}");
+        assert_eq!(compare(&rules, &*second, &nothing).unwrap(), 2);
     }
 }

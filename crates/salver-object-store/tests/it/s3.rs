@@ -109,7 +109,6 @@ fn answers_what_is_asked_of_a_directory_alike() {
     };
     for protocol in [Protocol::Http1, Protocol::Http2Cleartext] {
         let source = ObjectStoreSource::new(store.clone(), "table", patient.clone()).unwrap();
-        // A sibling that comes so late that it is not verified yet is passed by for a moment.
-        play(&fixture, source, protocol, 3);
+        play(&fixture, source, protocol);
     }
 }

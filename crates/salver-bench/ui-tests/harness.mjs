@@ -14,6 +14,7 @@ export const REPOSITORY = resolve(import.meta.dirname, "../../..");
 const TARGET = resolve(REPOSITORY, process.env.CARGO_TARGET_DIR ?? "target", process.env.PROFILE ?? "debug");
 export const SALVER = join(TARGET, "salver");
 const SCRIPTED = join(TARGET, "examples/scripted_page");
+const APPLICATION = join(TARGET, "axum-app");
 
 const BROWSER = {
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -65,11 +66,11 @@ export function site(files) {
   return root;
 }
 
-/** Starts a program and waits until lines on standard error have this many addresses: the first one of each. */
-async function started(program, args, { addresses = 1, variables = {} } = {}) {
+/** Starts a program and waits until lines that it prints have this many addresses: the first one of each. */
+async function started(program, args, { addresses = 1, variables = {}, on = "stderr" } = {}) {
   const environment = Object.entries(process.env).filter(([name]) => !name.startsWith("SALVER_"));
   const child = spawn(program, args, {
-    stdio: ["pipe", "ignore", "pipe"],
+    stdio: ["pipe", ...["stdout", "stderr"].map((name) => (name === on ? "pipe" : "ignore"))],
     env: { ...Object.fromEntries(environment), ...variables },
   });
   const ended = new Promise((done) => child.once("exit", done));
@@ -80,12 +81,12 @@ async function started(program, args, { addresses = 1, variables = {} } = {}) {
   ends.push(stop);
   const said = [];
   const urls = [];
-  for await (const line of readline.createInterface({ input: child.stderr })) {
+  for await (const line of readline.createInterface({ input: child[on] })) {
     said.push(line);
     const [url] = /https?:\/\/\S+/.exec(line) ?? [];
     if (url) urls.push(url);
     if (urls.length === addresses) {
-      child.stderr.resume();
+      child[on].resume();
       return { url: urls[0], urls, child, ended, stop };
     }
   }
@@ -106,6 +107,11 @@ export async function real(runs = directory()) {
 /** A server to load. */
 export async function serve(root, ...flags) {
   return started(SALVER, ["serve", root, "--port", "0", ...flags]);
+}
+
+/** The application of examples/axum beside the files of a directory. */
+export async function application(root) {
+  return started(APPLICATION, [root, "0"], { on: "stdout" });
 }
 
 /** A server and its admin listener: the origins of both. */
